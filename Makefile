@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Node comes from the Python package index, the same for everyone.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 CLIENT := src/clusterscape/serve/static/index.html
-CLIENT_SOURCES := $(shell find web/src web/public web/index.html web/package.json web/vite.config.ts -type f 2>/dev/null)
+CLIENT_SOURCES := $(shell find web/src web/public web/index.html web/report.html web/package.json web/vite.config.ts web/vite.report.config.ts -type f 2>/dev/null)
 # What `make soak` runs: tests that note what they promised and measured, and those of tests/soak, which take long.
 SOAKED = $(shell grep -rl 'servers.reliability' tests --include='test_*.py' 2>/dev/null)
 .DELETE_ON_ERROR:
@@ -40,6 +40,7 @@ check: .venv/.dev web/node_modules/.installed ## Format, lint, types, import rul
 	$(BIN)/mypy
 	$(BIN)/python tools/codegen.py --check
 	$(BIN)/python tools/docs.py --check
+	$(BIN)/python tools/words.py
 	$(BIN)/python tools/site.py
 	cd web && npm run check --silent
 
@@ -48,7 +49,7 @@ dev: .venv/.dev web/node_modules/.installed ## Server and client with live reloa
 	@$(BIN)/python tools/dev.py $(ARGS)
 
 .PHONY: codegen
-codegen: .venv/.dev web/node_modules/.installed ## Write the API schema and the client's types
+codegen: .venv/.dev web/node_modules/.installed ## Write the API schema, the client's types and the list of its texts
 	$(BIN)/python tools/codegen.py
 	cd web && npm run codegen --silent
 

@@ -1,4 +1,4 @@
-"""Each a comparison with a peer in one run, and a stated budget. They start the same real servers as the tests do."""
+"""Benchmarks: each compares with a peer in one run and states a budget. They start the same real servers as the tests."""
 
 import sys
 from pathlib import Path

@@ -1,6 +1,6 @@
 """``make bench``: every benchmark, one after another, and docs/benchmarks.md from what they measured.
 
-``--only NAME …`` runs some again and renews their part of the page. One that fails keeps its former part, and is told at the end.
+``--only NAME …`` runs some again and renews their part of the page. One that fails keeps its former part and is named at the end.
 """
 
 import argparse
@@ -53,7 +53,7 @@ BENCHMARKS = (
 
 
 def machine() -> str:
-    """What it ran on."""
+    """Describes the machine."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     system = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
     return f"{os.cpu_count()} cores, {memory:.0f} GiB, {system}"
@@ -82,7 +82,7 @@ def run(name: str) -> bool:
 
 
 def main() -> int:
-    """Run what is asked for and write the page."""
+    """Run the chosen benchmarks and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=BENCHMARKS, nargs="+", default=BENCHMARKS)
     failed = [name for name in parser.parse_args().only if not run(name)]

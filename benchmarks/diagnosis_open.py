@@ -2,7 +2,7 @@
 
 Budgets: the first picture (diagnosis, histograms and lines of one metric) within 1.5 s, a zoom to two hours within 0.3 s. Each
 round asks fresh queries, so that nothing is loaded yet; only the analysis is compiled. Wall time is that of a shared machine:
-the processor time beside it is what it costs.
+the processor time in the same row is the cost.
 """
 
 import argparse
@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from clusters.opened import open_queries
 
 from benchmarks.report import Report
 from clusterscape.model import (
@@ -115,24 +116,24 @@ def measure(work: Callable[[], object]) -> tuple[float, float]:
 
 
 def open_once(make: Callable[[], Queries]) -> dict[str, tuple[float, float]]:
-    """One round of what the page asks, from nothing loaded."""
-    asked = make().diagnosis
+    """One round of the page's queries, with nothing loaded."""
+    queries = make().diagnosis
     took = {
-        "diagnosis": measure(lambda: asked.diagnosis(WORKLOAD)),
-        "histograms": measure(lambda: to_ipc(asked.histograms(WORKLOAD, metric=METRICS[0]).table)),
-        "lines of all GPUs": measure(lambda: to_ipc(asked.lines(WORKLOAD, metrics=METRICS[:1], summary="clusters"))),
+        "diagnosis": measure(lambda: queries.diagnosis(WORKLOAD)),
+        "histograms": measure(lambda: to_ipc(queries.histograms(WORKLOAD, metric=METRICS[0]).table)),
+        "lines of all GPUs": measure(lambda: to_ipc(queries.lines(WORKLOAD, metrics=METRICS[:1], summary="clusters"))),
     }
-    took["first picture"] = (sum(each[0] for each in took.values()), sum(each[1] for each in took.values()))
-    took["lines of 7 metrics"] = measure(lambda: to_ipc(asked.lines(WORKLOAD, metrics=METRICS)))
+    took["first picture"] = (sum(times[0] for times in took.values()), sum(times[1] for times in took.values()))
+    took["lines of 7 metrics"] = measure(lambda: to_ipc(queries.lines(WORKLOAD, metrics=METRICS)))
     noon = NOW - 3 * DAY_MS
     took["zoom: lines of 2 h"] = measure(
-        lambda: to_ipc(asked.lines(WORKLOAD, metrics=METRICS[:1], start_ms=noon, end_ms=noon + 2 * HOUR_MS))
+        lambda: to_ipc(queries.lines(WORKLOAD, metrics=METRICS[:1], start_ms=noon, end_ms=noon + 2 * HOUR_MS))
     )
     took["zoom: diagnosis of 2 h"] = measure(
-        lambda: asked.diagnosis(WORKLOAD, start_ms=noon, end_ms=noon + 2 * HOUR_MS)
+        lambda: queries.diagnosis(WORKLOAD, start_ms=noon, end_ms=noon + 2 * HOUR_MS)
     )
     took["scatter of two metrics, robust"] = measure(
-        lambda: to_ipc(asked.scatter(WORKLOAD, x=METRICS[0], y=METRICS[1], robust=True).table)
+        lambda: to_ipc(queries.scatter(WORKLOAD, x=METRICS[0], y=METRICS[1], robust=True).table)
     )
     return took
 
@@ -162,7 +163,7 @@ def main() -> int:
             context = QueryContext(
                 metrics=metrics, records=records, changes=Changes(), clock=lambda: NOW, cluster="benchmark"
             )
-            return Queries(context)
+            return open_queries(context)
 
         open_once(make)  # compiles
         rounds = [open_once(make) for _ in range(options.rounds)]
@@ -170,8 +171,8 @@ def main() -> int:
         records.close()
     report = Report(f"Diagnosis of {options.gpus} GPUs over {options.days} days: {samples:,} samples")
     for name in rounds[0]:
-        report.add(name, min(each[name][0] for each in rounds), "ms", budget=BUDGETS_MS.get(name))
-        report.add("  processor time", min(each[name][1] for each in rounds), "ms")
+        report.add(name, min(times[name][0] for times in rounds), "ms", budget=BUDGETS_MS.get(name))
+        report.add("  processor time", min(times[name][1] for times in rounds), "ms")
     report.publish(as_json=options.json)
     return 0
 

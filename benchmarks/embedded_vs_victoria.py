@@ -1,6 +1,6 @@
-"""The embedded metric store beside VictoriaMetrics on the same data. Budget: no read of ours is slower than its.
+"""The embedded metric store compared with VictoriaMetrics on the same data. Budget: no read of ours is slower than its.
 
-Both are asked through the same contract, each as it stands right after live operation. 10,000 GPUs × 10 metrics × 480
+Both are queried through the same contract, in the state right after live operation. 10,000 GPUs × 10 metrics × 480
 scrapes are 48 M samples: about two minutes and 3 GB of memory.
 """
 
@@ -21,7 +21,7 @@ from servers.victoria import run_victoria
 from benchmarks.report import Report
 from clusterscape.model import Names, SampleBatch, UnitId, UnixMs
 from clusterscape.settings import RetentionSettings
-from clusterscape.store.metrics import EmbeddedMetricStore, MetricStore, Statistic, VictoriaMetricStore
+from clusterscape.store.metrics import EmbeddedMetricStore, MetricStore, SeriesStatistic, VictoriaMetricStore
 
 SCRAPE_MS = 15_000
 START_MS = 20_000 * 86_400_000 + 9 * 3_600_000
@@ -97,19 +97,26 @@ def ingest(store: MetricStore, cluster: Cluster, scrapes: int) -> list[float]:
 
 
 def questions(cluster: Cluster, scrapes: int) -> dict[str, Callable[[MetricStore], pl.DataFrame]]:
-    """What is asked of both."""
+    """The queries that both answer."""
     end_ms = START_MS + scrapes * SCRAPE_MS
     middle_ms = UnixMs(START_MS + scrapes // 2 * SCRAPE_MS)
     names = cluster.units.values
     job = [UnitId(name) for name in names[len(names) // 2 :][:64]]
     nodes = np.linspace(0, len(names) // 8 - 1, 8).astype(int).tolist()
     scattered = [UnitId(names[node * 8 + gpu]) for node in nodes for gpu in range(8)]
-    six = [Statistic.MIN, Statistic.MAX, Statistic.MEAN, Statistic.STD, Statistic.P50, Statistic.P95]
+    six = [
+        SeriesStatistic.MIN,
+        SeriesStatistic.MAX,
+        SeriesStatistic.MEAN,
+        SeriesStatistic.STD,
+        SeriesStatistic.P50,
+        SeriesStatistic.P95,
+    ]
 
     def latest(at_ms: int) -> Callable[[MetricStore], pl.DataFrame]:
         return lambda store: store.latest(METRICS, at_ms=UnixMs(at_ms), lookback_ms=60_000).sort("unit")
 
-    def over_all(metrics: Sequence[str], wanted: Sequence[Statistic]) -> Callable[[MetricStore], pl.DataFrame]:
+    def over_all(metrics: Sequence[str], wanted: Sequence[SeriesStatistic]) -> Callable[[MetricStore], pl.DataFrame]:
         def ask(store: MetricStore) -> pl.DataFrame:
             frames = [
                 store.statistics(metric, wanted, start_ms=UnixMs(START_MS), end_ms=UnixMs(end_ms)).sort("unit")
@@ -127,8 +134,8 @@ def questions(cluster: Cluster, scrapes: int) -> dict[str, Callable[[MetricStore
     return {
         f"latest of all GPUs × {len(METRICS)} metrics": latest(end_ms),
         "the same an hour ago": latest(middle_ms),
-        "p50 of power over all GPUs": over_all(["power_watts"], [Statistic.P50]),
-        "p95 of power over all GPUs": over_all(["power_watts"], [Statistic.P95]),
+        "p50 of power over all GPUs": over_all(["power_watts"], [SeriesStatistic.P50]),
+        "p95 of power over all GPUs": over_all(["power_watts"], [SeriesStatistic.P95]),
         "6 statistics × 4 metrics over all GPUs": over_all(METRICS[:4], six),
         "64 neighboring GPUs × 6 metrics": series(job),
         "64 GPUs of 8 distant nodes × 6 metrics": series(scattered),
@@ -137,7 +144,7 @@ def questions(cluster: Cluster, scrapes: int) -> dict[str, Callable[[MetricStore
 
 
 def measure(ask: Callable[[MetricStore], pl.DataFrame], store: MetricStore) -> tuple[float, pl.DataFrame]:
-    """Median milliseconds of a question, warm, and its answer."""
+    """Median milliseconds of a warm query, and its answer."""
     answer = ask(store)
     times = []
     for _ in range(READS):
@@ -148,7 +155,7 @@ def measure(ask: Callable[[MetricStore], pl.DataFrame], store: MetricStore) -> t
 
 
 def bytes_below(folder: Path) -> int:
-    """The size of all files."""
+    """Total size of the files in bytes."""
     return sum(path.stat().st_size for path in folder.glob("**/*") if path.is_file())
 
 
@@ -175,12 +182,12 @@ def compare(cluster: Cluster, scrapes: int, folder: Path) -> Report:
         report.add("  one scrape with maintenance, worst", worst[0], "ms", worst[1], peer)
         sizes = [bytes_below(folder / name) / samples for name in ("embedded", "victoria")]
         report.add("on the disk", sizes[0], "bytes/sample", sizes[1], peer)
-        for what, ask in questions(cluster, scrapes).items():
+        for label, ask in questions(cluster, scrapes).items():
             our_ms, our_answer = measure(ask, ours)
             their_ms, their_answer = measure(ask, theirs)
             # VictoriaMetrics keeps decimal digits, not bits.
             assert_frame_equal(our_answer, their_answer, rel_tol=1e-6, abs_tol=1e-6)
-            report.add(what, our_ms, "ms", their_ms, peer, budget=their_ms)
+            report.add(label, our_ms, "ms", their_ms, peer, budget=their_ms)
     return report
 
 

@@ -11,7 +11,7 @@ Line = tuple[str, Sequence[tuple[float, float]]]
 
 
 def draw(path: Path, title: str, panels: Sequence[tuple[str, str, Sequence[Line]]]) -> None:
-    """One panel beside the other: (label of x, label of y, lines); a line is a name and its points."""
+    """Draws panels side by side: (label of x, label of y, lines); a line is a name and its points."""
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH * len(panels)}" height="{HEIGHT + 24}" '
         'font-family="system-ui, sans-serif" font-size="11">',

@@ -50,11 +50,11 @@ def main() -> None:
         trace = make_trace(count)
         begun = time.process_time()
         describe_traces([trace])
-        taken = time.process_time() - begun
-        report.add(f"{count:,} jobs", taken, "s", budget=BUDGET_S if count == BUDGET_JOBS else None)
+        spent_s = time.process_time() - begun
+        report.add(f"{count:,} jobs", spent_s, "s", budget=BUDGET_S if count == BUDGET_JOBS else None)
         if before is not None:
-            report.add("  growth for ten times the jobs", taken / before, "×")
-        before = taken
+            report.add("  growth for ten times the jobs", spent_s / before, "×")
+        before = spent_s
     report.add("most memory", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "MiB")
     report.publish(as_json=options.json)
 

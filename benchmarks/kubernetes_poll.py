@@ -1,4 +1,4 @@
-"""A Kubernetes of 10,000 GPUs: reading all its pods and nodes once, what of them stays in memory, and one poll after that.
+"""A Kubernetes of 10,000 GPUs: the first read of all pods and nodes, the memory they keep, and one poll after that.
 
 The peer keeps the objects as they came, parsed JSON, as a client library's cache does. Budgets: a poll every 15 s may take 2 % of
 one core, 300 ms; the first read 5 s; 3 kB for each pod.
@@ -110,14 +110,14 @@ def _pod(index: int) -> Json:
 
 
 def _job(index: int) -> Json:
-    told = {
+    metadata = {
         "name": f"train-{index}",
         "namespace": f"team-{index % 40}",
         "uid": f"{index:08x}-job",
         "creationTimestamp": AT,
     }
     return {
-        "metadata": told,
+        "metadata": metadata,
         "spec": {"parallelism": PODS_PER_JOB, "completions": PODS_PER_JOB, "template": {"spec": {}}},
     }
 
@@ -149,7 +149,7 @@ def cpu_s(work: Callable[[], object]) -> float:
 
 
 def kept_bytes(work: Callable[[], object]) -> int:
-    """What the result weighs."""
+    """Memory of the result in bytes."""
     tracemalloc.start()
     result = work()
     size, _ = tracemalloc.get_traced_memory()

@@ -1,7 +1,7 @@
-"""Statistics over the life of every workload on every GPU, beside VictoriaMetrics asked per workload's start.
+"""Statistics over the life of every workload on every GPU, compared with VictoriaMetrics queried per workload's start.
 
 Budgets: a scrape of 10,000 GPUs × 10 metrics counts in 20 ms, all statistics take 300 MB, 100 rules over 10,000 GPUs are judged
-anew in 100 ms. The peer holds two of the ten metrics and knows which workload each GPU belongs to by a label; as every workload
+again in 100 ms. The peer holds two of the ten metrics and knows which workload each GPU belongs to by a label; as every workload
 started at another time, it is asked once per workload. Both must give the same percentiles within our bound.
 """
 
@@ -28,19 +28,19 @@ from clusterscape.analyze.rules.facts import LifeFacts
 from clusterscape.analyze.rules.reading import parse_rule
 from clusterscape.analyze.rules.shipped import shipped_rules
 from clusterscape.analyze.stats.bins import error_bound
-from clusterscape.analyze.stats.needs import Needs, needs_of
+from clusterscape.analyze.stats.contract import Needs, needs_of
 from clusterscape.model import Allocation, Names, SampleBatch, Unit, UnitId, UnixMs, WorkloadId
+from clusterscape.model.arrays import Float64s
 from clusterscape.model.rules import Rule, Statistic, StatisticKind
-from clusterscape.model.samples import Float64s
-from clusterscape.watch.checkpoint import write_checkpoint
 from clusterscape.watch.life_columns import LifeView, LifeViews
+from clusterscape.watch.life_statistics import write_checkpoint
 from clusterscape.watch.lives import Lives
 
 METRICS = tuple("gpu_temperature_celsius" if name == "temperature_celsius" else name for name in EXPORTED)
 PEER_METRICS = ("gpu_util_ratio", "power_watts")
 POWER_LIMIT_WATTS = 700.0
 RULES = 100
-ASKED = (5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0)
+PERCENTILES = (5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0)
 RUNS = 7
 
 
@@ -90,7 +90,7 @@ def make_rules() -> list[Rule]:
     )
     rng = np.random.default_rng(3)
     while len(rules) < RULES:
-        low, high = int(rng.choice(ASKED)), rng.choice([20, 40, 60, 80], 2)
+        low, high = int(rng.choice(PERCENTILES)), rng.choice([20, 40, 60, 80], 2)
         text = next(shapes).format(a=low, b=high[0], c=high[1])
         rules.append(parse_rule(text, key=f"bench-{len(rules)}", name=f"Benchmark {len(rules)}"))
     return rules
@@ -117,13 +117,13 @@ def facts_of(columns: LifeView) -> LifeFacts:
 def follow(site: Site, lives: Lives, batches: Sequence[SampleBatch]) -> list[float]:
     """Count every scrape; milliseconds of each."""
     lives.follow_units(site.units)
-    times, known = [], 0
+    times, known_lives = [], 0
     for batch in batches:
         at_ms = int(batch.time_ms.min())
         held = site.held_at(at_ms)
-        if len(held) != known:
+        if len(held) != known_lives:
             lives.follow_allocations(held, UnixMs(at_ms))
-            known = len(held)
+            known_lives = len(held)
         begin = time.perf_counter()
         lives.add(batch)
         times.append((time.perf_counter() - begin) * 1000)
@@ -131,7 +131,7 @@ def follow(site: Site, lives: Lives, batches: Sequence[SampleBatch]) -> list[flo
 
 
 def refresh_ms(lives: Lives, views: LifeViews, rules: list[Rule], batches: Sequence[SampleBatch]) -> float:
-    """Milliseconds to judge all rules anew after a scrape, median; the first finds nothing warm and does not count."""
+    """Milliseconds to evaluate all rules after a scrape, median; the first round is cold and does not count."""
     facts, times = facts_of(views.columns()), []
     for batch in batches:
         lives.add(batch)
@@ -195,15 +195,15 @@ class Peer:
 
     def percentile(self, metric: str, rank: float) -> dict[str, float]:
         """Of every GPU since its workload's start, by unit: one question per workload, on one open connection."""
-        found = {}
+        values = {}
         for workload, start_ms in self.starts.items():
             window_ms = self._end_ms - start_ms + 1
             query = f'quantile_over_time({rank}, {metric}{{workload="{workload}"}}[{window_ms}ms])'
             arguments = urllib.parse.urlencode({"query": query, "time": self._end_ms / 1000, "nocache": 1})
             self._connection.request("GET", f"/api/v1/query?{arguments}")
             answer = json.loads(self._connection.getresponse().read())
-            found.update({row["metric"]["unit"]: float(row["value"][1]) for row in answer["data"]["result"]})
-        return found
+            values.update({row["metric"]["unit"]: float(row["value"][1]) for row in answer["data"]["result"]})
+        return values
 
 
 def compare_with_peer(report: Report, site: Site, lives: Lives, batches: list[SampleBatch], folder: Path) -> None:
@@ -213,44 +213,44 @@ def compare_with_peer(report: Report, site: Site, lives: Lives, batches: list[Sa
         peer = Peer(server, site, batches)
         since = f"since {len(peer.starts)} starts"
 
-        def compare(what: str, percentiles: dict[str, Sequence[float]]) -> None:
+        def compare(label: str, percentiles: dict[str, Sequence[float]]) -> None:
             def ours() -> dict[tuple[str, float], Float64s]:
-                columns = anew(lives, views)
+                columns = fresh_columns(lives, views)
                 return {
                     (metric, number): columns.column(metric, Statistic(StatisticKind.PERCENTILE, number))
                     for metric, numbers in percentiles.items()
                     for number in numbers
                 }
 
-            our_ms, found = median_ms(ours), ours()
+            our_ms, computed = median_ms(ours), ours()
             begin = time.perf_counter()
-            theirs = {(metric, number): peer.percentile(metric, number / 100) for metric, number in found}
+            theirs = {(metric, number): peer.percentile(metric, number / 100) for metric, number in computed}
             their_ms = (time.perf_counter() - begin) * 1000
-            for (metric, number), column in found.items():
+            for (metric, number), column in computed.items():
                 check_alike(views.columns(), metric, column, theirs[metric, number])
-            report.add(f"{what} {since}", our_ms, "ms", their_ms, "VictoriaMetrics", budget=their_ms / 100)
+            report.add(f"{label} {since}", our_ms, "ms", their_ms, "VictoriaMetrics", budget=their_ms / 100)
 
         compare("p95 of utilization", {"gpu_util_ratio": [95.0]})
         compare("p50 of power", {"power_watts": [50.0]})
-        compare(f"{len(ASKED)} percentiles of both", dict.fromkeys(PEER_METRICS, ASKED))
+        compare(f"{len(PERCENTILES)} percentiles of both", dict.fromkeys(PEER_METRICS, PERCENTILES))
 
 
 def check_alike(columns: LifeView, metric: str, column: Float64s, theirs: dict[str, float]) -> None:
-    """Both are right, or this is no comparison."""
+    """Checks that both give the same values within our bound."""
     bound = error_bound(metric).of_full_scale * float(columns.limits(metric)[0])
     off = [abs(column[row] - theirs[columns.units[unit]]) for row, unit in enumerate(columns.unit.tolist())]
     assert len(theirs) == columns.row_count
     assert max(off) <= bound * 1.001, f"{metric} differs by {max(off)}"
 
 
-def anew(lives: Lives, views: LifeViews) -> LifeView:
-    """Columns as after a scrape: nothing that was computed before is used."""
+def fresh_columns(lives: Lives, views: LifeViews) -> LifeView:
+    """Columns as after a scrape: no cached result is used."""
     lives.version += 1
     return views.columns()
 
 
 def measure(gpus: int, scrapes: int, folder: Path) -> Report:
-    """Follow a site, then ask."""
+    """Follow a site, then measure queries."""
     site, rules = Site(gpus, scrapes), make_rules()
     workloads = len(set(site.workload_of))
     report = Report(
@@ -265,7 +265,7 @@ def measure(gpus: int, scrapes: int, folder: Path) -> Report:
     report.add("  worst but the first, which compiles", max(times[1:]), "ms")
     report.add("memory of the statistics", lives.nbytes / 1e6, "MB", budget=300)
     judged_ms = refresh_ms(lives, LifeViews(lives), rules, batches[-RUNS - 1 :])
-    report.add(f"judge {len(rules)} rules anew after a scrape", judged_ms, "ms", budget=100)
+    report.add(f"judge {len(rules)} rules again after a scrape", judged_ms, "ms", budget=100)
     path = folder / "lives.zip"
     report.add("write a checkpoint", median_ms(lambda: write_checkpoint(lives, path)), "ms")
     report.add("  its size", path.stat().st_size / 1e6, "MB")

@@ -1,6 +1,6 @@
-"""The live queue at scale: 1,000 waiting workloads on 10,000 GPUs; a look of the promises' keeper, a story, a what-if.
+"""The live queue at scale: 1,000 waiting workloads on 10,000 GPUs; the tracking of promised starts, an explanation, a what-if.
 
-Budget: 50 ms for a look at an unchanged order (one plan), processor time, after the first, which compiles. The rest is told.
+Budget: 50 ms of processor time for a look at an unchanged order (one plan), after the first, which compiles.
 """
 
 import os
@@ -13,11 +13,11 @@ import numpy as np
 from benchmarks.report import Report
 from clusterscape.query.scheduling.explaining import find_changes
 from clusterscape.query.scheduling.live_queue import Holding, LiveQueue, QueueJob, QueueNode
-from clusterscape.query.scheduling.promises import PromiseBook
 from clusterscape.query.scheduling.queue_plan import plan_queue
 from clusterscape.query.scheduling.whatif_answers import QueueWhatIf
-from clusterscape.query.scheduling.whatif_scenario import Future, prepare
-from clusterscape.simulate.cluster.standing import simulate_standing
+from clusterscape.query.scheduling.whatif_scenario import Future, prepare_scenario
+from clusterscape.services.promises import PromiseBook
+from clusterscape.simulate.cluster.engine import simulate_from_now
 
 NODES, GPUS, WAITING = 1_250, 8, 1_000
 HOUR_S = 3600
@@ -64,35 +64,35 @@ def measure_ms(work: Callable[[], object], runs: int = 5) -> float:
 
 
 def main() -> None:
-    """Print all of it."""
+    """Measure and print."""
     queue = make_queue()
     starts, _ = plan_queue(queue)  # compiles
     report = Report(f"The live queue: 1,000 waiting workloads, 10,000 GPUs (load average {os.getloadavg()[0]:.1f})")
     report.add("one plan by limits", measure_ms(lambda: plan_queue(queue)), "ms", budget=50.0)
-    gone = replace(queue, now_s=15, held=queue.held[1:])
-    two = measure_ms(lambda: _look(queue, gone))
-    report.add("two looks: a plan, and why it moved when one workload ended", two, "ms")
+    changed = replace(queue, now_s=15, held=queue.held[1:])
+    changed_ms = measure_ms(lambda: _look(queue, changed))
+    report.add("two looks: a plan, and why it moved when one workload ended", changed_ms, "ms")
     last = queue.waiting[-1]
     report.add(
         "what would start the last one sooner",
         measure_ms(lambda: find_changes(queue, last, starts[last.workload]), 2),
         "ms",
     )
-    prepared = prepare(queue, QueueWhatIf(), Future({}))
-    simulate_standing(prepared.scenario, prepared.standing)  # compiles
+    prepared = prepare_scenario(queue, QueueWhatIf(), Future({}))
+    simulate_from_now(prepared.scenario, prepared.standing)  # compiles
     report.add("one future on nodes, EASY", measure_ms(lambda: _play(queue), 3), "ms")
     report.publish()
 
 
 def _look(before: LiveQueue, after: LiveQueue) -> None:
     book = PromiseBook()
-    book.look(before, {})
-    book.look(after, {})
+    book.update(before, {})
+    book.update(after, {})
 
 
 def _play(queue: LiveQueue) -> None:
-    prepared = prepare(queue, QueueWhatIf(), Future({}))
-    simulate_standing(prepared.scenario, prepared.standing)
+    prepared = prepare_scenario(queue, QueueWhatIf(), Future({}))
+    simulate_from_now(prepared.scenario, prepared.standing)
 
 
 if __name__ == "__main__":

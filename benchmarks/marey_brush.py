@@ -2,7 +2,7 @@
 
 Measured from letting go of the mouse (a) until what is at hand is drawn at the new window, which is what the reader sees of a
 brush: budget p95 ≤ 100 ms; and (b) until the server's answer for that window is drawn in its place. Both end when the renderer is
-done (a fence behind the draw calls), not when they were called. Beside them the browser's own measure of (a), from the event
+done (a fence behind the draw calls), not when they were called. Also: the browser's own measure of (a), from the event
 to the frame on the screen (Event Timing), the page's CPU time, and what the server needs for the same windows, asked one by one.
 """
 
@@ -61,23 +61,23 @@ WATCH = """
   };
   window.brushed = { up: 0, moved: 0, refined: 0, shown: 0 };
   window.addEventListener('pointerup', (event) => {
-    const one = { up: event.timeStamp, moved: 0, refined: 0, shown: 0, isMoving: false };
-    window.brushed = one;
+    const brush = { up: event.timeStamp, moved: 0, refined: 0, shown: 0, isMoving: false };
+    window.brushed = brush;
   }, true);
   for (const name of ['drawArrays', 'drawElements', 'drawArraysInstanced', 'drawElementsInstanced']) {
     const plain = gl[name].bind(gl);
-    gl[name] = (...given) => {
-      plain(...given);
-      const one = window.brushed;
-      if (one.up === 0 || one.isMoving) return;
-      one.isMoving = true;
+    gl[name] = (...args) => {
+      plain(...args);
+      const brush = window.brushed;
+      if (brush.up === 0 || brush.isMoving) return;
+      brush.isMoving = true;
       // Behind the other draw calls of this frame.
-      queueMicrotask(() => whenDone((now) => { one.moved = now; }));
+      queueMicrotask(() => whenDone((now) => { brush.moved = now; }));
     };
   }
   new MutationObserver(() => {
-    const one = window.brushed;
-    whenDone((now) => { one.refined ||= now; });
+    const brush = window.brushed;
+    whenDone((now) => { brush.refined ||= now; });
   }).observe(graph, { attributeFilter: ['data-drawn'] });
   new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) {
@@ -101,7 +101,7 @@ class Brushes:
 def make_rank(rank: int, ranks: int, kernels: int) -> dict[str, Any]:
     """A rank's file: steps of kernels with gaps between them, so that few merge, and all-reduces that end together."""
     own, shared = random.Random(rank), random.Random(-1)
-    found: list[dict[str, Any]] = []
+    events: list[dict[str, Any]] = []
     at = together = START_US
     for step in range(STEPS):
         begin = at
@@ -113,8 +113,8 @@ def make_rank(rank: int, ranks: int, kernels: int) -> dict[str, Any]:
             length = max(5.0, together - at) if is_shared else own.uniform(4, 40)
             stream = 20 if is_shared else 7
             name = SHARED if is_shared else own.choice(KERNELS)
-            arguments = {"correlation": len(found), "stream": stream, "device": 0}
-            found.append(
+            arguments = {"correlation": len(events), "stream": stream, "device": 0}
+            events.append(
                 {
                     "ph": "X",
                     "cat": "kernel",
@@ -128,9 +128,9 @@ def make_rank(rank: int, ranks: int, kernels: int) -> dict[str, Any]:
             )
             at += length
         mark = {"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 100, "tid": 100}
-        found.append({**mark, "ts": begin, "dur": at - begin, "args": {}})
+        events.append({**mark, "ts": begin, "dur": at - begin, "args": {}})
     info = {"backend": "nccl", "rank": rank, "world_size": ranks}
-    return {"schemaVersion": 1, "distributedInfo": info, "traceEvents": found}
+    return {"schemaVersion": 1, "distributedInfo": info, "traceEvents": events}
 
 
 def bring_trace(url: str, lanes: int, spans: int) -> dict[str, Any]:
@@ -138,8 +138,8 @@ def bring_trace(url: str, lanes: int, spans: int) -> dict[str, Any]:
     row = send("POST", f"{url}/api/v1/traces", json.dumps({"name": "brushed", "workload_id": None}).encode())
     trace = f"{url}/api/v1/traces/{row['trace_id']}"
     for rank in range(lanes):
-        made = make_rank(rank, lanes, -(-spans // lanes))
-        send("PUT", f"{trace}/files/rank{rank}.json", json.dumps(made).encode())
+        trace_file = make_rank(rank, lanes, -(-spans // lanes))
+        send("PUT", f"{trace}/files/rank{rank}.json", json.dumps(trace_file).encode())
     send("POST", f"{trace}/import", b"")
     wait_until(lambda: get_json(trace)["row"]["state"] != "importing", 600)
     answer: dict[str, Any] = get_json(trace)
@@ -155,7 +155,7 @@ def send(method: str, url: str, body: bytes) -> Any:
 
 def read_cpu_ms(session: CDPSession) -> float:
     """Processor time of the page's main thread until now."""
-    metrics = {each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]}
+    metrics = {metric["name"]: metric["value"] for metric in session.send("Performance.getMetrics")["metrics"]}
     return 1000 * float(metrics["TaskDuration"])
 
 
@@ -166,7 +166,7 @@ def measure_brushes(page: Page, session: CDPSession, count: int) -> Brushes:
     box = graph.bounding_box()
     assert box is not None
     page.evaluate(WATCH)
-    found = Brushes()
+    brushes = Brushes()
     for _ in range(count):
         width = generator.uniform(0.02, 0.6)
         left = generator.uniform(0, 1 - width)
@@ -179,20 +179,20 @@ def measure_brushes(page: Page, session: CDPSession, count: int) -> Brushes:
         page.wait_for_function("window.brushed.moved && window.brushed.refined", timeout=READY_MS)
         page.wait_for_timeout(SETTLE_MS)
         times = page.evaluate("window.brushed")
-        found.moved.append(times["moved"] - times["up"])
-        found.refined.append(times["refined"] - times["up"])
-        if times["shown"]:  # told only of what takes 16 ms and more
-            found.shown.append(times["shown"] - times["up"])
-        found.worked.append(read_cpu_ms(session) - before)
+        brushes.moved.append(times["moved"] - times["up"])
+        brushes.refined.append(times["refined"] - times["up"])
+        if times["shown"]:  # the browser reports only events of 16 ms and more
+            brushes.shown.append(times["shown"] - times["up"])
+        brushes.worked.append(read_cpu_ms(session) - before)
         page.get_by_role("button", name="All steps").click()
         page.wait_for_timeout(SETTLE_MS)
-    return found
+    return brushes
 
 
 def measure_server(url: str, trace: str, extent_ns: float, count: int) -> list[float]:
     """Milliseconds of the same requests without a page."""
     generator = random.Random(0)
-    found = []
+    times_ms = []
     for _ in range(count):
         width = generator.uniform(0.02, 0.6)
         start = generator.uniform(0, 1 - width) * extent_ns
@@ -200,8 +200,8 @@ def measure_server(url: str, trace: str, extent_ns: float, count: int) -> list[f
         begin = time.perf_counter()
         with urllib.request.urlopen(f"{url}/api/v1/traces/{trace}/marey?{window}", timeout=60) as response:
             response.read()
-        found.append(1000 * (time.perf_counter() - begin))
-    return found
+        times_ms.append(1000 * (time.perf_counter() - begin))
+    return times_ms
 
 
 def main() -> None:
@@ -219,9 +219,7 @@ def main() -> None:
     ):
         answer = bring_trace(url, options.lanes, options.spans)
         trace, extent_ns = answer["row"]["trace_id"], answer["extent_ns"]
-        page = browser.new_page(
-            viewport={"width": 1440, "height": 900}, bypass_csp=True
-        )  # what looks is no script of ours
+        page = browser.new_page(viewport={"width": 1440, "height": 900}, bypass_csp=True)  # not a script of ours
         page.goto(f"{url}/parallel?trace={trace}&ns=0~{extent_ns:.0f}&show=compute,communication")
         page.wait_for_selector("[data-drawn*='~']", timeout=READY_MS)
         page.wait_for_timeout(1000)
@@ -238,9 +236,9 @@ def main() -> None:
         ("(b) brush to the refined picture", brushes.refined, None),
         ("of it the server's answer", server, None),
     )
-    for what, times, budget in rows:
-        report.add(f"{what}, p95", float(np.percentile(times or [0.0], 95)), "ms", budget=budget)
-        report.add(f"{what}, median", float(np.median(times or [0.0])), "ms")
+    for label, times, budget in rows:
+        report.add(f"{label}, p95", float(np.percentile(times or [0.0], 95)), "ms", budget=budget)
+        report.add(f"{label}, median", float(np.median(times or [0.0])), "ms")
     report.add("work of the page's main thread for a brush, median", float(np.median(brushes.worked)), "ms of CPU")
     report.publish(as_json=options.json)
 

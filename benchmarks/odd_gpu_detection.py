@@ -16,7 +16,7 @@ from clusterscape.analyze.diagnose import find_odd_gpus
 
 def detect(oddness: Oddness | None, gpus: int, seeds: int) -> tuple[float, float, float, str, float]:
     """Shares of runs: planted one first, planted one significant, another one significant; usual feature; seconds a run."""
-    first = found = wrong = 0
+    first = significant = wrong = 0
     features: Counter[str] = Counter()
     spent_s = 0.0
     for seed in range(seeds):
@@ -25,11 +25,11 @@ def detect(oddness: Oddness | None, gpus: int, seeds: int) -> tuple[float, float
         result = find_odd_gpus(watts)
         spent_s += time.perf_counter() - start
         first += bool(result.ranked[0] == odd)
-        found += any(gpu.column == odd for gpu in result.odd)
+        significant += any(gpu.column == odd for gpu in result.odd)
         wrong += any(gpu.column != odd for gpu in result.odd)
         features.update(gpu.features[0][0] for gpu in result.odd if gpu.column == odd)
     usual = ", ".join(f"{name} {count}" for name, count in features.most_common(2))
-    return first / seeds, found / seeds, wrong / seeds, usual, spent_s / seeds
+    return first / seeds, significant / seeds, wrong / seeds, usual, spent_s / seeds
 
 
 def alarm_in_steps(gpus: int, seeds: int) -> float:
@@ -48,11 +48,11 @@ def main() -> None:
     report = Report(f"Odd GPUs: one planted among {options.gpus}, {options.seeds} seeds of each kind")
     seconds = []
     for oddness in Oddness:
-        first, found, wrong, usual, spent_s = detect(oddness, options.gpus, options.seeds)
+        first, significant, wrong, usual, spent_s = detect(oddness, options.gpus, options.seeds)
         seconds.append(spent_s)
         report.add(f"{oddness}: ranked first", 100 * first, "%", budget=95, higher_is_better=True)
-        report.add(f"  significant ({usual})", 100 * found, "%")
-        report.add("  another GPU named besides", 100 * wrong, "%")
+        report.add(f"  significant ({usual})", 100 * significant, "%")
+        report.add("  another GPU named in addition", 100 * wrong, "%")
     _, _, wrong, _, _ = detect(None, options.gpus, options.seeds)
     report.add("none planted: false alarms", 100 * wrong, "%", budget=5)
     report.add(

@@ -1,4 +1,4 @@
-"""What the overview computes at every tick of 100,000 units: conditions, facet counts, colors, legend; beside the same by rows.
+"""What the overview computes at every tick of 100,000 units: conditions, facet counts, colors, legend; compared with rows.
 
 Budget: ≤ 25 ms of processor time. The peer makes an object per unit and asks closures, as generic chart code does; both
 must find the same units and the same counts.

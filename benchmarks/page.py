@@ -1,4 +1,4 @@
-"""docs/benchmarks.md from what `make bench` kept of each benchmark's last run (benchmarks/results/<name>.json)."""
+"""Writes docs/benchmarks.md from the stored results of each benchmark's last run (benchmarks/results/<name>.json)."""
 
 import json
 from collections.abc import Sequence
@@ -30,14 +30,14 @@ class Run:
 
     @classmethod
     def read(cls, path: Path) -> "Run":
-        """What :func:`benchmarks.__main__.main` wrote."""
+        """Reads a file that :func:`benchmarks.__main__.main` wrote."""
         kept = json.loads(path.read_text(encoding="utf-8"))
         reports = [Report.from_dict(report) for report in kept["reports"]]
         return cls(path.stem, kept["date"], kept["machine"], kept["load"], kept["seconds"], reports)
 
     @property
     def rows(self) -> list[tuple[str, Row]]:
-        """Of all its reports, each with its whole name: what is indented is a part of the row above."""
+        """Rows of all its reports with full names; an indented row is a part of the row above."""
         named, above = [], ""
         for row in (row for report in self.reports for row in report.rows):
             is_part = row.what.startswith(" ")
@@ -47,7 +47,7 @@ class Run:
 
 
 def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    """In Markdown."""
+    """A table in Markdown."""
     lines = [head, tuple("---" for _ in head), *rows]
     return "\n".join("| " + " | ".join(cell.strip().replace("|", "\\|") for cell in line) + " |" for line in lines)
 
@@ -60,7 +60,7 @@ def compared(runs: list[Run]) -> str:
         for name, row in run.rows
         if row.times_better is not None
     ]
-    return "## Beside peers\n\n" + table(("what", *HEAD[1:4]), rows)
+    return "## Compared with peers\n\n" + table(("what", *HEAD[1:4]), rows)
 
 
 def budgets(runs: list[Run]) -> str:
@@ -71,8 +71,8 @@ def budgets(runs: list[Run]) -> str:
         for run, name, row in bound
         if not row.is_within_budget
     ]
-    said = f"## Budgets\n\n{len(bound) - len(missed)} of {len(bound)} kept."
-    return said if not missed else f"{said} Not kept:\n\n" + table(("what", "measured", "budget"), missed)
+    text = f"## Budgets\n\n{len(bound) - len(missed)} of {len(bound)} kept."
+    return text if not missed else f"{text} Not kept:\n\n" + table(("what", "measured", "budget"), missed)
 
 
 def anchor(run: Run) -> str:
@@ -81,9 +81,9 @@ def anchor(run: Run) -> str:
 
 
 def marked(row: Row) -> tuple[str, ...]:
-    """Its cells; what is a part of the row above is marked so."""
-    what, *cells = row.cells()
-    return (f"– {what.strip()}" if what.startswith(" ") else what, *cells)
+    """Cells of the row; a part of the row above is marked with a dash."""
+    label, *cells = row.cells()
+    return (f"– {label.strip()}" if label.startswith(" ") else label, *cells)
 
 
 def part(run: Run) -> str:

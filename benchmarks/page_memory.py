@@ -21,21 +21,21 @@ MB = 2**20
 
 
 def private_mb(pid: int) -> float:
-    """What is in memory and belongs to this process alone."""
+    """Private memory of a process in MB."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
     return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) * 1024 / MB
 
 
 def page_mb(browser: Browser) -> float:
-    """What the process of the page has; Chromium keeps further ones ready, which are smaller."""
+    """Memory of the page's process; spare renderers of Chromium are smaller."""
     session = browser.new_browser_cdp_session()
     processes = session.send("SystemInfo.getProcessInfo")["processInfo"]
     session.detach()
-    return max(private_mb(int(one["id"])) for one in processes if one["type"] == "renderer")
+    return max(private_mb(int(process["id"])) for process in processes if process["type"] == "renderer")
 
 
 def heap_mb(page: Page) -> float:
-    """The JavaScript heap after what nobody needs was thrown away."""
+    """The JavaScript heap after a garbage collection."""
     session = page.context.new_cdp_session(page)
     session.send("HeapProfiler.collectGarbage")
     used = float(session.send("Runtime.getHeapUsage")["usedSize"]) / MB
@@ -44,7 +44,7 @@ def heap_mb(page: Page) -> float:
 
 
 def measure(url: str, minutes: float, report: Report) -> None:
-    """Watch the picture live, and say what it needs."""
+    """Watch the live picture and report its memory."""
     with chromium() as browser:
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         page.goto("about:blank")

@@ -58,7 +58,7 @@ def time_frames(browser: Browser, page: Page, call: str) -> Frames:
     session = browser.new_browser_cdp_session()
 
     def cpu_seconds() -> float:
-        return sum(float(one["cpuTime"]) for one in session.send("SystemInfo.getProcessInfo")["processInfo"])
+        return sum(float(process["cpuTime"]) for process in session.send("SystemInfo.getProcessInfo")["processInfo"])
 
     before = cpu_seconds()
     count, milliseconds, drawn = page.evaluate(call)
@@ -72,9 +72,12 @@ def measure_frames(browser: Browser, page: Page, units: int) -> Iterator[tuple[s
     page.wait_for_timeout(2000)
     steps = 42 if units < 50_000 else 18
     page.evaluate((SCRIPTS / "frames.js").read_text())
-    peers = {what: time_frames(browser, page, f"measurePeer({units}, '{what}', {steps // 3})") for what in MOVEMENTS}
-    for what in ("pan", "zoom"):
-        yield what, time_frames(browser, page, f"measureMoves('{what}', {steps})"), peers[what]
+    peers = {
+        movement: time_frames(browser, page, f"measurePeer({units}, '{movement}', {steps // 3})")
+        for movement in MOVEMENTS
+    }
+    for movement in ("pan", "zoom"):
+        yield movement, time_frames(browser, page, f"measureMoves('{movement}', {steps})"), peers[movement]
         page.wait_for_timeout(1000)
     page.get_by_role("button", name="Fit").click()
     page.wait_for_timeout(1500)
@@ -101,13 +104,13 @@ def measure(url: str, gpus: int, report: Report) -> None:
     with chromium() as browser:
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         units = open_picture(page, url)
-        for what, ours, peer in measure_frames(browser, page, units):
+        for movement, ours, peer in measure_frames(browser, page, units):
             report.add(
-                f"{what}, {units:,} units", ours.per_second, "frames/s", peer.per_second, "plain instancing",
+                f"{movement}, {units:,} units", ours.per_second, "frames/s", peer.per_second, "plain instancing",
                 budget=BUDGETS.get(gpus), higher_is_better=True,
             )  # fmt: skip
-            # Where drawing is slow the page moves what was drawn along, and draws it anew only so often.
-            report.add("  squares drawn anew", ours.drawn / ours.seconds, "times/s")
+            # Where drawing is slow the page moves the last drawing and redraws it less often.
+            report.add("  squares redrawn", ours.drawn / ours.seconds, "times/s")
             report.add("  CPU a frame", ours.cpu_ms, "ms", peer.cpu_ms, "plain instancing")
         page.close()
         median, worst = measure_first_picture(browser, url)

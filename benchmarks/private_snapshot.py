@@ -1,4 +1,4 @@
-"""The picture of 10,000 units on a private site, as a researcher sees it, beside the plain one: server time and bytes.
+"""The picture of 10,000 units on a private site, as a researcher sees it, compared with the plain one: server time and bytes.
 
 Budget: ≤ 1.5 times the plain picture, uncached; a viewer of the same scope gets it for nothing.
 """
@@ -11,28 +11,29 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from clusters.opened import open_queries
+
 from benchmarks.report import Report
 from benchmarks.snapshot_wire import build_site, median_ms
-from clusterscape.model.viewers import Role, Viewer
+from clusterscape.model.access import Role, Viewer
 from clusterscape.query import Queries
 from clusterscape.query.picture import SnapshotRow
-from clusterscape.serve.compression import compress
 from clusterscape.serve.redaction import redact_table
-from clusterscape.serve.wire import to_ipc
+from clusterscape.serve.wire import compress, to_ipc
 
 RESEARCHER = Viewer(login="user-7", role=Role.RESEARCHER)
 LEAD = Viewer(login="user-7", role=Role.LEAD, projects=frozenset({"project-3"}))
 
 
 def cpu_ms(works: Mapping[str, Callable[[], object]], repeat: int = 15) -> dict[str, float]:
-    """Median CPU time of each in ms, taken in turns: what else runs on the machine counts for all alike."""
+    """Median CPU time of each in ms, measured in turns, so that other load on the machine affects all alike."""
     times: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(repeat):
         for name, work in works.items():
             begin = time.process_time()
             work()
             times[name].append(time.process_time() - begin)
-    return {name: statistics.median(each) * 1000 for name, each in times.items()}
+    return {name: statistics.median(seconds) * 1000 for name, seconds in times.items()}
 
 
 def main() -> None:
@@ -44,7 +45,7 @@ def main() -> None:
     report = Report(f"A private picture of {options.gpus:,} units")
     with tempfile.TemporaryDirectory() as folder:
         plain = build_site(Path(folder), options.gpus)
-        site = Queries(replace(plain.context, is_private=True))
+        site = open_queries(replace(plain.context, is_private=True))
 
         def answer(queries: Queries) -> bytes:
             return compress(
@@ -52,8 +53,8 @@ def main() -> None:
             )
 
         def first_look() -> bytes:
-            # Every name is redacted anew: what the first viewer after a restart costs.
-            return answer(Queries(site.context).scoped_to(RESEARCHER))
+            # Every name is redacted again: the cost of the first viewer after a restart.
+            return answer(open_queries(site.context).scoped_to(RESEARCHER))
 
         spent = cpu_ms(
             {
@@ -64,9 +65,9 @@ def main() -> None:
             }
         )
         plain_ms = spent.pop("plain")
-        for name, each in spent.items():
+        for name, spent_ms in spent.items():
             budget = None if name.startswith("first") else 1.5 * plain_ms
-            report.add(f"{name}, uncached", each, "ms of CPU", plain_ms, "plain picture", budget=budget)
+            report.add(f"{name}, uncached", spent_ms, "ms of CPU", plain_ms, "plain picture", budget=budget)
         scoped = site.scoped_to(RESEARCHER)
         scoped.redacted_picture()
         report.add(

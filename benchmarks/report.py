@@ -1,4 +1,4 @@
-"""How benchmarks report: rows of ours beside a peer, with the ratio and the budget, printed and kept for docs/benchmarks.md."""
+"""How benchmarks report: rows of ours and a peer, with the ratio and the budget, printed and kept for docs/benchmarks.md."""
 
 import json
 import os
@@ -24,7 +24,7 @@ class Row:
 
     @property
     def times_better(self) -> float | None:
-        """Ours beside the peer's, above 1 where ours is better."""
+        """Ratio to the peer, above 1 where ours is better."""
         if not self.peer or not self.ours:
             return None
         return self.ours / self.peer if self.higher_is_better else self.peer / self.ours
@@ -65,12 +65,12 @@ class Report:
 
     @classmethod
     def from_dict(cls, kept: dict[str, Any]) -> Self:
-        """What :meth:`publish` kept."""
+        """Reads a report that :meth:`publish` stored."""
         return cls(kept["title"], [Row(**row) for row in kept["rows"]])
 
     def add(
         self,
-        what: str,
+        label: str,
         ours: float,
         unit: str,
         peer: float | None = None,
@@ -82,7 +82,7 @@ class Report:
         """One measurement."""
         self.rows.append(
             Row(
-                what,
+                label,
                 float(ours),
                 unit,
                 None if peer is None else float(peer),
@@ -93,7 +93,7 @@ class Report:
         )
 
     def publish(self, *, as_json: bool = False) -> None:
-        """Print it, and keep it where `make bench` asked for it."""
+        """Print the report, and store it where `make bench` expects it."""
         if place := os.environ.get(KEPT_AT):
             with Path(place).open("a", encoding="utf-8") as kept:
                 kept.write(json.dumps(asdict(self)) + "\n")

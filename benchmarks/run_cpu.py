@@ -1,6 +1,6 @@
 """Processor time of two burners that run together at 100 % and 50 % of a core: each read within 5 points, in its own run.
 
-radT adds up the processor time of every ``python`` process of the machine, whoever's it is: that is what its two runs would read.
+radT adds up the processor time of every ``python`` process of the machine, of all users: its two runs would read that sum.
 """
 
 import json
@@ -52,15 +52,15 @@ def main() -> int:
         )
         read = []
         for run in runs:
-            found = {metric.name: metric for metric in run.metrics}
-            cores, kernel = found["process_cpu_cores"].mean, found["kernel_cores"].last
+            metrics = {metric.name: metric for metric in run.metrics}
+            cores, kernel = metrics["process_cpu_cores"].mean, metrics["kernel_cores"].last
             assert cores is not None
             assert kernel is not None
-            asked = float(run.params["share"])
+            share = float(run.params["share"])
             read.append(cores)
-            name = f"burner at {100 * asked:.0f} %"
+            name = f"burner at {100 * share:.0f} %"
             report.add(f"{name}: read", 100 * cores, "% of a core")
-            report.add(f"{name}: off what was asked for", 100 * abs(cores - asked), "points", budget=5)
+            report.add(f"{name}: off what was asked for", 100 * abs(cores - share), "points", budget=5)
             report.add(f"{name}: off what the kernel charged", 100 * abs(cores - kernel), "points", budget=5)
         report.add("added up, as radT reads each of them", 100 * sum(read), "% of a core")
     report.publish()

@@ -1,4 +1,4 @@
-"""What a run logs, on its way to the page: spool to server to store, bytes on disk, and a long series as a line.
+"""Metrics of a run on their way to the page: spool to server to store, bytes on disk, and a long series as a line.
 
 The peer is MLflow's own client on SQLite: batches of 1,000, and the history of one metric.
 """
@@ -53,12 +53,12 @@ def write_spool(folder: Path, *, ended_ago_s: float = 60) -> int:
         encode_event({"event": "moment", "moment": "running", "at": begin_ms}),
     ]  # fmt: skip
     for code in range(METRICS):
-        told = {"code": code, "name": f"metric{code}", "unit": None, "scope": "run", "method": "measured"}
-        parts.append(encode_event({"event": "series", **told}))
-    each = 2000
-    for start in range(0, STEPS, each):
-        steps = [step for step in range(start, start + each) for _ in range(METRICS)]
-        codes = list(range(METRICS)) * each
+        series = {"code": code, "name": f"metric{code}", "unit": None, "scope": "run", "method": "measured"}
+        parts.append(encode_event({"event": "series", **series}))
+    chunk = 2000
+    for start in range(0, STEPS, chunk):
+        steps = [step for step in range(start, start + chunk) for _ in range(METRICS)]
+        codes = list(range(METRICS)) * chunk
         times = [(begin_ms + step * 10) * 1000 for step in steps]
         values = [math.sin(step / 300 + code) / (1 + step / 5000) for step, code in zip(steps, codes, strict=True)]
         parts.append(encode_samples(codes, times, steps, values))
@@ -75,8 +75,8 @@ def server(home: Path) -> Iterator[str]:
 
     port = free_port()
     words = [sys.executable, "-m", "clusterscape.cli", "serve", "--port", str(port), "--json"]
-    told = environ(home, CLUSTERSCAPE_STORAGE__DATA_DIR=str(home / "data"))
-    process = subprocess.Popen(words, env=told, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    environment = environ(home, CLUSTERSCAPE_STORAGE__DATA_DIR=str(home / "data"))
+    process = subprocess.Popen(words, env=environment, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     url = f"http://127.0.0.1:{port}"
     try:
         for _ in range(600):
@@ -102,8 +102,8 @@ def measure(report: Report, home: Path, peer: tuple[float, float, float]) -> Non
         RunServer(url, timeout_s=600).send(folder)
         rate = samples / (time.perf_counter() - begun)
         bytes_kept = sum(file.stat().st_size for file in (home / "data/metrics").rglob("*") if file.is_file())
-        asked = f"{url}/api/v1/runs/series?run={RUN}&metric=metric3&points=2000&axis="
-        walls = {axis: min(_get_s(asked + axis) for _ in range(5)) for axis in ("time", "step")}
+        address = f"{url}/api/v1/runs/series?run={RUN}&metric=metric3&points=2000&axis="
+        walls = {axis: min(_get_s(address + axis) for _ in range(5)) for axis in ("time", "step")}
     name = "MLflow on SQLite"
     report.add("ingest, spool to store", rate, "samples/s", peer[0], name, budget=100_000, higher_is_better=True)
     report.add("bytes a sample on disk, steps included", bytes_kept / samples, "B", peer[1], name, budget=20)

@@ -86,23 +86,23 @@ def main() -> int:
         times: dict[str, list[tuple[float, float]]] = {}
         for is_mirrored in (False, True):
             with run_stores(Path(folder), is_mirrored=is_mirrored) as stores:
-                records, runs = stores.queries.context.records, stores.queries.runs
+                records, runs = stores.records, stores.queries.runs
                 if not is_mirrored:
                     stores.take("run0", spooled("run0", series=series, params={"lr": "0.1", "epochs": "90"}))
                     first = records.run("run0")
                     assert first is not None
                     fill(Path(folder), first)
                 assert len(runs.all(limit=2 * RUNS)) == RUNS
-                for what, ask in {
+                for label, ask in {
                     "the newest 1,000 runs": lambda runs=runs: runs.all(limit=1000),
                     f"all {RUNS:,} runs": lambda runs=runs: runs.all(limit=RUNS),
                     "the tree of the newest 5,000": lambda runs=runs: runs.tree(limit=5000),
                 }.items():
-                    times.setdefault(what, []).append(measure(stores, ask))
+                    times.setdefault(label, []).append(measure(stores, ask))
     name = "all runs read again"
-    for what, (peer, ours) in times.items():
-        budget = 150 if "1,000" in what else None
-        report.add(what, 1000 * ours[0], "ms", 1000 * peer[0], name, budget=budget)
+    for label, (peer, ours) in times.items():
+        budget = 150 if "1,000" in label else None
+        report.add(label, 1000 * ours[0], "ms", 1000 * peer[0], name, budget=budget)
         report.add("  processor time", 1000 * ours[1], "ms", 1000 * peer[1], name)
     report.publish()
     print(json.dumps(os.getloadavg()), "load average at the end")

@@ -1,4 +1,4 @@
-"""What tracking costs: added wall time, the sampler's share of a core with 8 GPUs, and how fast a script can log.
+"""Cost of tracking: added wall time, the sampler's share of a core with 8 GPUs, and how fast a script can log.
 
 The GPUs are a stand-in library: honest for the cost of the binding and of everything above it, silent about a driver's own.
 """
@@ -65,15 +65,15 @@ def measure_sampler(report: Report, home: Path, hertz: int, seconds: int) -> Non
     process = subprocess.Popen(
         [*words, "sleep", str(seconds)], cwd=home, env=environ(home, LD_LIBRARY_PATH=str(home), STUB_NVML_GPUS="8")
     )
-    time.sleep(3)  # what the start costs is told above
+    time.sleep(3)  # the cost of the start is measured above
     first, begun = processor_s(process.pid), time.perf_counter()
     time.sleep(seconds - 5)
     share = (processor_s(process.pid) - first) / (time.perf_counter() - begun)
     memory = peak_bytes(process.pid)
     process.wait()
     run = read_run(list_runs(home / "clusterscape")[0])
-    told = run.listeners["nvml"]
-    ticks, missed = int(str(told["ticks"])), int(str(told["missed"]))
+    listener = run.listeners["nvml"]
+    ticks, missed = int(str(listener["ticks"])), int(str(listener["missed"]))
     report.add(f"sampler at {hertz} Hz, 8 GPUs: share of a core", 100 * share, "%", budget=1.0)
     report.add(f"sampler at {hertz} Hz, 8 GPUs: peak memory", memory / 1e6, "MB", budget=60)
     delivered = 100 * ticks / (ticks + missed)
@@ -88,8 +88,8 @@ def processor_s(pid: int) -> float:
 
 def peak_bytes(pid: int) -> int:
     """Most memory it ever held."""
-    told = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
-    return int(told["VmHWM"].split()[0]) * 1024
+    status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    return int(status["VmHWM"].split()[0]) * 1024
 
 
 def measure_logging(report: Report, home: Path) -> None:

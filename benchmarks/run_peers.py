@@ -1,4 +1,4 @@
-"""Tracking beside its peers on the same script: radT, and MLflow's system-metrics monitor at 10 Hz.
+"""Tracking compared with its peers on the same script: radT, and MLflow's system-metrics monitor at 10 Hz.
 
 radT and MLflow live in environments of their own (``tests/servers/*-requirements.txt``), made the first time.
 """
@@ -60,7 +60,7 @@ def measure_monitor(report: Report, home: Path, mlflow: Path) -> None:
         text=True,
     )
     share, ticks = json.loads(done.stdout.splitlines()[-1])
-    ours, ours_ticks = _sample_beside(home)
+    ours, ours_ticks = _sample_with_gpus(home)
     report.add(f"sampler at {HERTZ} Hz: share of a core", 100 * ours, "%", 100 * share, "MLflow 3.17", budget=1.0)
     report.add(
         f"sampler at {HERTZ} Hz: ticks delivered",
@@ -73,14 +73,16 @@ def measure_monitor(report: Report, home: Path, mlflow: Path) -> None:
     )
 
 
-def _sample_beside(home: Path) -> tuple[float, float]:
-    """Ours with 8 stand-in GPUs beside the processes: more than the peer reads."""
+def _sample_with_gpus(home: Path) -> tuple[float, float]:
+    """Ours with 8 stand-in GPUs in addition to the processes: more than the peer reads."""
     from clusterscape.track.spooled import list_runs, read_run
 
     listen = f"nvml={HERTZ}+proc"
     words = [sys.executable, "-m", "clusterscape.cli", "run", "-l", listen, "-d", "0+1+2+3+4+5+6+7", "--"]
-    told = environ(home, LD_LIBRARY_PATH=str(home), STUB_NVML_GPUS="8")
-    process = subprocess.Popen([*words, "sleep", str(MONITORED_S + 3)], cwd=home, env=told, stderr=subprocess.DEVNULL)
+    environment = environ(home, LD_LIBRARY_PATH=str(home), STUB_NVML_GPUS="8")
+    process = subprocess.Popen(
+        [*words, "sleep", str(MONITORED_S + 3)], cwd=home, env=environment, stderr=subprocess.DEVNULL
+    )
     time.sleep(2)
     used, begun = processor_s(process.pid), time.perf_counter()
     time.sleep(MONITORED_S)
@@ -107,7 +109,7 @@ def main() -> int:
     from servers.venvs import need_venv
     from tracking.stub_nvml import build_stub
 
-    report = Report("Tracking beside its peers, on the same script and machine")
+    report = Report("Tracking compared with its peers, on the same script and machine")
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         build_stub("gcc", home)

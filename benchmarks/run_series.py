@@ -1,4 +1,4 @@
-"""A metric of 100,000 points on its way from the store to the screen, beside MLflow's ``get_metric_history``.
+"""A metric of 100,000 points on its way from the store to the screen, compared with MLflow's ``get_metric_history``.
 
 The server thins it: from memory just after it was logged, and from files where it was logged hours ago. On the screen: from the
 page's question to the first picture with the line on it.
@@ -41,11 +41,11 @@ print(json.dumps(min(walls)))
 DRAWN = """\
 (title) => new Promise((done) => {
   const look = () => {
-    const asked = performance.getEntriesByType("resource").filter((one) => /runs.(bands|series)[?]/.test(one.name));
+    const requests = performance.getEntriesByType("resource").filter((entry) => /runs.(bands|series)[?]/.test(entry.name));
     const canvas = document.querySelector(`section[aria-label="${title}"] canvas`);
     const pixels = canvas && canvas.width > 0 ? canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data : [];
     const count = pixels.reduce((sum, value, at) => sum + (at % 4 === 3 && value > 0 ? 1 : 0), 0);
-    if (asked.length > 0 && count > 500) done([performance.now() - asked[0].startTime, asked[0].duration]);
+    if (requests.length > 0 && count > 500) done([performance.now() - requests[0].startTime, requests[0].duration]);
     else requestAnimationFrame(look);
   };
   look();
@@ -69,10 +69,10 @@ def measure_server(report: Report, home: Path, url: str, peer_s: float) -> None:
         if run == OLD_RUN:
             wait_for_files(home)
         for axis in ("time", "step"):
-            asked = f"{url}/api/v1/runs/series?run={run}&metric=metric3&points=2000&axis={axis}"
-            walls = sorted(_get_s(asked) for _ in range(ROUNDS))
-            what = f"{STEPS:,} points over {axis}, {place}"
-            report.add(what, 1000 * statistics.median(walls), "ms", 1000 * peer_s, "MLflow, SQLite", budget=50)
+            address = f"{url}/api/v1/runs/series?run={run}&metric=metric3&points=2000&axis={axis}"
+            walls = sorted(_get_s(address) for _ in range(ROUNDS))
+            label = f"{STEPS:,} points over {axis}, {place}"
+            report.add(label, 1000 * statistics.median(walls), "ms", 1000 * peer_s, "MLflow, SQLite", budget=50)
             report.add("  best of 20", 1000 * walls[0], "ms")
 
 

@@ -1,4 +1,4 @@
-"""Simulated jobs per second: FCFS with EASY backfilling beside AccaSim and a plain scheduler, growth, and the GPU cluster.
+"""Simulated jobs per second: FCFS with EASY backfilling compared with AccaSim and a plain scheduler, growth, and the GPU cluster.
 
 AccaSim 1.1.3 is installed from PyPI into a folder of its own for this run (``--no-accasim`` leaves it out); the plain scheduler
 is `tests/schedulers/plain.py`, what one writes first; pyss is Python 2. Budgets: 1 M jobs/s on SDSC-SP2 (a log like it is
@@ -121,8 +121,8 @@ def measure_accasim(jobs: BatchJobs, total: int) -> float | None:
         rows = zip(*(column.tolist() for column in columns), strict=True)
         trace.write_text(
             "".join(
-                f"{place} {submit} -1 {run} {size} -1 -1 {asked} {request} -1 1 {user + 1} -1 -1 -1 -1 -1 -1\n"
-                for place, (submit, run, size, asked, request, user) in enumerate(rows, start=1)
+                f"{place} {submit} -1 {run} {size} -1 -1 {requested} {request} -1 1 {user + 1} -1 -1 -1 -1 -1 -1\n"
+                for place, (submit, run, size, requested, request, user) in enumerate(rows, start=1)
             )
         )
         peer = str(Path(__file__).with_name("accasim_peer.py"))
@@ -170,11 +170,11 @@ def measure_cluster(count: int, placement: str) -> float:
     """Processor seconds for so many jobs on 10,000 GPUs."""
     cluster = make_cluster(1_250, 8)
     warm = make_cluster_jobs(200, cluster, 0.9)
-    policy, found = find_policy("fcfs"), find_placement(placement)
-    simulate_cluster(ClusterScenario(cluster, warm, policy, Backfill("easy"), found))  # compiles
+    policy, placement_rule = find_policy("fcfs"), find_placement(placement)
+    simulate_cluster(ClusterScenario(cluster, warm, policy, Backfill("easy"), placement_rule))  # compiles
     jobs = make_cluster_jobs(count, cluster, 0.9)
     start = time.process_time()
-    simulate_cluster(ClusterScenario(cluster, jobs, policy, Backfill("easy"), found))
+    simulate_cluster(ClusterScenario(cluster, jobs, policy, Backfill("easy"), placement_rule))
     return time.process_time() - start
 
 
@@ -209,19 +209,19 @@ def main() -> int:
     plain, starts = measure_peer(part, SDSC_PROCESSORS)
     rate, schedule = measure(part, SDSC_PROCESSORS)
     is_same = schedule.start_s.tolist() == starts
-    what = f"{name}, first {PEER_JOBS:,} jobs"
-    report.add(what, rate, "jobs/s", plain, "plain Python EASY", higher_is_better=True)
+    label = f"{name}, first {PEER_JOBS:,} jobs"
+    report.add(label, rate, "jobs/s", plain, "plain Python EASY", higher_is_better=True)
     report.add("  equal starts", float(is_same), "", budget=1.0, higher_is_better=True)
     accasim = None if options.no_accasim else measure_accasim(part, SDSC_PROCESSORS)
     if accasim is not None:
-        report.add(what, rate, "jobs/s", accasim, ACCASIM, higher_is_better=True)
+        report.add(label, rate, "jobs/s", accasim, ACCASIM, higher_is_better=True)
     rate, schedule = measure(jobs, SDSC_PROCESSORS)
     report.add(f"{name}, FCFS + EASY", rate, "jobs/s", budget=1e6, higher_is_better=True)
     for policy, kind in (("fcfs", "easy-sjbf"), ("fcfs", "frugal"), ("sjf", "easy"), ("fcfs", "easy++")):
         rate, _ = measure(jobs, SDSC_PROCESSORS, policy=policy, kind=kind, repeats=3)
         report.add(f"{name}, {policy} + {kind}", rate, "jobs/s", higher_is_better=True)
     rate, _ = measure(part, SDSC_PROCESSORS, policy="wfp3", repeats=1)
-    report.add(f"{what}, wfp3 + easy (ordered at each event)", rate, "jobs/s", higher_is_better=True)
+    report.add(f"{label}, wfp3 + easy (ordered at each event)", rate, "jobs/s", higher_is_better=True)
     add_growth(report, options.plot)
     for placement in ("most-allocated", "fgd"):
         seconds = measure_cluster(100_000, placement)

@@ -70,7 +70,7 @@ def node_name(number: int) -> str:
 
 
 def exposition_text(node: int, turn: int) -> bytes:
-    """What the exporter of ``node`` says when it is asked for the ``turn``-th time."""
+    """Response of the exporter of ``node`` to the ``turn``-th request."""
     jobs_before = int(turn * NEW_JOBS_PER_ROUND + node * 0.618_034 % 1)
     values: list[bytes] = []
     for number, motion in enumerate(FIELDS.values()):
@@ -81,7 +81,7 @@ def exposition_text(node: int, turn: int) -> bytes:
 
 @functools.lru_cache(maxsize=2_000)
 def _frame(node: int, job: int) -> list[bytes]:
-    """Everything but the values: what stands before each of them."""
+    """The text before each value."""
     labels = [
         f'gpu="{gpu}",UUID="GPU-{node:08x}-3643-5dd7-b823-e7af1ce2586{gpu}",pci_bus_id="00000000:{gpu * 16 + 7:02X}:00.0",'
         f'device="nvidia{gpu}",modelName="NVIDIA A100-SXM4-80GB",Hostname="{node_name(node)}",'
@@ -139,7 +139,7 @@ def serve_exporters(ready: Connection) -> None:
 
 @dataclass
 class Costs:
-    """What rounds took, in seconds."""
+    """Seconds of each round."""
 
     wall: list[float] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
@@ -242,7 +242,9 @@ def measure(nodes: int, rounds: int) -> Report:
     report.add(f"share of one core at {INTERVAL_S:g} s", 100 * cpu_s / INTERVAL_S, "%")
     report.add("memory, at most", memory_bytes / 2**20, "MiB")
     report.add("parsing alone", ours_s, "s", theirs_s, "prometheus_client", budget=theirs_s / 10)
-    report.add("whole round beside parsing alone", statistics.median(later.wall), "s", theirs_s, "prometheus_client")
+    report.add(
+        "whole round compared with parsing alone", statistics.median(later.wall), "s", theirs_s, "prometheus_client"
+    )
     return report
 
 

@@ -1,4 +1,4 @@
-"""A whole cluster in real stores behind the real server, in a process of its own: what benchmarks of the page look at.
+"""A whole cluster in real stores behind the real server, in a process of its own, for benchmarks of the page.
 
 Unlike ``clusterscape demo`` nothing is scraped: on a small machine that would take the time that is to be measured. New values of
 every unit arrive every ``--tick-s`` seconds, as they would.
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import uvicorn
+from clusters.opened import metrics_of
 
 from benchmarks.snapshot_wire import _samples, build_site
 from clusterscape.model import SampleBatch, UnixMs
@@ -48,12 +49,12 @@ def keep_ticking(queries: Queries, first: SampleBatch, tick_s: float, ends: thre
     while not ends.wait(tick_s):
         time_ms = time_ms + 1
         values = first.value * random.uniform(0.9, 1.0, len(first.value))
-        queries.context.metrics.append(replace(first, time_ms=time_ms, value=values))
+        metrics_of(queries.context).append(replace(first, time_ms=time_ms, value=values))
         queries.context.changes.bump_tick(UnixMs(int(time_ms[0])))
 
 
 def main() -> None:
-    """Serve until told to end; the address is the first line that is printed."""
+    """Serve until stopped; the address is the first line that is printed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gpus", type=int, default=10_000)
     parser.add_argument("--tick-s", type=float, default=15)

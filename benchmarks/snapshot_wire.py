@@ -1,4 +1,4 @@
-"""The picture of 10,000 units on the wire: server time, bytes and decoding in the browser, beside the same as JSON rows.
+"""The picture of 10,000 units on the wire: server time, bytes and decoding in the browser, compared with JSON rows.
 
 Budget: ≤ 50 ms uncached, ≤ 500 KB compressed, ≤ 5 ms to decode; a tick of 10 metrics ≤ 120 KB.
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import orjson
+from clusters.opened import open_queries
 from numpy.typing import NDArray
 from servers.browser import chromium
 from servers.in_thread import served_in_thread
@@ -35,8 +36,7 @@ from clusterscape.model import (
 )
 from clusterscape.query import Queries, QueryContext
 from clusterscape.query.picture import SNAPSHOT_COLUMNS
-from clusterscape.serve.compression import compress
-from clusterscape.serve.wire import to_ipc
+from clusterscape.serve.wire import compress, to_ipc
 from clusterscape.settings import RetentionSettings, StorageSettings
 from clusterscape.store.changes import Changes
 from clusterscape.store.metrics import open_metric_store
@@ -69,16 +69,16 @@ def build_site(folder: Path, gpus: int) -> Queries:
     ]  # fmt: skip
     workloads: list[Workload] = []
     allocations: list[Allocation] = []
-    taken = 0
-    while taken < gpus * 0.88:
+    allocated = 0
+    while allocated < gpus * 0.88:
         size = int(random.choice([1, 1, 2, 4, 8, 8, 16, 32, 64]))
         job = _workload(len(workloads), size, WorkloadState.RUNNING, random)
         workloads.append(job)
         allocations += [
             Allocation(workload=job.id, unit=unit.id, from_at=UnixMs(NOW - 3_600_000))
-            for unit in units[taken : taken + size]
+            for unit in units[allocated : allocated + size]
         ]
-        taken += size
+        allocated += size
     for _ in range(60):
         workloads.append(_workload(len(workloads), int(random.choice([1, 8, 16])), WorkloadState.WAITING, random))
     partitions = [
@@ -91,7 +91,9 @@ def build_site(folder: Path, gpus: int) -> Queries:
     metrics.append(_samples(units, random))
     changes = Changes()
     changes.bump_tick(NOW)
-    return Queries(QueryContext(metrics=metrics, records=records, changes=changes, clock=lambda: NOW, cluster="bench"))
+    return open_queries(
+        QueryContext(metrics=metrics, records=records, changes=changes, clock=lambda: NOW, cluster="bench")
+    )
 
 
 def _workload(number: int, size: int, state: WorkloadState, random: np.random.Generator) -> Workload:

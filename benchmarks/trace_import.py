@@ -1,9 +1,9 @@
-"""Reading and breaking down Kineto traces: 8 ranks of 216,000 events, beside HolisticTraceAnalysis in an environment of its own.
+"""Reading and breaking down Kineto traces: 8 ranks of 216,000 events, compared with HolisticTraceAnalysis in its own environment.
 
 Budgets: 10 times faster than the peer; at most 350 MB per reading process. Events are those of a published trace of 216,092
 events, copied for every rank, where the reference data is here (``CLUSTERSCAPE_REFERENCE_DATA``), else made ones; the title says
 which. Both sides are measured on the same files in one run, in seconds and, as other work moves those, in CPU time. Neither clock
-includes imports of the process that asks; starting the processes that read beside it counts.
+includes imports of the calling process; starting the reader processes counts.
 """
 
 import argparse
@@ -54,7 +54,7 @@ SHARES = (0.25, 0.5)
 def make_rank(rank: int, ranks: int, events: int, seed: int) -> dict[str, Any]:
     """A rank's file: 5 steps of kernels with their launches and operators, and an all-reduce every 100 kernels."""
     generator = random.Random(seed + rank)
-    found: list[dict[str, Any]] = []
+    trace_events: list[dict[str, Any]] = []
     per_step = events // 5 // 5
     at = 1_700_000_000_000_000
     for step in range(5):
@@ -63,7 +63,7 @@ def make_rank(rank: int, ranks: int, events: int, seed: int) -> dict[str, Any]:
             at += 8
             correlation = step * per_step + number
             own = {"ph": "X", "pid": 100, "tid": 100, "ts": at, "dur": 7}
-            found.append(
+            trace_events.append(
                 {
                     **own,
                     "cat": "cpu_op",
@@ -71,7 +71,7 @@ def make_rank(rank: int, ranks: int, events: int, seed: int) -> dict[str, Any]:
                     "args": {"External id": correlation, "Ev Idx": correlation},
                 }
             )
-            found.append(
+            trace_events.append(
                 {
                     **own,
                     "cat": "cuda_runtime",
@@ -88,7 +88,7 @@ def make_rank(rank: int, ranks: int, events: int, seed: int) -> dict[str, Any]:
             length = 40 if is_shared else 5 + generator.randrange(3)
             stream = 20 if is_shared else 7
             arguments = {"correlation": correlation, "stream": stream, "device": 0, "grid": [1, 1, 1]}
-            found.append(
+            trace_events.append(
                 {
                     "ph": "X",
                     "cat": "kernel",
@@ -100,10 +100,10 @@ def make_rank(rank: int, ranks: int, events: int, seed: int) -> dict[str, Any]:
                     "args": arguments,
                 }
             )
-            found.append(
+            trace_events.append(
                 {"ph": "s", "id": correlation, "pid": 100, "tid": 100, "ts": at, "cat": "ac2g", "name": "ac2g"}
             )
-            found.append(
+            trace_events.append(
                 {
                     "ph": "f",
                     "id": correlation,
@@ -117,9 +117,9 @@ def make_rank(rank: int, ranks: int, events: int, seed: int) -> dict[str, Any]:
             )
         at += 100
         mark = {"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 100, "tid": 100}
-        found.append({**mark, "ts": begin, "dur": at - begin, "args": {"External id": 0}})
+        trace_events.append({**mark, "ts": begin, "dur": at - begin, "args": {"External id": 0}})
     info = {"backend": "nccl", "rank": rank, "world_size": ranks}
-    return {"schemaVersion": 1, "distributedInfo": info, "traceEvents": found}
+    return {"schemaVersion": 1, "distributedInfo": info, "traceEvents": trace_events}
 
 
 def write_ranks(folder: Path, ranks: int, share: float = 1.0, *, are_made: bool, events: int = 216_000) -> list[Path]:
@@ -141,7 +141,7 @@ def write_ranks(folder: Path, ranks: int, share: float = 1.0, *, are_made: bool,
 def cpu_s() -> float:
     """CPU seconds of this process and of those it has waited for."""
     both = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    return sum(each.ru_utime + each.ru_stime for each in both)
+    return sum(usage.ru_utime + usage.ru_stime for usage in both)
 
 
 def measure_ours(files: list[Path], *, to_verdicts: bool = False, scheduler: str | None = None) -> tuple[float, float]:
@@ -149,10 +149,10 @@ def measure_ours(files: list[Path], *, to_verdicts: bool = False, scheduler: str
     from clusterscape.analyze.trace.breakdown import communication_parts, find_steps, measure_breakdown
     from clusterscape.analyze.trace.match import match_collectives
     from clusterscape.analyze.trace.report import analyze_trace
-    from clusterscape.runtime.trace_reading import read_anywhere
+    from clusterscape.runtime.dask_cluster import read_trace_files
 
     begin, before = time.perf_counter(), cpu_s()
-    trace = read_anywhere(files, scheduler)
+    trace = read_trace_files(files, scheduler)
     if to_verdicts:
         analyze_trace(trace, np.random.default_rng(0))
     else:
@@ -232,11 +232,11 @@ def measure(
     peer = measure_peer(files, folder)
     measure_ours(files[:1])
     wall_s, used_s = measure_ours(files)
-    for what, own_s, place in (("import and breakdown", wall_s, 0), ("the same, CPU time", used_s, 1)):
+    for label, own_s, place in (("import and breakdown", wall_s, 0), ("the same, CPU time", used_s, 1)):
         if peer is None:
-            report.add(what, own_s, "s")
+            report.add(label, own_s, "s")
         else:
-            report.add(what, own_s, "s", peer[place], PEER, budget=None if place else peer[place] / 10)
+            report.add(label, own_s, "s", peer[place], PEER, budget=None if place else peer[place] / 10)
     report.add("events per second", ranks * events / wall_s, "", higher_is_better=True)
     if scheduler:
         report.add("import and breakdown, read on Dask", measure_ours(files, scheduler=scheduler)[0], "s")

@@ -84,8 +84,8 @@ def main() -> None:
                 graph = draw_marey(drawn, window)
                 spent.append((time.process_time() - before) * 1e3)
             size = f"{graph.spans.height:,} drawn, {graph.bands.height:,} bands"
-            what = f"{ROWS} rows × {per_row:,} spans, {share:.1%} of the time: {size}"
-            report.add(what, float(np.median(spent)), "ms", budget=BUDGET_MS)
+            label = f"{ROWS} rows × {per_row:,} spans, {share:.1%} of the time: {size}"
+            report.add(label, float(np.median(spent)), "ms", budget=BUDGET_MS)
     report.publish()
 
 

@@ -1,4 +1,4 @@
-"""Forecasts of waits: errors beside the plan made from user limits, coverage of intervals, and the time of one answer.
+"""Forecasts of waits: errors compared with the plan made from user limits, coverage of intervals, and the time of one answer.
 
 Budgets: a quarter of the plan's median error and 87–93 % coverage of the 90 % interval on four real logs (left out where the
 reference data is absent), 100 ms for a forecast with 100 waiting and 100 running jobs, after the first, which compiles.
@@ -14,12 +14,12 @@ import numpy as np
 import polars as pl
 
 from benchmarks.report import Report
-from clusterscape.analyze.jobs.features import RanJobs, RunHistory, to_ran_jobs
+from clusterscape.analyze.jobs.features import JobTable, RunHistory, to_job_table
 from clusterscape.analyze.jobs.runtime_forest import train_forest
 from clusterscape.collect.job_traces import read_trace
-from clusterscape.query.scheduling.backtest.forecasting import Forecaster, Question
-from clusterscape.query.scheduling.backtest.report import replay_jobs, report_waits
-from clusterscape.query.scheduling.backtest.running import BacktestChoices, backtest
+from clusterscape.services.backtest.forecasting import Forecaster, QueueState
+from clusterscape.services.backtest.report import replay_jobs, report_waits
+from clusterscape.services.backtest.running import BacktestChoices, backtest
 from clusterscape.simulate.backtest import MachineState
 from clusterscape.simulate.futures import PastArrivals
 
@@ -41,18 +41,18 @@ def find_log(parts: tuple[str, ...]) -> Path | None:
     return path if path.is_file() else None
 
 
-def make_history(count: int = 20_000) -> RanJobs:
+def make_history(count: int = 20_000) -> JobTable:
     """Half a year of 50 users with habits."""
     random = np.random.default_rng(0)
     user = random.integers(0, 50, count)
     request = 3600.0 * random.integers(1, 25, count)
     submit = np.sort(random.uniform(0, 180 * 86_400, count))
     run = np.minimum(request, 600.0 * (1 + user) * random.lognormal(0, 0.8, count))
-    return to_ran_jobs(
+    return to_job_table(
         pl.DataFrame(
             {
-                "user": [f"u{one}" for one in user],
-                "project": [f"p{one % 7}" for one in user],
+                "user": [f"u{number}" for number in user],
+                "project": [f"p{number % 7}" for number in user],
                 "queue": ["gpu"] * count,
                 "submit_s": submit,
                 "start_s": submit + 600,
@@ -72,25 +72,25 @@ def measure_answer(report: Report) -> None:
     forest = train_forest(jobs, history, float(jobs.submit_s[-1]))
     past = PastArrivals(jobs.submit_s, jobs.end_s, jobs.run_s, jobs.request_s, jobs.size)
     rows = np.arange(len(jobs) - WAITING - RUNNING, len(jobs))
-    asked = history.find(jobs).take(rows)
+    encoded = history.encode(jobs).take(rows)
     elapsed = np.zeros(len(rows))
     elapsed[:RUNNING] = np.random.default_rng(1).uniform(0, 3600, RUNNING)
     size, limit = jobs.size[rows].astype(np.int64), jobs.request_s[rows].astype(np.int64)
     left = np.maximum(limit[:RUNNING] - elapsed[:RUNNING], 1).astype(np.int64)
     total = max(TOTAL, int(size[:RUNNING].sum()))
     state = MachineState(total, size[:RUNNING], left, size[RUNNING:], limit[RUNNING:])
-    question = Question(state, asked, float(jobs.submit_s[-1]), elapsed)
+    question = QueueState(state, encoded, float(jobs.submit_s[-1]), elapsed)
     forecaster = Forecaster(forest, past)
     last = np.zeros(WAITING, np.bool_)
     last[-1] = True
-    for what, wanted in (("for the last job", last), ("for all jobs", None)):
-        forecaster.ask(question, wanted)
+    for label, wanted in (("for the last job", last), ("for all jobs", None)):
+        forecaster.forecast(question, wanted)
         seconds = []
         for _ in range(20):
             start = time.process_time()
-            forecaster.ask(question, wanted)
+            forecaster.forecast(question, wanted)
             seconds.append(time.process_time() - start)
-        report.add(f"forecast {what} of {WAITING} waiting", float(np.median(seconds)) * 1000, "ms", budget=100)
+        report.add(f"forecast {label} of {WAITING} waiting", float(np.median(seconds)) * 1000, "ms", budget=100)
 
 
 def measure_log(report: Report, name: str, parts: tuple[str, ...], total: int | None, sample: int) -> None:
@@ -101,11 +101,11 @@ def measure_log(report: Report, name: str, parts: tuple[str, ...], total: int | 
     trace = read_trace(path)
     size = total or trace.total or 1
     jobs = replay_jobs(trace, size, recorded=False)
-    found = report_waits(backtest(jobs, size, BacktestChoices(sample=sample)), jobs)
-    plan = found.plan_error_s
-    report.add(f"{name}, {found.jobs} jobs: median error", found.error_s, "s", plan, "plan", budget=plan / 4)
-    covered = {one.nominal: one.covered for one in found.calibrated}
-    sampled = {one.nominal: one.covered for one in found.sampled}
+    waits = report_waits(backtest(jobs, size, BacktestChoices(sample=sample)), jobs)
+    plan = waits.plan_error_s
+    report.add(f"{name}, {waits.jobs} jobs: median error", waits.error_s, "s", plan, "plan", budget=plan / 4)
+    covered = {interval.nominal: interval.covered for interval in waits.calibrated}
+    sampled = {interval.nominal: interval.covered for interval in waits.sampled}
     report.add(
         f"{name}: misses of the 90 % interval (7–13 %)", 100 * (1 - covered[0.9]), "%",
         100 * (1 - sampled[0.9]), "not calibrated", budget=13,

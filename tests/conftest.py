@@ -1,4 +1,4 @@
-"""What every test leaves as it was."""
+"""Fixtures that restore global state after every test."""
 
 import os
 from collections.abc import Iterator

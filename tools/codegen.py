@@ -1,7 +1,7 @@
-"""Writes what the client takes from the server: ``web/openapi.json`` from the routes (the client's types are generated from it,
+"""Writes the client's generated inputs: ``web/openapi.json`` from the routes (the client's types are generated from it,
 ``npm run codegen``), and ``web/src/base/catalogue.ts`` from the catalogues of metrics, policies, backfills and placements.
 
-``--check`` writes nothing and fails where a file no longer says what the server does.
+``--check`` writes nothing and fails if a file is out of date.
 """
 
 import json
@@ -15,7 +15,7 @@ from fastapi.openapi.utils import get_openapi
 from clusterscape import __version__
 from clusterscape.model import CATALOGUE
 from clusterscape.model.metrics import MetricUnit
-from clusterscape.query.scheduling.whatif_scenario import LIVE_BACKFILLS, USUAL_BACKFILL, USUAL_PLACEMENT
+from clusterscape.query.scheduling.whatif_scenario import DEFAULT_BACKFILL, DEFAULT_PLACEMENT, LIVE_BACKFILLS
 from clusterscape.serve.app import ROUTES, describe_api
 from clusterscape.simulate.batch.contract import BACKFILL_CHOICES, ESTIMATES
 from clusterscape.simulate.batch.policies import POLICIES
@@ -34,8 +34,8 @@ _CATALOGUE_HEAD = """// Generated from the server's catalogues by `make codegen`
 def schema_text() -> str:
     """The OpenAPI document as it is committed."""
     app: FastAPI = describe_api()
-    for area in ROUTES:
-        app.include_router(area.router)
+    for router in ROUTES:
+        app.include_router(router)
     document = get_openapi(title=app.title, version=__version__, description=app.description, routes=app.routes)
     return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
@@ -54,7 +54,7 @@ def catalogue_text() -> str:
         *(f"  {metric.name}: {{ label: {_write(metric.label)}, unit: {_write(metric.unit)} }}," for metric in metrics),
         "} as const satisfies Readonly<Record<string, { readonly label: string; readonly unit: Quantity }>>;",
         "",
-        "/** `label`: as it stands beside others; `title`: as it stands in a menu. */",
+        "/** `label`: short name in tables; `title`: name in menus. */",
         "export interface Choice {",
         "  readonly name: string;",
         "  readonly label: string;",
@@ -65,12 +65,12 @@ def catalogue_text() -> str:
         *_choices(
             "LIVE_BACKFILLS",
             "What a what-if may choose in place of the scheduler's.",
-            [choice for choice in live_backfills if choice.name != USUAL_BACKFILL],
+            [choice for choice in live_backfills if choice.name != DEFAULT_BACKFILL],
         ),
         *_choices(
             "LIVE_PLACEMENTS",
             "What a what-if may choose in place of the scheduler's.",
-            [choice for choice in PLACEMENT_FILES.describe() if choice.name != USUAL_PLACEMENT],
+            [choice for choice in PLACEMENT_FILES.describe() if choice.name != DEFAULT_PLACEMENT],
         ),
         "",
         "/** What run times are taken for. */",
@@ -110,7 +110,7 @@ def main() -> int:
         elif not target.is_file() or target.read_text(encoding="utf-8") != text:
             stale.append(target.name)
     for name in stale:
-        print(f"{name} is out of date: run `make codegen` and commit what it writes", file=sys.stderr)
+        print(f"{name} is out of date: run `make codegen` and commit the result", file=sys.stderr)
     return bool(stale)
 
 

@@ -1,6 +1,6 @@
-"""Cuts the recorded telemetry of one H200 down to the shapes the demo cluster is made of (``demo/shapes/h200.csv``).
+"""Extracts the shapes of the demo cluster (``demo/shapes/h200.csv``) from the recorded telemetry of one H200.
 
-Takes the folder that holds ``telemetry.csv`` (nvidia-smi at 5 Hz) and ``events.jsonl`` (what the training process did when).
+Reads a folder with ``telemetry.csv`` (nvidia-smi at 5 Hz) and ``events.jsonl`` (phases of the training processes).
 """
 
 import argparse
@@ -24,7 +24,7 @@ HEADER = (
     "sm_mhz",
 )
 IDLE_CLOCK_MHZ = 345
-CONTEXT_MEMORY_MIB = 500  # more than this with nothing running: a process has opened the GPU but computes nothing
+CONTEXT_MEMORY_MIB = 500  # more than this at zero utilization: a process has opened the GPU but computes nothing
 SETTLE_S = 3.0  # warm-up after a start, left out as in the recording's own summary
 
 
@@ -44,7 +44,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Stage:
-    """What the training process of ``mode`` did from ``time_s`` on."""
+    """The phase of the training process of ``mode`` from ``time_s`` on."""
 
     time_s: float
     mode: str
@@ -73,13 +73,13 @@ def read_readings(path: Path) -> list[Reading]:
 
 
 def read_stages(path: Path) -> list[Stage]:
-    """What the training processes did, without the single steps."""
+    """The phases of the training processes, without single steps."""
     events = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return [Stage(event["t"], event["mode"], event["phase"]) for event in events if event["phase"] != "step"]
 
 
 def cut(readings: list[Reading], stages: list[Stage]) -> Iterator[tuple[str, str, Reading]]:
-    """(mode, phase, reading) of every sample kept, mode by mode."""
+    """Yield (mode, phase, reading) of every selected sample, by mode."""
     first_start_s = stages[0].time_s
     for reading in readings:
         if reading.sm_mhz == IDLE_CLOCK_MHZ and reading.util_percent == 0:
@@ -97,9 +97,9 @@ def cut(readings: list[Reading], stages: list[Stage]) -> Iterator[tuple[str, str
 
 
 def _cut_cycles(readings: list[Reading], stages: list[Stage]) -> Iterator[tuple[str, str, Reading]]:
-    """The mixed run from its first validation to its last: whole cycles, so that it can be repeated without a seam."""
+    """The mixed run from its first to its last validation: whole cycles, so that it can be repeated seamlessly."""
     mixed = [stage for stage in stages if stage.mode == "mixed"]
-    validations = [place for place, stage in enumerate(mixed) if stage.phase == "validation"]
+    validations = [index for index, stage in enumerate(mixed) if stage.phase == "validation"]
     for stage, following in pairwise(mixed[validations[0] : validations[-1] + 1]):
         yield from (("mixed", stage.phase, reading) for reading in _between(readings, stage.time_s, following.time_s))
 

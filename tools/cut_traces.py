@@ -1,5 +1,5 @@
-"""Cuts the traces recorded on one H200 down to what ships with the demo (``demo/traces``): all ranks, what devices, links and
-annotations did, and of the host's operators only the outermost. Times and durations stay as they were recorded.
+"""Reduces the traces recorded on one H200 to those shipped with the demo (``demo/traces``): all ranks, with device events, links,
+annotations and only the outermost host operators. Times and durations are unchanged.
 
     python tools/cut_traces.py RECORDED
 """
@@ -13,16 +13,16 @@ from typing import Any
 
 DEFAULT_OUTPUT = Path(__file__).parents[1] / "src" / "clusterscape" / "demo" / "traces"
 STEP = re.compile(r"^ProfilerStep#(\d+)$")
-NAME_LENGTH = 48  # of kernels: template arguments tell nothing to a reader
+NAME_LENGTH = 48  # of kernels: template arguments are not useful to readers
 
 
 def cut(document: dict[str, Any], steps: set[int]) -> dict[str, Any]:
-    """The document with the wanted events of the wanted steps; empty: all."""
+    """The document with the selected events of ``steps``; empty: all steps."""
     events = [event for event in document["traceEvents"] if event.get("ph") == "X" and "dur" in event]
     windows = [
         (event["ts"], event["ts"] + event["dur"])
         for event in events
-        if (found := STEP.match(str(event["name"]))) and (not steps or int(found[1]) in steps)
+        if (match := STEP.match(str(event["name"]))) and (not steps or int(match[1]) in steps)
     ]
     low, high = min(start for start, _ in windows), max(end for _, end in windows)
     inside = [event for event in events if low <= event["ts"] < high]
@@ -31,27 +31,27 @@ def cut(document: dict[str, Any], steps: set[int]) -> dict[str, Any]:
         for event in inside
         if event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")
     }
-    kept = [_slim(event) for event in _outermost(inside) if _is_wanted(event, launched)]
+    selected = [_slim(event) for event in _outermost(inside) if _is_selected(event, launched)]
     head = {
         key: document[key]
         for key in ("schemaVersion", "distributedInfo", "deviceProperties", "baseTimeNanoseconds")
         if key in document
     }
     head["deviceProperties"] = [
-        {"id": each.get("id"), "name": each.get("name")} for each in head.get("deviceProperties", [])
+        {"id": device.get("id"), "name": device.get("name")} for device in head.get("deviceProperties", [])
     ][:1]
     meta = [
         event for event in document["traceEvents"] if event.get("ph") == "M" and event.get("name") == "process_name"
     ][:1]
-    return head | {"traceEvents": meta + kept}
+    return head | {"traceEvents": meta + selected}
 
 
 def _outermost(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Events without host operators that lie in another host operator of their thread; those of collectives stay."""
+    """Events without host operators that are nested in another of the same thread; operators of collectives are kept."""
     reach: dict[object, float] = {}
     kept = []
-    for event in sorted(events, key=lambda each: (each["ts"], -each["dur"])):
-        if event.get("cat") == "cpu_op" and not _is_talk(event):
+    for event in sorted(events, key=lambda event: (event["ts"], -event["dur"])):
+        if event.get("cat") == "cpu_op" and not _is_collective(event):
             if event["ts"] + event["dur"] <= reach.get(event["tid"], 0.0):
                 continue
             reach[event["tid"]] = event["ts"] + event["dur"]
@@ -59,13 +59,13 @@ def _outermost(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return kept
 
 
-def _is_talk(event: dict[str, Any]) -> bool:
+def _is_collective(event: dict[str, Any]) -> bool:
     return any(word in str(event["name"]) for word in ("gloo", "c10d"))
 
 
-def _is_wanted(event: dict[str, Any], launched: set[object]) -> bool:
+def _is_selected(event: dict[str, Any], launched: set[object]) -> bool:
     if event.get("cat") in ("cuda_runtime", "cuda_driver"):
-        # When a rank's input was there is read off the calls that wait for the device.
+        # Calls that wait for the device show when a rank's input was ready.
         return (
             event["args"].get("correlation") in launched or "Synchronize" in event["name"] or "Event" in event["name"]
         )
@@ -74,15 +74,17 @@ def _is_wanted(event: dict[str, Any], launched: set[object]) -> bool:
 
 def _slim(event: dict[str, Any]) -> dict[str, Any]:
     arguments = event.get("args", {})
-    wanted = (
-        arguments if _is_talk(event) else {key: arguments[key] for key in ("correlation", "stream") if key in arguments}
+    selected = (
+        arguments
+        if _is_collective(event)
+        else {key: arguments[key] for key in ("correlation", "stream") if key in arguments}
     )
     name = event["name"][:NAME_LENGTH] if event.get("cat") == "kernel" else event["name"]
     slim = {key: event[key] for key in ("ph", "cat", "pid", "tid")}
     return (
         slim
         | {"name": name, "ts": round(event["ts"], 3), "dur": round(event["dur"], 3)}
-        | ({"args": wanted} if wanted else {})
+        | ({"args": selected} if selected else {})
     )
 
 

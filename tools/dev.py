@@ -1,4 +1,4 @@
-"""Server and client with live reload, on the demo cluster: ``make dev``. Ctrl-C ends both."""
+"""Runs server and client with live reload on the demo cluster: ``make dev``. Ctrl-C stops both."""
 
 import signal
 import subprocess
@@ -14,7 +14,7 @@ CLIENT = ["npm", "run", "dev"]
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a child and wait for it."""
+    """Stop a child process and wait for it."""
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
     try:
@@ -25,8 +25,8 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def main() -> None:
-    """Start both; start the server again whenever its code changes (Vite reloads the client itself)."""
-    # An event and not an exception: Ctrl-C in the middle of a restart must not leave a server behind.
+    """Start both; restart the server whenever its code changes (Vite reloads the client itself)."""
+    # An event instead of an exception: Ctrl-C during a restart must not leave a server running.
     stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopping.set())

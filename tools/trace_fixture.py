@@ -1,4 +1,4 @@
-"""Writes the Marey graph that the client's tests read: drawn from the recorded pipeline as the server sends it.
+"""Writes the Marey graph that the client's tests read, in the server's format, from the recorded pipeline.
 
     python tools/trace_fixture.py
 

@@ -3,7 +3,6 @@
 import react from "@vitejs/plugin-react";
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
-import { HASH_FILE, hashSources } from "./codegen/source-hash.ts";
 
 const server = "http://127.0.0.1:8321";
 
@@ -31,20 +30,8 @@ function preloadFirstView(): Plugin {
   };
 }
 
-/** Says of which sources the built client is; tools/hatch_build.py compares it. */
-function writeSourceHash(): Plugin {
-  return {
-    name: "write-source-hash",
-    apply: "build",
-    generateBundle() {
-      const source = `${hashSources(new URL("./", import.meta.url))}\n`;
-      this.emitFile({ type: "asset", fileName: HASH_FILE, source });
-    },
-  };
-}
-
 export default defineConfig({
-  plugins: [react(), preloadFirstView(), writeSourceHash()],
+  plugins: [react(), preloadFirstView()],
   build: {
     outDir: "../src/clusterscape/serve/static",
     emptyOutDir: true,

@@ -1,6 +1,6 @@
 // Runs in the page. Moves the picture with real events, one step a frame, and reads a pixel of the squares back after each,
 // which waits until the frame is drawn. Every measurement answers with how many frames, how many
-// milliseconds, and for how many of the frames the squares were drawn anew.
+// milliseconds, and for how many of the frames the squares were redrawn.
 
 (() => {
   const picture = document.querySelector("[role=application]");
@@ -56,7 +56,7 @@
   };
 
   window.measureFlight = async (title) => {
-    const choice = [...document.querySelectorAll("button, label")].find((one) => one.textContent.trim().startsWith(title));
+    const choice = [...document.querySelectorAll("button, label")].find((element) => element.textContent.trim().startsWith(title));
     choice.click();
     const canvas = squares();
     while (canvas.dataset.flying === undefined) await nextFrame();

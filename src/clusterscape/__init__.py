@@ -1,4 +1,4 @@
-"""ClusterScape makes a shared GPU cluster transparent to its operators and its researchers."""
+"""ClusterScape shows who uses which GPUs of a shared cluster, and how efficiently."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ __all__ = ["Run", "__version__", "connect", "run", "trace"]
 
 
 def __getattr__(name: str) -> object:
-    """What scripts use is imported when they ask for it: nothing else pays for it."""
+    """Import the public API lazily, so that `import clusterscape` stays fast."""
     if name in ("Run", "run"):
         from clusterscape.track import api
 

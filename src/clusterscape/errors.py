@@ -1,28 +1,27 @@
-"""Every error ClusterScape raises on purpose. Each says what was wrong (message) and what to do (hint); and how one that comes
-back again and again is logged.
+"""All errors that ClusterScape raises on purpose, with a message and a hint; and logging of repeated errors.
 
 ClusterScapeError            exit 1, HTTP 500
 ├── ConfigError              exit 2: a setting is unknown, of the wrong type or out of range
 ├── StoreError               a store cannot be opened, read or written
 │   ├── StoreVersionError    written by a newer version: refused, untouched
 │   ├── StoreFullError       no space left: writing pauses, reading goes on
-│   ├── QuotaError           HTTP 507: uploads take as much as they may
+│   ├── QuotaError           HTTP 507: the quota of uploads is used up
 │   └── StoreBusyError       another process holds the embedded store
-├── SourceError              a collector's source did not answer or answered nonsense
-│   └── RefusedError         a server refuses what it is sent, and would again
+├── SourceError              a source did not respond, or its response is invalid
+│   └── RefusedError         a server refuses a request permanently
 ├── NotFoundError            HTTP 404: no such workload, node, unit
-├── QueryError               HTTP 422: a question that cannot be answered as asked
+├── QueryError               HTTP 422: an invalid query
 │   ├── RuleSyntaxError      exit 2: a rule's text is wrong at a column
 │   ├── RuleDocumentError    exit 2: a rule's JSON or form is wrong at a path
 │   ├── UploadStalledError   HTTP 408: the body of an upload did not arrive in time
 │   └── TooLargeError        HTTP 413: a file or list is larger than a limit of the settings
 ├── WarmingUpError           HTTP 503: the server has just started and compiles what the answer needs
 ├── GoneError                HTTP 410: it was deleted, and is not accepted again
-├── StoppedError             HTTP 409: somebody stopped it before it was done
-└── AccessError              HTTP 401: who asks is not known
-    ├── SignInError          HTTP 401: a provider did not, or not rightly, say who they are
-    ├── ForbiddenError       HTTP 403: they are known, and may not
-    └── ThrottledError       HTTP 429: tried too often
+├── StoppedError             HTTP 409: a user stopped it before it was done
+└── AccessError              HTTP 401: not authenticated
+    ├── SignInError          HTTP 401: sign-in through a provider failed
+    ├── ForbiddenError       HTTP 403: not permitted
+    └── ThrottledError       HTTP 429: rate limit exceeded
 """
 
 import logging
@@ -52,12 +51,12 @@ class ClusterScapeError(Exception):
 
     @property
     def public_message(self) -> str:
-        """For answers to clients: without folders of the server."""
+        """The message for clients, without paths of the server."""
         return hide_folders(self.message)
 
     @property
     def public_hint(self) -> str | None:
-        """The same of the hint."""
+        """The hint for clients, without paths of the server."""
         return None if self.hint is None else hide_folders(self.hint)
 
 
@@ -88,7 +87,7 @@ class StoreFullError(StoreError):
 
 
 class QuotaError(StoreError):
-    """Uploads take as much of the disk as they may. ``setting`` names the limit; collection goes on."""
+    """The quota of uploads is used up. ``setting`` names the limit; collection continues."""
 
     code = "quota"
     http_status = 507
@@ -105,27 +104,27 @@ class StoreBusyError(StoreError):
 
 
 class SourceError(ClusterScapeError):
-    """A collector's source did not answer, or its answer made no sense."""
+    """A source did not respond, or its response is invalid."""
 
     code = "source"
     http_status = 502
 
 
 class RefusedError(SourceError):
-    """A server refuses what it is sent, and would again: sending it once more is of no use."""
+    """A server refuses a request permanently: a retry is of no use."""
 
     code = "refused"
 
 
 class NotFoundError(ClusterScapeError):
-    """There is no such thing."""
+    """The object does not exist."""
 
     code = "not_found"
     http_status = 404
 
 
 class QueryError(ClusterScapeError):
-    """A question that cannot be answered as asked."""
+    """An invalid query."""
 
     code = "query"
     http_status = 422
@@ -155,7 +154,7 @@ class RuleSyntaxError(QueryError):
 
     def render(self) -> str:
         """The text with a caret line below what is wrong."""
-        line = "".join(" " if sign in "\r\n\t\v\f" else sign for sign in self.text)
+        line = "".join(" " if character in "\r\n\t\v\f" else character for character in self.text)
         return f"{line}\n{' ' * (self.column - 1)}{'^' * max(1, self.length)}"
 
 
@@ -208,14 +207,14 @@ class GoneError(ClusterScapeError):
 
 
 class StoppedError(ClusterScapeError):
-    """Somebody stopped it before it was done."""
+    """A user stopped it before it was done."""
 
     code = "stopped"
     http_status = 409
 
 
 class AccessError(ClusterScapeError):
-    """Who asks is not known."""
+    """The request is not authenticated."""
 
     code = "access"
     http_status = 401
@@ -232,14 +231,14 @@ class SignInError(AccessError):
 
 
 class ForbiddenError(AccessError):
-    """Who asks is known, and may not."""
+    """The user is not permitted to do this."""
 
     code = "forbidden"
     http_status = 403
 
 
 class ThrottledError(AccessError):
-    """Tried too often; ``retry_after_s`` says when to try again."""
+    """Rate limit exceeded; ``retry_after_s`` says when to retry."""
 
     code = "throttled"
     http_status = 429
@@ -250,28 +249,28 @@ class ThrottledError(AccessError):
 
 
 class Trouble:
-    """Logs what is tried again and again: once that it fails, again where it fails otherwise, once that it works again."""
+    """Logs repeated attempts: the first failure, each different failure, and the recovery."""
 
     def __init__(self, log: logging.Logger, fails: str, works: str) -> None:
         """``fails``: "rules could not be judged"; ``works``: "rules are judged again"."""
         self._log = log
         self._fails = fails
         self._works = works
-        self._told: str | None = None
+        self._last_message: str | None = None
 
     def tell(self, error: Exception) -> None:
-        """It failed. An error that is not ours is logged with its traceback."""
+        """Log a failure, unless it is the same as before. Unexpected errors are logged with a traceback."""
         text = error.message if isinstance(error, ClusterScapeError) else f"{type(error).__name__}: {error}"
-        if self._told == text:
+        if self._last_message == text:
             return
-        self._told = text
+        self._last_message = text
         if isinstance(error, ClusterScapeError):
             self._log.warning("%s: %s %s", self._fails, text, error.hint or "")
         else:
             self._log.error("%s: %s", self._fails, text, exc_info=error)
 
     def end(self) -> None:
-        """It worked."""
-        if self._told is not None:
-            self._told = None
+        """Log the recovery after a failure."""
+        if self._last_message is not None:
+            self._last_message = None
             self._log.warning("%s", self._works)

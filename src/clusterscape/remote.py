@@ -1,6 +1,6 @@
-"""A running ClusterScape, asked from Python: everything that the page shows, as dictionaries and polars frames.
+"""Python client of a running server: all data of the page, as dictionaries and polars frames.
 
-Owns requests and what is said when they fail; docs/reference/api.md lists what can be asked. Light to import.
+Sends requests and translates errors; docs/reference/api.md lists all paths. Light to import.
 """
 
 import io
@@ -21,7 +21,7 @@ from clusterscape.errors import AccessError, QueryError, SourceError
 API = "/api/v1"
 TIMEOUT_S = 60.0
 WARM_UP_S = 300.0
-"""How long answers are awaited of a server that says that it is warming up."""
+"""How long to wait for a server that is warming up."""
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ Query = Mapping[str, Value | Sequence[Value]]
 
 
 class Server:
-    """One server at ``url``; ``token`` where it asks for one. Nothing is sent before something is asked."""
+    """A server at ``url``, with an API ``token`` if it needs one. Connects at the first request."""
 
     def __init__(self, url: str, token: str | None = None, *, timeout_s: float = TIMEOUT_S) -> None:
         check_address(url)
@@ -49,14 +49,14 @@ class Server:
         """The answer to any request with a JSON body; None where there is nothing to say."""
         data = None if body is None else json.dumps(body).encode()
         headers = {} if body is None else {"Content-Type": "application/json"}
-        address = f"{self._root}{_full(path)}{_written(query or {})}"
+        address = f"{self._root}{_full_path(path)}{_format_query(query or {})}"
         request = urllib.request.Request(address, data, headers, method=method)  # noqa: S310 – checked when it was made
         with open_url(request, self._token, timeout_s=self._timeout_s) as response:
             return _read(response.read(), response.headers.get_content_type(), address)
 
 
 def connect(url: str = "http://127.0.0.1:8321", token: str | None = None, *, timeout_s: float = TIMEOUT_S) -> Server:
-    """A running server to be asked: ``connect().get("/workloads", state="running")``."""
+    """A client of a running server: ``connect().get("/workloads", state="running")``."""
     return Server(url, token, timeout_s=timeout_s)
 
 
@@ -96,7 +96,7 @@ def open_url(request: urllib.request.Request, token: str | None, *, timeout_s: f
 def _open_warm(request: urllib.request.Request, timeout_s: float) -> HTTPResponse:
     """The answer; one that a server puts off because it has just started is asked for again until it comes."""
     end = time.monotonic() + WARM_UP_S
-    is_said = False
+    is_logged = False
     while True:
         try:
             return urllib.request.urlopen(request, timeout=timeout_s)  # type: ignore[no-any-return] # noqa: S310 – made from a checked address
@@ -108,14 +108,14 @@ def _open_warm(request: urllib.request.Request, timeout_s: float) -> HTTPRespons
                 raise urllib.error.HTTPError(
                     error.url, error.code, error.msg, error.headers, io.BytesIO(body)
                 ) from None
-            if not is_said:
+            if not is_logged:
                 log.warning("%s", json.loads(body)["error"]["message"])
-                is_said = True
+                is_logged = True
             time.sleep(float(error.headers.get("Retry-After", 1)))
 
 
 def _problem_of(error: urllib.error.HTTPError) -> tuple[str, str | None]:
-    """What a ClusterScape says was wrong, and what to do; nothing where something else answered."""
+    """Message and hint of a ClusterScape error response; empty for other servers."""
     try:
         problem = json.load(error)["error"]
         return f": {problem['message']}", problem["hint"]
@@ -123,18 +123,18 @@ def _problem_of(error: urllib.error.HTTPError) -> tuple[str, str | None]:
         return "", None
 
 
-def _full(path: str) -> str:
+def _full_path(path: str) -> str:
     if not path.startswith("/"):
         raise QueryError(f"{path!r} is not a path", hint="Write it as /workloads; docs/reference/api.md lists them.")
     return path if path.startswith((f"{API}/", "/healthz")) else f"{API}{path}"
 
 
-def _written(query: Query) -> str:
+def _format_query(query: Query) -> str:
     pairs = [
-        (name, str(each).lower() if isinstance(each, bool) else str(each))
+        (name, str(item).lower() if isinstance(item, bool) else str(item))
         for name, value in query.items()
-        for each in ([value] if isinstance(value, str) or not isinstance(value, Sequence) else value)
-        if each is not None
+        for item in ([value] if isinstance(value, str) or not isinstance(value, Sequence) else value)
+        if item is not None
     ]
     return f"?{urlencode(pairs)}" if pairs else ""
 

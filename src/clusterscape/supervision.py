@@ -1,6 +1,6 @@
-"""Supervised loops: background work that goes on after any exception, and says whether it fails now, how often and why.
+"""Supervised loops: background work that continues after exceptions and reports whether, how often and why it fails.
 
-Owns counting and logging of failures. What a loop does, and when, is its owner's matter.
+Counts and logs failures; the owner of a loop defines its work and schedule.
 """
 
 import asyncio
@@ -15,7 +15,23 @@ from clusterscape.errors import ClusterScapeError, Trouble
 from clusterscape.model.identity_fields import OperatorOnly, PublicText
 
 RESTART_S = 5.0
-"""Pause before work that ended with an exception is begun again."""
+"""Pause before work is restarted after an exception."""
+
+CANCEL_AGAIN_S = 15.0
+"""Longer than any clean-up of a loop takes, which a second cancellation would interrupt."""
+
+
+async def cancel_and_wait(*tasks: "asyncio.Task[None]", again_s: float = CANCEL_AGAIN_S) -> None:
+    """Cancel tasks and wait until all have ended; their exceptions are not raised.
+
+    Tasks that continue are cancelled again: aiohttp reports a cancellation that coincides with a timeout as TimeoutError,
+    which a loop that retries survives.
+    """
+    running = {task for task in tasks if not task.done()}
+    while running:
+        for task in running:
+            task.cancel()
+        _, running = await asyncio.wait(running, timeout=again_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +46,9 @@ class LoopState:
 
 
 class SupervisedLoop:
-    """``with loop:`` around one round: an exception is counted and logged once, and does not leave the block.
+    """``with loop:`` around one iteration: an exception is counted, logged once and suppressed.
 
-    Cancellation and exit pass. Rounds of one loop do not overlap; ``state`` may be read by any thread.
+    Cancellation and exit propagate. Iterations of one loop do not overlap; ``state`` may be read by any thread.
     """
 
     def __init__(self, name: str, trouble: Trouble) -> None:
@@ -42,12 +58,12 @@ class SupervisedLoop:
 
     @property
     def state(self) -> LoopState:
-        """How it is now."""
+        """The current state."""
         return self._state
 
     @property
     def is_failing(self) -> bool:
-        """Whether the last round failed."""
+        """Whether the last iteration failed."""
         return self._state.error is not None
 
     def __enter__(self) -> "SupervisedLoop":
@@ -65,7 +81,7 @@ class SupervisedLoop:
         return True
 
     def succeed(self) -> None:
-        """It works: called by the block's end, and within a block that does not end while all is well."""
+        """Report success: called at the end of the block, and within a block that runs as long as it works."""
         if self.is_failing:
             failures = self._state.failures
             self._state = LoopState(loop=self._name, failures=failures, failing_since=None, error=None, problem=None)
@@ -78,7 +94,7 @@ class SupervisedLoop:
             failures=before.failures + 1,
             failing_since=before.failing_since or time.time_ns() // 1_000_000,
             error=type(error).__name__,
-            # The text of an unexpected exception may hold anything, such as a path or a name: it is for the log.
+            # The message of an unexpected exception may contain paths or names, so it is only logged.
             problem=error.public_message
             if isinstance(error, ClusterScapeError)
             else "unexpected; the server's log says more",
@@ -99,20 +115,20 @@ class BackgroundLoops:
             return self._loops.setdefault(name, SupervisedLoop(name, Trouble(log, fails, works)))
 
     def states(self) -> list[LoopState]:
-        """Of every loop, by name."""
+        """States of all loops, by name."""
         with self._lock:
             loops = sorted(self._loops.items())
         return [loop.state for _, loop in loops]
 
     def failing(self) -> list[LoopState]:
-        """Of those whose last round failed."""
+        """States of the loops whose last iteration failed."""
         return [state for state in self.states() if state.error is not None]
 
 
 async def keep_running(
     loop: SupervisedLoop, work: Callable[[], Awaitable[None]], *, restart_s: float = RESTART_S
 ) -> None:
-    """Await ``work`` until it ends by itself or is cancelled; after an exception it is begun again."""
+    """Await ``work`` until it returns or is cancelled; restart it after an exception."""
     while True:
         settled = asyncio.get_running_loop().call_later(restart_s, loop.succeed)
         try:

@@ -1,7 +1,7 @@
 """Whether the compiled parts of a server can be used yet.
 
 A server has its numeric kernels compiled in a process of its own (``runtime/compile_kernels.py``), so that it answers meanwhile.
-What needs an area that is not compiled yet waits, in the background, or says how long it takes, to whoever asks. Light to import.
+Background work waits for its area; requests get WarmingUpError with the time left. Light to import.
 """
 
 import threading
@@ -37,7 +37,7 @@ class WarmUp:
             event.set()
 
     def begin(self) -> None:
-        """Nothing is compiled yet. Call it before anything asks."""
+        """Mark all areas as not compiled. Call it before the first request."""
         self._began_at = self._step_began_at = self._monotonic()
         self._pace = 1.0
         for event in self._ready.values():

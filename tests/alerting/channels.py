@@ -1,24 +1,24 @@
-"""A channel inside the test that answers as told; for what happens before and after sending, not for sending itself."""
+"""An in-process channel with scripted answers, for tests of what happens before and after sending."""
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from clusterscape.watch.alerts import Answer, Message, Policy
+from clusterscape.watch.alerts import DeliveryResult, Message, SendingPolicy
 from clusterscape.watch.alerts.contract import Firing
 from clusterscape.watch.alerts.turns import AlertTurn
 
-OK = Answer(is_accepted=True, text="200 OK")
-DOWN = Answer(is_accepted=False, text="cannot reach it")
-FORBIDDEN = Answer(is_accepted=False, text="403 Forbidden", is_lasting=True)
+OK = DeliveryResult(is_accepted=True, text="200 OK")
+DOWN = DeliveryResult(is_accepted=False, text="cannot reach it")
+FORBIDDEN = DeliveryResult(is_accepted=False, text="403 Forbidden", is_lasting=True)
 
 
 @dataclass
 class PaperChannel:
-    """Writes down what it is sent. ``answers`` are used up first, then everything is accepted."""
+    """Records messages. ``answers`` are used first, then everything is accepted."""
 
-    policy: Policy = field(default_factory=Policy)
-    answers: list[Answer] = field(default_factory=list)
+    policy: SendingPolicy = field(default_factory=SendingPolicy)
+    answers: list[DeliveryResult] = field(default_factory=list)
     name: str = "paper"
     kind: str = "paper"
     refresh_every_ms: int | None = None
@@ -30,7 +30,7 @@ class PaperChannel:
     def can_reach(self, turn: AlertTurn) -> bool:
         return True
 
-    async def send(self, message: Message) -> Answer:
+    async def send(self, message: Message) -> DeliveryResult:
         self.tried.append(message)
         if self.hangs is not None:
             self.hangs.set()
@@ -40,10 +40,10 @@ class PaperChannel:
             self.received.append(message)
         return answer
 
-    async def refresh(self, firing: Sequence[Firing]) -> Answer:
+    async def refresh(self, firing: Sequence[Firing]) -> DeliveryResult:
         self.refreshed.append(firing)
         return OK
 
-    def told(self) -> list[tuple[str, str]]:
+    def delivered(self) -> list[tuple[str, str]]:
         """(turn, workload) of all that was received, in order."""
         return [(turn.turn.value, turn.workload) for message in self.received for turn in message.turns]

@@ -49,7 +49,7 @@ class HttpEndpoint:
 
     @property
     def url(self) -> str:
-        """Where it is, or will be."""
+        """Its address, even before it listens."""
         return f"http://127.0.0.1:{self.port}/hook"
 
     @asynccontextmanager
@@ -64,12 +64,12 @@ class HttpEndpoint:
             await runner.cleanup()
 
     async def _handle(self, request: web.BaseRequest) -> web.Response:
-        seen = Request(request.path, {k.lower(): v for k, v in request.headers.items()}, await request.read())
-        self.received.append(seen)
+        received = Request(request.path, {k.lower(): v for k, v in request.headers.items()}, await request.read())
+        self.received.append(received)
         self._arrived.set()
         status = self.status
         if 200 <= status < 300:
-            self.accepted.append(seen)
+            self.accepted.append(received)
         await asyncio.sleep(self.delay_s)
         return web.Response(status=status, headers=self.headers, text="ok" if status < 300 else "no")
 

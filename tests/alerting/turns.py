@@ -1,4 +1,4 @@
-"""Turns of violations, made briefly."""
+"""Short constructors of alert turns."""
 
 from clusterscape.model.ids import UnitId, UnixMs, WorkloadId
 from clusterscape.model.rules import (

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from alerting.turns import started
 from clusterscape.model.ids import UnixMs
-from clusterscape.watch.alerts import Alerts, Policy
-from clusterscape.watch.alerts.channels.letterhead import Letterhead
+from clusterscape.watch.alerts import Alerts, SendingPolicy
+from clusterscape.watch.alerts.channels.site_info import SiteInfo
 from clusterscape.watch.alerts.channels.webhook import WebhookChannel
 
 
@@ -22,8 +22,8 @@ def clock() -> UnixMs:
 async def work(spool: Path, url: str, first: int, last: int) -> None:
     channel = WebhookChannel(
         name="hook",
-        policy=Policy(group_by=("workload",)),
-        letterhead=Letterhead(cluster="test"),
+        policy=SendingPolicy(group_by=("workload",)),
+        site=SiteInfo(cluster="test"),
         clock=clock,
         url=url,
         headers={},

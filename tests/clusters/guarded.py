@@ -1,4 +1,4 @@
-"""A small cluster behind a gate: its app, its store of access, a clock to turn, and accounts to sign in with."""
+"""A small cluster behind a gate: its app, its store of access, an adjustable clock, and accounts to sign in with."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,10 +12,10 @@ from argon2 import PasswordHasher
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from clusters.opened import open_services
 from clusters.small import NOW, SmallCluster
 from clusterscape.model import UnixMs
-from clusterscape.model.access import Account, AuditEntry, Scope, Way
-from clusterscape.model.viewers import Role
+from clusterscape.model.access import Account, AuditEntry, Role, Scope, Way
 from clusterscape.serve.app import create_app
 from clusterscape.serve.identity import passwords
 from clusterscape.serve.identity.identity import Identity
@@ -29,7 +29,7 @@ FROM_PAGE = {"X-ClusterScape-Page": "1"}
 
 @dataclass
 class GuardedSite:
-    """The app and what is behind it."""
+    """The app and its stores."""
 
     cluster: SmallCluster
     identity: Identity
@@ -38,14 +38,15 @@ class GuardedSite:
     @cached_property
     def app(self) -> FastAPI:
         """One for all clients."""
-        return create_app(self.cluster.queries, identity=self.identity, static=self.static)
+        queries = self.cluster.queries
+        return create_app(queries, services=open_services(queries), identity=self.identity, static=self.static)
 
     def client(self, base_url: str = "http://testserver", *, address: str = "192.0.2.7") -> TestClient:
         """A browser, or a script, of its own."""
         return TestClient(self.app, base_url=base_url, client=(address, 50000), follow_redirects=False)
 
     def add_account(self, login: str, role: Role, *, way: Way = Way.LOCAL, projects: tuple[str, ...] = ()) -> Account:
-        """Somebody whose password is PASSWORD."""
+        """Creates an account whose password is PASSWORD."""
         account = Account(way=way, login=login, role=role, projects=frozenset(projects), created_at=self.cluster.now)
         hashed = passwords.hash_password(PASSWORD) if way is Way.LOCAL else None
         assert self.identity.store.add_account(account, password_hash=hashed)
@@ -56,7 +57,7 @@ class GuardedSite:
         return self.identity.tokens.create(account, title="a script", scopes=scopes, days=days)[1]
 
     def pass_time(self, hours: float) -> None:
-        """Turn the clock."""
+        """Move the clock forward."""
         self.cluster.now = UnixMs(int(self.cluster.now + hours * 3_600_000))
 
     def audited(self, **where: Any) -> list[AuditEntry]:
@@ -78,10 +79,10 @@ def guarded_site(
     cheap = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
     try:
         with patch.object(passwords, "_HASHER", cheap):
-            passwords._decoy.cache_clear()
+            passwords._dummy_hash.cache_clear()
             yield GuardedSite(cluster, identity, static)
     finally:
-        passwords._decoy.cache_clear()
+        passwords._dummy_hash.cache_clear()
         identity.close()
 
 

@@ -1,4 +1,4 @@
-"""Polls of the Kubernetes collector, sorted, and waiting for what one expects."""
+"""Polls the Kubernetes collector, sorts its observations, and waits for a condition."""
 
 import asyncio
 import time
@@ -11,7 +11,7 @@ from clusterscape.model import InventoryObserved, NodeState, QueueObserved, Sour
 from clusterscape.settings import KubernetesSettings
 
 LIMIT_S = 60.0
-"""Generous: what is waited for comes within milliseconds on an idle machine."""
+"""Generous: on an idle machine conditions hold within milliseconds."""
 
 
 def clock() -> UnixMs:
@@ -19,7 +19,7 @@ def clock() -> UnixMs:
 
 
 @dataclass
-class Seen:
+class Observations:
     """One poll's observations, sorted."""
 
     inventory: InventoryObserved | None = None
@@ -28,35 +28,35 @@ class Seen:
 
     @property
     def workloads(self) -> dict[str, Workload]:
-        return {each.name or "": each for each in (self.queue.workloads if self.queue else ())}
+        return {workload.name or "": workload for workload in (self.queue.workloads if self.queue else ())}
 
     @property
     def node_states(self) -> dict[str, NodeState]:
-        return {each.id: each.state for each in (self.inventory.nodes if self.inventory else ())}
+        return {node.id: node.state for node in (self.inventory.nodes if self.inventory else ())}
 
     def failing(self) -> dict[str, str]:
-        return {name: each.message or "" for name, each in self.statuses.items() if not each.is_ok}
+        return {name: status.message or "" for name, status in self.statuses.items() if not status.is_ok}
 
 
-async def look(collector: KubernetesCollector) -> Seen:
-    seen = Seen()
+async def look(collector: KubernetesCollector) -> Observations:
+    observations = Observations()
     async for observation in collector.poll(clock()):
         if isinstance(observation, InventoryObserved):
-            seen.inventory = observation
+            observations.inventory = observation
         elif isinstance(observation, QueueObserved):
-            seen.queue = observation
+            observations.queue = observation
         elif isinstance(observation, SourceStatus):
-            seen.statuses[observation.source] = observation
-    return seen
+            observations.statuses[observation.source] = observation
+    return observations
 
 
-async def look_until(collector: KubernetesCollector, is_there: Callable[[Seen], object]) -> Seen:
+async def look_until(collector: KubernetesCollector, is_there: Callable[[Observations], object]) -> Observations:
     deadline = time.monotonic() + LIMIT_S
     while True:
-        seen = await look(collector)
-        if is_there(seen):
-            return seen
-        assert time.monotonic() < deadline, (seen.failing(), seen.workloads, seen.node_states)
+        observations = await look(collector)
+        if is_there(observations):
+            return observations
+        assert time.monotonic() < deadline, (observations.failing(), observations.workloads, observations.node_states)
         await asyncio.sleep(0.05)
 
 

@@ -18,16 +18,16 @@ def meta(name: str, namespace: str | None = None, **more: Any) -> Json:
 
 
 def owned_by(owner: Json) -> list[Json]:
-    told = owner["metadata"]
-    reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": told["name"], "uid": told["uid"]}
+    fields = owner["metadata"]
+    reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": fields["name"], "uid": fields["uid"]}
     return [reference | {"controller": True, "blockOwnerDeletion": True}]
 
 
 def condition(
     kind: str, status: str = "True", reason: str | None = None, message: str | None = None, at: str = AT
 ) -> Json:
-    told = {"type": kind, "status": status, "lastTransitionTime": at}
-    return told | ({"reason": reason} if reason else {}) | ({"message": message} if message else {})
+    fields = {"type": kind, "status": status, "lastTransitionTime": at}
+    return fields | ({"reason": reason} if reason else {}) | ({"message": message} if message else {})
 
 
 def node(
@@ -41,7 +41,7 @@ def node(
     cordoned: bool = False,
     taints: list[Json] | None = None,
 ) -> Json:
-    found = (
+    entries = (
         {"nvidia.com/gpu.product": product, "nvidia.com/gpu.count": str(gpus), "nvidia.com/gpu.memory": "81559"}
         if gpus
         else {}
@@ -55,7 +55,7 @@ def node(
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": meta(name, labels={"kubernetes.io/hostname": name} | found | (labels or {})),
+        "metadata": meta(name, labels={"kubernetes.io/hostname": name} | entries | (labels or {})),
         "spec": ({"unschedulable": True} if cordoned else {}) | ({"taints": taints} if taints else {}),
         "status": {
             "capacity": capacity,
@@ -83,15 +83,15 @@ def pod(
     annotations: Json | None = None,
     **spec: Any,
 ) -> Json:
-    told = meta(name, namespace, labels=labels or {})
-    told |= {"ownerReferences": owned_by(owner)} if owner else {}
-    told |= {"annotations": annotations} if annotations else {}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": told, "spec": pod_spec(gpus, **spec)}
+    fields = meta(name, namespace, labels=labels or {})
+    fields |= {"ownerReferences": owned_by(owner)} if owner else {}
+    fields |= {"annotations": annotations} if annotations else {}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": fields, "spec": pod_spec(gpus, **spec)}
 
 
 def container_status(state: Json, restarts: int = 0, **more: Any) -> Json:
     is_ready = "running" in state
-    told = {
+    fields = {
         "name": "main",
         "image": "pytorch",
         "imageID": "",
@@ -99,7 +99,7 @@ def container_status(state: Json, restarts: int = 0, **more: Any) -> Json:
         "restartCount": restarts,
         "state": state,
     }
-    return told | more
+    return fields | more
 
 
 RUNNING = {
@@ -143,15 +143,15 @@ def deployment(name: str, namespace: str = "team-a", *, gpus: int = 1, replicas:
 
 
 def replica_set(owner: Json, suffix: str = "6f9d") -> Json:
-    made = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "spec": owner["spec"]}
-    told = owner["metadata"]
-    name = f"{told['name']}-{suffix}"
-    return made | {
-        "metadata": meta(name, told["namespace"], ownerReferences=owned_by(owner), labels={"app": told["name"]})
+    replica_set = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "spec": owner["spec"]}
+    fields = owner["metadata"]
+    name = f"{fields['name']}-{suffix}"
+    return replica_set | {
+        "metadata": meta(name, fields["namespace"], ownerReferences=owned_by(owner), labels={"app": fields["name"]})
     }
 
 
-def pytorch_job(name: str, namespace: str = "team-a", *, workers: int = 3, gpus: int = 8, **told: Any) -> Json:
+def pytorch_job(name: str, namespace: str = "team-a", *, workers: int = 3, gpus: int = 8, **fields: Any) -> Json:
     roles = {
         role: {"replicas": count, "restartPolicy": "OnFailure", "template": {"spec": pod_spec(gpus)}}
         for role, count in (("Master", 1), ("Worker", workers))
@@ -159,7 +159,7 @@ def pytorch_job(name: str, namespace: str = "team-a", *, workers: int = 3, gpus:
     return {
         "apiVersion": "kubeflow.org/v1",
         "kind": "PyTorchJob",
-        "metadata": meta(name, namespace, **told),
+        "metadata": meta(name, namespace, **fields),
         "spec": {"pytorchReplicaSpecs": roles},
     }
 
@@ -199,11 +199,11 @@ def flavor(name: str, labels: Json) -> Json:
 def kueue_workload(
     owner: Json, *, queue: str, gpus: int = 8, pods: int = 1, conditions: list[Json] | None = None, **status: Any
 ) -> Json:
-    told = owner["metadata"]
+    fields = owner["metadata"]
     return {
         "apiVersion": "kueue.x-k8s.io/v1beta1",
         "kind": "Workload",
-        "metadata": meta(f"job-{told['name']}", told["namespace"], ownerReferences=owned_by(owner)),
+        "metadata": meta(f"job-{fields['name']}", fields["namespace"], ownerReferences=owned_by(owner)),
         "spec": {
             "queueName": queue,
             "priority": 100,
@@ -225,11 +225,11 @@ def volcano_queue(name: str, limit: int) -> Json:
 
 
 def pod_group(owner: Json, *, queue: str, members: int, conditions: list[Json] | None = None) -> Json:
-    told = owner["metadata"]
+    fields = owner["metadata"]
     return {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "PodGroup",
-        "metadata": meta(f"{told['name']}-group", told["namespace"], ownerReferences=owned_by(owner)),
+        "metadata": meta(f"{fields['name']}-group", fields["namespace"], ownerReferences=owned_by(owner)),
         "spec": {"queue": queue, "minMember": members},
         "status": {"phase": "Pending" if conditions else "Running", "conditions": conditions or []},
     }
@@ -238,7 +238,7 @@ def pod_group(owner: Json, *, queue: str, members: int, conditions: list[Json] |
 def resource_slice(node_name: str, count: int, version: str = "v1") -> Json:
     devices = []
     for index in range(count):
-        told: Json = {
+        fields: Json = {
             "attributes": {
                 "type": {"string": "gpu"},
                 "uuid": {"string": f"GPU-00000000-0000-0000-0000-{index:012d}"},
@@ -247,7 +247,7 @@ def resource_slice(node_name: str, count: int, version: str = "v1") -> Json:
             },
             "capacity": {"memory": {"value": "81559Mi"}},
         }
-        devices.append({"name": f"gpu-{index}"} | ({"basic": told} if version == "v1beta1" else told))
+        devices.append({"name": f"gpu-{index}"} | ({"basic": fields} if version == "v1beta1" else fields))
     pool = {"name": node_name, "generation": 1, "resourceSliceCount": 1}
     spec = {"driver": "gpu.nvidia.com", "nodeName": node_name, "pool": pool, "devices": devices}
     name = f"{node_name}-gpu.nvidia.com-x"
@@ -267,10 +267,10 @@ def resource_claim(name: str, namespace: str = "team-a", *, count: int = 2, vers
 
 def allocated(node_name: str, devices: list[str], holder: Json) -> Json:
     results = [{"request": "gpus", "driver": "gpu.nvidia.com", "pool": node_name, "device": name} for name in devices]
-    told = holder["metadata"]
+    fields = holder["metadata"]
     return {
         "allocation": {"devices": {"results": results}},
-        "reservedFor": [{"resource": "pods", "name": told["name"], "uid": told["uid"]}],
+        "reservedFor": [{"resource": "pods", "name": fields["name"], "uid": fields["uid"]}],
     }
 
 

@@ -36,15 +36,15 @@ _KEYS = {
 
 def stored(thing: Json, **status: Any) -> Json:
     """As the server gives it back: with a UID of its own and a time."""
-    told = {
+    metadata = {
         "creationTimestamp": "2026-11-15T08:00:00Z",
         "uid": str(uuid.uuid5(uuid.NAMESPACE_OID, str(thing["metadata"]))),
     }
-    return thing | {"metadata": told | thing["metadata"]} | ({"status": status} if status else {})
+    return thing | {"metadata": metadata | thing["metadata"]} | ({"status": status} if status else {})
 
 
 def look(*things: Json, settings: KubernetesSettings = SETTINGS) -> Snapshot:
-    """What watches of these objects would hold."""
+    """Contents of watches of these objects."""
     parse = {resource.key: resource.parse for resource in RESOURCES}
     held: dict[str, dict[str, object]] = {}
     for thing in map(stored, things):

@@ -1,4 +1,4 @@
-"""A site full of people: everything of a person bears their name, so that it can be found wherever it gets to."""
+"""A site with several users: everything a person owns contains their name, so that leaks can be found."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,10 +12,11 @@ from fastapi.testclient import TestClient
 from httpx2 import Response
 from tracking.site import spooled
 
+from clusters.opened import artifacts_of, open_queries, open_services
 from clusters.told_viewers import believe_names
 from clusterscape.collect.job_traces import read_trace
 from clusterscape.ingest.pipeline import Ingest
-from clusterscape.ingest.runs import RunIntake, TakenIn
+from clusterscape.ingest.runs import RunIntake, StoredPiece
 from clusterscape.ingest.traces import TraceIntake
 from clusterscape.model import (
     Allocation,
@@ -33,9 +34,9 @@ from clusterscape.model import (
     WorkloadState,
     gpu_unit_id,
 )
+from clusterscape.model.access import LOCAL_ADMIN, Role, Viewer
 from clusterscape.model.rules import Violation
-from clusterscape.model.viewers import ANYONE_HERE, Role, Viewer
-from clusterscape.query import Queries, QueryContext
+from clusterscape.query import QueryContext
 from clusterscape.runtime.trace_importing import import_files
 from clusterscape.serve.app import create_app
 from clusterscape.settings import RetentionSettings, StorageSettings
@@ -45,7 +46,7 @@ from clusterscape.store.metrics import open_metric_store
 from clusterscape.store.records import open_record_store
 from clusterscape.store.records.contract import RecordStore
 
-NOW = UnixMs(1_794_800_060_000)  # within a minute: what is written now is seen
+NOW = UnixMs(1_794_800_060_000)  # within a minute, so that new writes are visible
 HOUR_MS = 3_600_000
 RECORDED = Path(__file__).parents[1] / "data/h200/traces"
 
@@ -65,10 +66,10 @@ VIEWERS: Mapping[str, Viewer] = {
     "researcher": Viewer(login=ADA, role=Role.RESEARCHER),
     "lead": Viewer(login=ADA, role=Role.LEAD, projects=frozenset({project_of(CLEO)})),
     "operator": Viewer(login=OMAR, role=Role.OPERATOR),
-    "admin": ANYONE_HERE,
+    "admin": LOCAL_ADMIN,
     **{person: Viewer(login=person, role=Role.RESEARCHER) for person in PEOPLE},
 }
-KNOWN = {
+VISIBLE_NAMES = {
     "viewer": (),
     "nobody": (),
     "researcher": (ADA,),
@@ -76,7 +77,7 @@ KNOWN = {
     "operator": (*PEOPLE, OMAR),
     "admin": (*PEOPLE, OMAR),
 }
-"""Whose names each may see on a private site."""
+"""Names that each viewer may see on a private site."""
 
 
 class HereRuns:
@@ -92,7 +93,7 @@ class HereRuns:
     async def offsets(self, run: str) -> dict[str, int]:
         return self._intake.offsets(run)
 
-    async def take(self, run: str, file: str, offset: int, data: bytes, *, user: str | None = None) -> TakenIn:
+    async def take(self, run: str, file: str, offset: int, data: bytes, *, user: str | None = None) -> StoredPiece:
         return self._intake.take(run, file, offset, data, user=user)
 
     async def delete(self, run: str, *, user: str | None = None) -> None:
@@ -112,9 +113,11 @@ class PrivateSite:
     comments: dict[str, str]
 
     def app(self, *, is_private: bool) -> FastAPI:
-        """The server; header X-As says who asks."""
-        queries = Queries(replace(self.context, is_private=is_private), self.ingest)
-        app = create_app(queries, ingest=self.ingest, runs=self.runs, trace_writer=self.intake)
+        """The server; header X-As names the viewer."""
+        queries = open_queries(replace(self.context, is_private=is_private), self.ingest)
+        app = create_app(
+            queries, services=open_services(queries), ingest=self.ingest, runs=self.runs, trace_writer=self.intake
+        )
         believe_names(app, VIEWERS)
         return app
 
@@ -325,29 +328,29 @@ def fill_kept(site: PrivateSite) -> None:
 
 
 def _keep(site: PrivateSite, client: TestClient, person: str, trace: str) -> None:
-    who = {"x-as": person}
-    artifacts = site.context.artifacts
+    headers = {"x-as": person}
+    artifacts = artifacts_of(site.context)
     assert artifacts is not None
-    _ok(client.post(f"/api/v1/runs/{run(person)}/files/tracker.spool", content=run_spool(person), headers=who))
-    upload = client.post(f"/api/v1/job-traces?name=team-{person}.txt", content=upload_of(person), headers=who)
+    _ok(client.post(f"/api/v1/runs/{run(person)}/files/tracker.spool", content=run_spool(person), headers=headers))
+    upload = client.post(f"/api/v1/job-traces?name=team-{person}.txt", content=upload_of(person), headers=headers)
     site.uploads[person] = _ok(upload)["trace"]
     view = {"version": 1, "title": f"view of {person}", "filter": {"user": person}}
-    _ok(client.put(f"/api/v1/views/view-{NUMBERS[person]}", json=view, headers=who))
-    _ok(client.put(f"/api/v1/insights/insight-{NUMBERS[person]}", json=view, headers=who))
+    _ok(client.put(f"/api/v1/views/view-{NUMBERS[person]}", json=view, headers=headers))
+    _ok(client.put(f"/api/v1/insights/insight-{NUMBERS[person]}", json=view, headers=headers))
     comment = {"workload": job(person), "author": "somebody", "text": f"says {person}"}
-    site.comments[person] = _ok(client.post("/api/v1/comments", json=comment, headers=who))["key"]
+    site.comments[person] = _ok(client.post("/api/v1/comments", json=comment, headers=headers))["key"]
     # A trace is read once: importing is slow, and the others' have the same spans.
     named = {"name": f"profile of some steps by {person}", "workload_id": job(person)}
-    made = _ok(client.post("/api/v1/traces", json=named, headers=who))["trace_id"]
-    for each in artifacts.list(f"traces/{trace}/"):
-        with artifacts.open(each.key) as file:
+    trace_id = _ok(client.post("/api/v1/traces", json=named, headers=headers))["trace_id"]
+    for artifact in artifacts.list(f"traces/{trace}/"):
+        with artifacts.open(artifact.key) as file:
             content = file.read()
-        if each.key.endswith("about.json"):
-            content = content.replace(trace.encode(), made.encode()).replace(BOB.encode(), person.encode())
+        if artifact.key.endswith("about.json"):
+            content = content.replace(trace.encode(), trace_id.encode()).replace(BOB.encode(), person.encode())
             content = content.replace(f'"{job(BOB)}"'.encode(), f'"{job(person)}"'.encode())
             content = orjson.dumps(orjson.loads(content) | {"owned_by": person})
-        artifacts.put(each.key.replace(trace, made), [content])
-    site.traces[person] = made
+        artifacts.put(artifact.key.replace(trace, trace_id), [content])
+    site.traces[person] = trace_id
 
 
 def _ok(answer: Response) -> dict[str, str]:

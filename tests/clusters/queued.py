@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from clusters.opened import open_queries, open_services
 from clusterscape.model import (
     Allocation,
     Node,
@@ -44,10 +45,11 @@ class QueuedCluster:
 
     def __post_init__(self) -> None:
         self.queries = self.make_queries()
+        self.services = open_services(self.queries)
 
     def make_queries(self) -> Queries:
         """As after a restart."""
-        return Queries(
+        return open_queries(
             QueryContext(
                 metrics=self.metrics,
                 records=self.records,
@@ -109,10 +111,10 @@ class QueuedCluster:
 
     def start(self, name: str, node: str) -> None:
         """A waiting workload begins now."""
-        known = self.records.workload(WorkloadId(name))
-        assert known is not None
-        limit_h = (known.time_limit_s or 0) / 3600
-        self.run(name, node, known.gpus_requested, hours=limit_h, since_h=0.0)
+        stored = self.records.workload(WorkloadId(name))
+        assert stored is not None
+        limit_h = (stored.time_limit_s or 0) / 3600
+        self.run(name, node, stored.gpus_requested, hours=limit_h, since_h=0.0)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from clusters.opened import open_queries
 from clusterscape.model import (
     Allocation,
     Names,
@@ -54,7 +55,7 @@ class RunSite:
         context = QueryContext(
             metrics=self.metrics, records=self.records, changes=Changes(), clock=lambda: self.now, cluster="run"
         )
-        self.queries = Queries(context)
+        self.queries = open_queries(context)
         self.records.write_inventory(
             nodes=[
                 Node(id=node, partitions=("main",), machine_type="H100", gpu_count=GPUS_PER_NODE, rack=f"r{i // 2}")

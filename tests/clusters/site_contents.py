@@ -1,4 +1,4 @@
-"""Everything that a site's stores hold, thing by thing with whose it is: what tests of writing compare before and after."""
+"""Everything that a site's stores hold, each with its owner, for comparison before and after a write."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ OWNER_FIELDS = {"comment": "author", "rule-comment": "author"}
 
 @dataclass(frozen=True)
 class Thing:
-    """One row, file or series. ``owner``: whose it is; None: the site's."""
+    """One row, file or series. ``owner``: None if the site owns it."""
 
     place: str
     key: str

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from clusters.opened import open_queries
 from clusterscape.model import (
     Allocation,
     AllocationSource,
@@ -48,7 +49,7 @@ class SmallCluster:
 
     @property
     def queries(self) -> Queries:
-        return Queries(
+        return open_queries(
             QueryContext(
                 metrics=self.metrics,
                 records=self.records,

@@ -1,4 +1,4 @@
-"""Viewers by name: header X-As says who asks, in place of what the gate finds out."""
+"""Viewers by name: header X-As names the viewer, instead of authentication."""
 
 from collections.abc import Mapping
 
@@ -7,12 +7,12 @@ from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from clusterscape.model.viewers import Viewer
+from clusterscape.model.access import Viewer
 from clusterscape.serve.identity.caller import VIEWER_KEY
 from clusterscape.serve.identity.gate import Gate
 
 
-class _AsTold:
+class _HeaderViewers:
     def __init__(self, app: ASGIApp, viewers: Mapping[str, Viewer]) -> None:
         self._app = app
         self._viewers = viewers
@@ -25,7 +25,7 @@ class _AsTold:
 
 
 def believe_names(app: FastAPI, viewers: Mapping[str, Viewer]) -> None:
-    """Stands right behind the gate, so that everything within sees what a gate would have left."""
-    names = [getattr(each.cls, "__name__", "") for each in app.user_middleware]
+    """Installed right behind the authentication layer, so that all inner layers see its result."""
+    names = [getattr(middleware.cls, "__name__", "") for middleware in app.user_middleware]
     behind = names.index(Gate.__name__) + 1
-    app.user_middleware.insert(behind, Middleware(_AsTold, viewers=viewers))
+    app.user_middleware.insert(behind, Middleware(_HeaderViewers, viewers=viewers))

@@ -34,8 +34,8 @@ def at(hours: float) -> UnixMs:
 
 
 def job(number: int, state: WorkloadState = WorkloadState.RUNNING, **changes: object) -> Workload:
-    known = Workload(id=WorkloadId(f"slurm:{number}"), state=state, submitted_at=at(number))
-    return replace(known, **changes)  # type: ignore[arg-type]
+    workload = Workload(id=WorkloadId(f"slurm:{number}"), state=state, submitted_at=at(number))
+    return replace(workload, **changes)  # type: ignore[arg-type]
 
 
 def ids(workloads: Iterable[Workload]) -> list[str]:

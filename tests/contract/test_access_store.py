@@ -1,4 +1,4 @@
-"""What the store of access promises, on SQLite and PostgreSQL alike; and that two servers over it are one."""
+"""Contract of the access store on SQLite and PostgreSQL; two servers over one store act as one."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -10,11 +10,10 @@ from sqlalchemy import delete, text, update
 
 from clusterscape.errors import StoreError
 from clusterscape.model import UnixMs
-from clusterscape.model.access import Account, ApiToken, AuditEntry, Outcome, Scope, Session, Way
-from clusterscape.model.viewers import Role
+from clusterscape.model.access import Account, ApiToken, AuditEntry, Outcome, Role, Scope, Session, Way
 from clusterscape.settings import StorageSettings
 from clusterscape.store.access import AccessStore, AuditFilter, open_access_store
-from clusterscape.store.records.faults import explained
+from clusterscape.store.records.engines import database_errors
 from clusterscape.store.records.tables import audit
 
 T0 = UnixMs(1_790_000_000_000)
@@ -46,12 +45,12 @@ def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]
 
 
 def account(login: str = "ada", **changes: object) -> Account:
-    made = Account(way=Way.LOCAL, login=login, role=Role.LEAD, projects=frozenset({"nlp", "vision"}), created_at=T0)
-    return replace(made, **changes)  # type: ignore[arg-type]
+    base = Account(way=Way.LOCAL, login=login, role=Role.LEAD, projects=frozenset({"nlp", "vision"}), created_at=T0)
+    return replace(base, **changes)  # type: ignore[arg-type]
 
 
 def session(digest: str, login: str | None = "ada", **changes: object) -> Session:
-    made = Session(
+    base = Session(
         digest=digest,
         way=Way.LOCAL,
         login=login,
@@ -61,11 +60,11 @@ def session(digest: str, login: str | None = "ada", **changes: object) -> Sessio
         address="192.0.2.1",
         agent="a browser",
     )
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return replace(base, **changes)  # type: ignore[arg-type]
 
 
 def token(key: str, **changes: object) -> ApiToken:
-    made = ApiToken(
+    base = ApiToken(
         key=key,
         start="cst_abcd",
         title="nightly",
@@ -75,12 +74,12 @@ def token(key: str, **changes: object) -> ApiToken:
         created_at=T0,
         expires_at=UnixMs(T0 + DAY_MS),
     )
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return replace(base, **changes)  # type: ignore[arg-type]
 
 
 def entry(action: str, **changes: object) -> AuditEntry:
-    made = AuditEntry(at=T0, action=action, outcome=Outcome.DONE, actor="ada", way="local", address="192.0.2.1")
-    return replace(made, **changes)  # type: ignore[arg-type]
+    base = AuditEntry(at=T0, action=action, outcome=Outcome.DONE, actor="ada", way="local", address="192.0.2.1")
+    return replace(base, **changes)  # type: ignore[arg-type]
 
 
 def test_accounts_come_back_as_they_were_when_written(open_store: Open) -> None:
@@ -97,29 +96,29 @@ def test_accounts_come_back_as_they_were_when_written(open_store: Open) -> None:
     assert not store.change_account(account("nobody"))
     assert store.set_password("ada", "$argon2id$y")
     assert not store.set_password("nobody", "$argon2id$y")
-    assert [each.way for each in open_store().accounts()] == [Way.LOCAL, Way.OIDC]
+    assert [kept.way for kept in open_store().accounts()] == [Way.LOCAL, Way.OIDC]
     assert open_store().password_hash("ada") == "$argon2id$y"
 
 
-def test_session_of_one_server_is_known_to_the_other_when_both_use_one_store(open_store: Open) -> None:
-    one, other = open_store(), open_store()
-    one.add_account(account())
-    one.add_session(session("d1"))
-    one.add_session(session("d2"))
-    one.add_session(session("d3", None, way=Way.STATIC, seal="sealed"))
+def test_session_is_valid_on_both_servers_when_they_share_a_store(open_store: Open) -> None:
+    store, other = open_store(), open_store()
+    store.add_account(account())
+    store.add_session(session("d1"))
+    store.add_session(session("d2"))
+    store.add_session(session("d3", None, way=Way.STATIC, seal="sealed"))
     assert other.session("d1") == (session("d1"), account())
     assert other.session("d3") == (session("d3", None, way=Way.STATIC, seal="sealed"), None)
     other.touch_session("d1", UnixMs(T0 + 5))
-    found = one.session("d1")
-    assert found is not None
-    assert found[0].seen_at == T0 + 5
-    one.change_account(account(role=Role.VIEWER))
-    found = other.session("d1")
-    assert found is not None
-    assert found[1] is not None
-    assert found[1].role is Role.VIEWER
+    row = store.session("d1")
+    assert row is not None
+    assert row[0].seen_at == T0 + 5
+    store.change_account(account(role=Role.VIEWER))
+    row = other.session("d1")
+    assert row is not None
+    assert row[1] is not None
+    assert row[1].role is Role.VIEWER
     assert other.end_sessions(Way.LOCAL, "ada") == 2
-    assert one.session("d1") is None
+    assert store.session("d1") is None
     assert other.end_sessions(Way.STATIC, None) == 1
 
 
@@ -131,8 +130,8 @@ def test_tokens_are_found_by_digest_and_go_with_their_owner_when_kept(open_store
     assert store.find_token("h1") == (token("k1"), account())
     assert store.find_token("h2") == (token("k2", created_at=UnixMs(T0 + 1), login="bob"), None)
     assert store.find_token("h3") is None
-    assert [each.key for each in store.tokens()] == ["k2", "k1"]
-    assert [each.key for each in store.tokens(Way.LOCAL, "ada")] == ["k1"]
+    assert [kept.key for kept in store.tokens()] == ["k2", "k1"]
+    assert [kept.key for kept in store.tokens(Way.LOCAL, "ada")] == ["k1"]
     store.touch_token("k1", UnixMs(T0 + 9))
     assert store.revoke_token("k1", UnixMs(T0 + 10))
     assert not store.revoke_token("k1", UnixMs(T0 + 11)), "once is enough"
@@ -146,31 +145,31 @@ def test_tokens_are_found_by_digest_and_go_with_their_owner_when_kept(open_store
     assert store.session("d1") is None
 
 
-def test_audit_log_tells_the_newest_first_when_read(open_store: Open) -> None:
-    one, other = open_store(), open_store()
+def test_audit_log_lists_newest_first_when_read(open_store: Open) -> None:
+    store, other = open_store(), open_store()
     for number in range(4):
-        (one if number % 2 else other).append_audit(entry("rule.save", at=UnixMs(T0 + number), target=str(number)))
-    one.append_audit(entry("rules", at=UnixMs(T0 + 4), actor=None, way=None, address=None, details={"why": "100% _"}))
-    found = one.audit(AuditFilter())
-    assert [each.target for each in found] == [None, "3", "2", "1", "0"]
-    assert replace(found[0], key=None) == entry(
+        (store if number % 2 else other).append_audit(entry("rule.save", at=UnixMs(T0 + number), target=str(number)))
+    store.append_audit(entry("rules", at=UnixMs(T0 + 4), actor=None, way=None, address=None, details={"why": "100% _"}))
+    entries = store.audit(AuditFilter())
+    assert [row.target for row in entries] == [None, "3", "2", "1", "0"]
+    assert replace(entries[0], key=None) == entry(
         "rules", at=UnixMs(T0 + 4), actor=None, way=None, address=None, details={"why": "100% _"}
     )
-    assert [each.target for each in one.audit(AuditFilter(action="rule"), limit=2)] == ["3", "2"]
-    assert [each.target for each in one.audit(AuditFilter(before=found[2].key))] == ["1", "0"]
-    assert len(one.audit(AuditFilter(since_ms=UnixMs(T0 + 3)))) == 2
-    assert len(one.audit(AuditFilter(actor="ada"))) == 4
+    assert [row.target for row in store.audit(AuditFilter(action="rule"), limit=2)] == ["3", "2"]
+    assert [row.target for row in store.audit(AuditFilter(before=entries[2].key))] == ["1", "0"]
+    assert len(store.audit(AuditFilter(since_ms=UnixMs(T0 + 3)))) == 2
+    assert len(store.audit(AuditFilter(actor="ada"))) == 4
 
 
-def test_nobody_rewrites_the_audit_log_when_they_have_the_database(open_store: Open) -> None:
+def test_audit_log_cannot_be_rewritten_when_the_database_is_accessible(open_store: Open) -> None:
     store = open_store()
     store.append_audit(entry("sign_in", outcome=Outcome.REFUSED))
-    with pytest.raises(StoreError, match="append-only"), explained("here"), store._engine.begin() as connection:
+    with pytest.raises(StoreError, match="append-only"), database_errors("here"), store._engine.begin() as connection:
         connection.execute(update(audit).values(actor="somebody else"))
-    assert [each.actor for each in store.audit(AuditFilter())] == ["ada"]
+    assert [row.actor for row in store.audit(AuditFilter())] == ["ada"]
 
 
-def test_what_is_over_is_forgotten_when_the_store_is_maintained(open_store: Open) -> None:
+def test_expired_entries_are_removed_when_the_store_is_maintained(open_store: Open) -> None:
     store = open_store()
     now = UnixMs(T0 + 100 * DAY_MS)
     store.add_session(session("over", expires_at=now))
@@ -182,16 +181,16 @@ def test_what_is_over_is_forgotten_when_the_store_is_maintained(open_store: Open
     store.add_token(token("live", expires_at=UnixMs(now + 1)), digest="h2")
     for _ in range(2):
         store.maintain(now_ms=now, idle_before=UnixMs(T0 + 1), audit_before=UnixMs(now - 30 * DAY_MS))
-        assert [each.digest for each in store.sessions(Way.LOCAL, "ada")] == ["used"]
-        assert [each.action for each in store.audit(AuditFilter())] == ["new"]
-        assert [each.key for each in store.tokens()] == ["live"]
+        assert [kept.digest for kept in store.sessions(Way.LOCAL, "ada")] == ["used"]
+        assert [row.action for row in store.audit(AuditFilter())] == ["new"]
+        assert [row.key for row in store.tokens()] == ["live"]
 
 
 def test_order_of_entries_holds_when_many_are_of_one_millisecond(open_store: Open) -> None:
     store = open_store()
     for number in range(20):
         store.append_audit(entry("view.save", target=str(number)))
-    assert [each.target for each in store.audit(AuditFilter())] == [str(number) for number in reversed(range(20))]
+    assert [row.target for row in store.audit(AuditFilter())] == [str(number) for number in reversed(range(20))]
     with store._engine.begin() as connection:
         connection.execute(delete(audit).where(text("1 = 1")))
     assert store.audit(AuditFilter()) == []

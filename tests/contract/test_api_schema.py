@@ -18,7 +18,7 @@ EXAMPLES = int(os.environ.get("SCHEMA_EXAMPLES", "4"))
 """Of each operation; `make soak` asks for many."""
 AS_ADMIN = {"x-as": "admin"}
 PATIENCE_S = 600
-"""What is asked for the first time may be compiled first."""
+"""The first request may have to wait for compilation."""
 ENDLESS = {"/api/v1/live"}
 DOCUMENT = json.loads((Path(__file__).parents[2] / "web/openapi.json").read_text())
 OPERATIONS = [

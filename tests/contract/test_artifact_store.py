@@ -1,4 +1,4 @@
-"""What every store of artifacts must do, run against a folder and against a real S3-compatible store."""
+"""Contract of artifact stores, against a folder and a real S3-compatible store."""
 
 import hashlib
 import os
@@ -49,7 +49,7 @@ def test_artifact_is_replaced_when_put_again(store: ArtifactStore) -> None:
     store.put("a/b", [b"older"])
     store.put("a/b", [b"new"])
     assert read(store, "a/b") == b"new"
-    assert [each.key for each in store.list()] == ["a/b"]
+    assert [artifact.key for artifact in store.list()] == ["a/b"]
 
 
 def test_older_artifact_stays_when_chunks_fail(store: ArtifactStore) -> None:
@@ -61,23 +61,23 @@ def test_older_artifact_stays_when_chunks_fail(store: ArtifactStore) -> None:
     with pytest.raises((ConnectionError, StoreError)):
         store.put("a/b", broken())
     assert read(store, "a/b") == b"older"
-    assert [(each.key, each.size) for each in store.list()] == [("a/b", 5)]
+    assert [(artifact.key, artifact.size) for artifact in store.list()] == [("a/b", 5)]
 
 
 def test_listing_is_by_prefix_when_folders_are_nested(store: ArtifactStore) -> None:
     for key in ("traces/b/x", "traces/a/y", "traces/a/deep/z", "jobs/a", "traces/ab"):
         store.put(key, [b"1"])
-    assert [each.key for each in store.list("traces/a/")] == ["traces/a/deep/z", "traces/a/y"]
-    assert [each.key for each in store.list("traces/a")] == ["traces/a/deep/z", "traces/a/y", "traces/ab"]
+    assert [artifact.key for artifact in store.list("traces/a/")] == ["traces/a/deep/z", "traces/a/y"]
+    assert [artifact.key for artifact in store.list("traces/a")] == ["traces/a/deep/z", "traces/a/y", "traces/ab"]
     assert store.list("nothing/") == []
 
 
-def test_deleting_says_whether_there_was_one_when_asked_twice(store: ArtifactStore) -> None:
+def test_deletion_reports_whether_the_artifact_existed_when_repeated(store: ArtifactStore) -> None:
     store.put("a/b/c", [b"1"])
     assert store.delete("a/b/c") is True
     assert store.delete("a/b/c") is False
     assert store.list() == []
-    with pytest.raises(NotFoundError, match="no stored file a/b/c"):
+    with pytest.raises(NotFoundError, match="stored file a/b/c does not exist"):
         store.open("a/b/c")
     with pytest.raises(NotFoundError):
         store.path("a/b")
@@ -87,7 +87,7 @@ def test_deleting_says_whether_there_was_one_when_asked_twice(store: ArtifactSto
     "key", ["", "/etc/passwd", "../x", "a/../../x", "a//b", "a/.hidden", "a/", "a\\b", "a\x00b", "a\nb", "x" * 600]
 )
 def test_key_is_refused_when_it_could_leave_the_folder(store: ArtifactStore, key: str) -> None:
-    with pytest.raises(QueryError, match="cannot be the name"):
+    with pytest.raises(QueryError, match="is not a valid name"):
         store.put(key, [b"1"])
     with pytest.raises(QueryError):
         store.open(key)
@@ -97,7 +97,7 @@ def test_content_comes_back_when_it_is_sent_in_many_parts(store: ArtifactStore) 
     pieces = [os.urandom(1_000_003) for _ in range(13)]
     whole = b"".join(pieces)
     assert store.put("traces/large", pieces) == len(whole)
-    assert [(each.key, each.size) for each in store.list()] == [("traces/large", len(whole))]
+    assert [(artifact.key, artifact.size) for artifact in store.list()] == [("traces/large", len(whole))]
     with store.open("traces/large") as file:
         file.seek(5_000_000)
         assert file.read(1000) == whole[5_000_000:5_001_000]

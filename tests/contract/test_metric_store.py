@@ -1,4 +1,4 @@
-"""What every metric store promises: the same cases against the embedded store, a real VictoriaMetrics and a real Prometheus.
+"""Contract of metric stores, against the embedded store, a real VictoriaMetrics and a real Prometheus.
 
 Prometheus is written by remote write; it refuses what is equal in time, so cases about that are not its.
 """
@@ -17,15 +17,15 @@ from stores.batches import DAY, NOON, Sample, batch_of, window
 
 from clusterscape.model import UnitId, UnixMs
 from clusterscape.settings import MetricsServerSettings, RetentionSettings
-from clusterscape.store.metrics import EmbeddedMetricStore, MetricStore, Statistic, VictoriaMetricStore
-from clusterscape.store.metrics.servers import open_server_store
+from clusterscape.store.metrics import EmbeddedMetricStore, MetricStore, SeriesStatistic, VictoriaMetricStore
+from clusterscape.store.metrics.victoria import open_server_store
 
 SCRAPE = 15_000
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """A store, and how to make it show what was written."""
+    """A store, and how to make its writes visible."""
 
     store: MetricStore
     settle: Callable[[], None]
@@ -58,7 +58,7 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
         store = EmbeddedMetricStore(tmp_path / "metrics", RetentionSettings())
         yield Engine(store, lambda: None, is_exact=True)
     elif request.param == "prometheus":
-        server_settings = MetricsServerSettings(writes="remote_write")
+        server_settings = MetricsServerSettings(write_protocol="remote_write")
         address: str = request.getfixturevalue("prometheus")
         store = open_server_store(address, server_settings, cluster=request.node.name)
         yield Engine(store, lambda: None, is_exact=False)
@@ -91,9 +91,9 @@ def test_answers_are_empty_but_typed_when_store_is_empty(engine: Engine) -> None
     assert rows.height == 0
     steps = engine.store.series(["x"], [UnitId("n1:0")], **window(NOON - DAY, NOON), step_ms=60_000)
     assert steps.columns == ["metric", "unit", "time_ms", "value", "min", "max"]
-    found = engine.store.statistics("x", [Statistic.P50, Statistic.INCREASE], **window(0, NOON))
-    assert found.schema == {"unit": pl.String, "p50": pl.Float64, "increase": pl.Float64}
-    assert found.height == 0
+    statistics = engine.store.statistics("x", [SeriesStatistic.P50, SeriesStatistic.INCREASE], **window(0, NOON))
+    assert statistics.schema == {"unit": pl.String, "p50": pl.Float64, "increase": pl.Float64}
+    assert statistics.height == 0
 
 
 def test_answers_are_empty_when_names_are_unknown(engine: Engine) -> None:
@@ -102,24 +102,26 @@ def test_answers_are_empty_when_names_are_unknown(engine: Engine) -> None:
     assert series(engine, "nonsense", "n1:0", NOON, NOON + 1) == []
     latest = engine.store.latest(["nonsense"], at_ms=UnixMs(NOON), lookback_ms=60_000)
     assert latest.height == 0
-    found = engine.store.statistics("power_watts", [Statistic.MAX], **window(NOON, NOON + 1), units=[UnitId("n9:9")])
-    assert found.height == 0
+    rows = engine.store.statistics(
+        "power_watts", [SeriesStatistic.MAX], **window(NOON, NOON + 1), units=[UnitId("n9:9")]
+    )
+    assert rows.height == 0
 
 
 def test_nothing_is_asked_for_when_lists_are_empty(engine: Engine) -> None:
     engine.write(("power_watts", "n1:0", NOON, 300.0))
-    asked = window(NOON, NOON + 1)
-    assert engine.store.series([], [UnitId("n1:0")], **asked).height == 0
-    assert engine.store.series(["power_watts"], [], **asked).height == 0
-    assert engine.store.statistics("power_watts", [Statistic.MAX], units=[], **asked).height == 0
+    period = window(NOON, NOON + 1)
+    assert engine.store.series([], [UnitId("n1:0")], **period).height == 0
+    assert engine.store.series(["power_watts"], [], **period).height == 0
+    assert engine.store.statistics("power_watts", [SeriesStatistic.MAX], units=[], **period).height == 0
     assert engine.store.latest([], at_ms=UnixMs(NOON), lookback_ms=1).height == 0
 
 
 def test_range_without_length_is_empty_when_samples_stand_at_its_border(engine: Engine) -> None:
     engine.write(("power_watts", "n1:0", NOON, 300.0))
     assert series(engine, "power_watts", "n1:0", NOON, NOON) == []
-    found = engine.store.statistics("power_watts", [Statistic.MAX], **window(NOON, NOON))
-    assert found.height == 0
+    rows = engine.store.statistics("power_watts", [SeriesStatistic.MAX], **window(NOON, NOON))
+    assert rows.height == 0
 
 
 def test_batch_is_accepted_when_it_is_empty(engine: Engine) -> None:
@@ -143,8 +145,10 @@ def test_range_is_half_open_when_samples_stand_on_its_borders(engine: Engine) ->
     engine.write(*(("power_watts", "n1:0", NOON + i * SCRAPE, float(i)) for i in range(4)))
     rows = series(engine, "power_watts", "n1:0", NOON + SCRAPE, NOON + 3 * SCRAPE)
     assert rows == [(NOON + SCRAPE, 1.0), (NOON + 2 * SCRAPE, 2.0)]
-    found = engine.store.statistics("power_watts", [Statistic.COUNT], **window(NOON + SCRAPE, NOON + 3 * SCRAPE))
-    assert table(found) == {"n1:0": (2.0,)}
+    statistics = engine.store.statistics(
+        "power_watts", [SeriesStatistic.COUNT], **window(NOON + SCRAPE, NOON + 3 * SCRAPE)
+    )
+    assert table(statistics) == {"n1:0": (2.0,)}
 
 
 def test_milliseconds_are_kept_when_times_are_odd(engine: Engine) -> None:
@@ -152,8 +156,8 @@ def test_milliseconds_are_kept_when_times_are_odd(engine: Engine) -> None:
     engine.write(*(("power_watts", "n1:0", time, 1.0) for time in times))
     for time in times[::17]:
         assert series(engine, "power_watts", "n1:0", time, time + 1) == [(time, 1.0)]
-        found = engine.store.statistics("power_watts", [Statistic.COUNT], **window(time, time + 8))
-        assert table(found) == {"n1:0": (2.0 if time + 7 <= times[-1] else 1.0,)}
+        rows = engine.store.statistics("power_watts", [SeriesStatistic.COUNT], **window(time, time + 8))
+        assert table(rows) == {"n1:0": (2.0 if time + 7 <= times[-1] else 1.0,)}
 
 
 def test_samples_come_in_order_when_written_late(engine: Engine) -> None:
@@ -172,8 +176,10 @@ def test_one_sample_stays_when_the_same_time_is_written_twice(engine: Engine) ->
     assert len(rows) == 1
     if engine.is_exact:
         assert rows == [(NOON, 2.0)]
-    found = engine.store.statistics("power_watts", [Statistic.COUNT, Statistic.MAX], **window(NOON, NOON + DAY))
-    assert table(found) == {"n1:0": (2.0, 5.0)}
+    statistics = engine.store.statistics(
+        "power_watts", [SeriesStatistic.COUNT, SeriesStatistic.MAX], **window(NOON, NOON + DAY)
+    )
+    assert table(statistics) == {"n1:0": (2.0, 5.0)}
 
 
 def test_one_sample_stays_when_a_batch_holds_it_twice(engine: Engine) -> None:
@@ -259,11 +265,11 @@ def test_statistics_equal_numpy_when_series_have_different_lengths(engine: Engin
             for i, value in enumerate(of_unit)
         )
     )
-    asked = [statistic for statistic in Statistic if statistic is not Statistic.INCREASE]
-    found = engine.store.statistics("power_watts", asked, **window(NOON, NOON + DAY))
-    assert found.columns == ["unit", *map(str, asked)]
-    assert set(found["unit"]) == set(lengths)
-    for row in found.iter_rows(named=True):
+    statistics = [statistic for statistic in SeriesStatistic if statistic is not SeriesStatistic.INCREASE]
+    rows = engine.store.statistics("power_watts", statistics, **window(NOON, NOON + DAY))
+    assert rows.columns == ["unit", *map(str, statistics)]
+    assert set(rows["unit"]) == set(lengths)
+    for row in rows.iter_rows(named=True):
         of_unit = values[row["unit"]]
         expected = {
             "min": of_unit.min(),
@@ -279,13 +285,13 @@ def test_statistics_equal_numpy_when_series_have_different_lengths(engine: Engin
 
 def test_statistics_are_of_named_units_when_units_are_named(engine: Engine) -> None:
     engine.write(*(("power_watts", f"n{i}:0", NOON, float(i)) for i in range(300)))
-    asked = window(NOON, NOON + 1)
+    period = window(NOON, NOON + 1)
     few = [UnitId("n7:0"), UnitId("n3:0"), UnitId("n3:0"), UnitId("nowhere")]
-    found = engine.store.statistics("power_watts", [Statistic.MEAN], units=few, **asked)
-    assert table(found) == {"n3:0": (3.0,), "n7:0": (7.0,)}
+    rows = engine.store.statistics("power_watts", [SeriesStatistic.MEAN], units=few, **period)
+    assert table(rows) == {"n3:0": (3.0,), "n7:0": (7.0,)}
     many = [UnitId(f"n{i}:0") for i in range(290)]
-    found = engine.store.statistics("power_watts", [Statistic.MEAN], units=many, **asked)
-    assert set(found["unit"]) == set(many)
+    rows = engine.store.statistics("power_watts", [SeriesStatistic.MEAN], units=many, **period)
+    assert set(rows["unit"]) == set(many)
 
 
 def test_increase_adds_up_resets_when_counter_restarts(engine: Engine) -> None:
@@ -298,9 +304,11 @@ def test_increase_adds_up_resets_when_counter_restarts(engine: Engine) -> None:
         ),
         ("energy_joules", "n1:0", NOON - SCRAPE, 1.0),
     )
-    found = engine.store.statistics("energy_joules", [Statistic.INCREASE, Statistic.LAST], **window(NOON, NOON + DAY))
-    assert found.columns == ["unit", "increase", "last"]
-    assert table(found) == {"n1:0": (15.0, 25.0), "n1:1": (22.0, 4.0), "n1:2": (0.0, 42.0)}
+    rows = engine.store.statistics(
+        "energy_joules", [SeriesStatistic.INCREASE, SeriesStatistic.LAST], **window(NOON, NOON + DAY)
+    )
+    assert rows.columns == ["unit", "increase", "last"]
+    assert table(rows) == {"n1:0": (15.0, 25.0), "n1:1": (22.0, 4.0), "n1:2": (0.0, 42.0)}
 
 
 # -- steps -------------------------------------------------------------------------------------------------------------
@@ -395,15 +403,17 @@ def test_answers_stay_when_store_is_maintained(engine: Engine) -> None:
     end = NOON + 40 * 600_000
 
     def answers() -> list[pl.DataFrame]:
-        asked = window(NOON + 100, end - 100)
+        period = window(NOON + 100, end - 100)
         names = [UnitId(unit) for unit in units]
         both = ["power_watts", "energy_joules"]
         return [
             engine.store.latest(both, at_ms=UnixMs(end), lookback_ms=900_000).sort("unit"),
             engine.store.latest(both, at_ms=UnixMs(NOON + 6_000_000), lookback_ms=900_000).sort("unit"),
-            engine.store.series(both, names, **asked),
-            engine.store.series(both, names, step_ms=900_000, **asked),
-            engine.store.statistics("power_watts", [s for s in Statistic if s != Statistic.STD], **asked).sort("unit"),
+            engine.store.series(both, names, **period),
+            engine.store.series(both, names, step_ms=900_000, **period),
+            engine.store.statistics(
+                "power_watts", [s for s in SeriesStatistic if s != SeriesStatistic.STD], **period
+            ).sort("unit"),
         ]
 
     before = answers()
@@ -433,10 +443,8 @@ def test_samples_of_a_unit_and_below_it_are_gone_when_it_is_removed(engine: Engi
     engine.write(*(("power_watts", unit, NOON + at, 1.0) for unit in units for at in (0, 1000)))
     is_removed = engine.store.remove_unit(UnitId("run:a"), **window(NOON, NOON + 2000))
     engine.settle()
-    found = {unit for unit in units if series(engine, "power_watts", unit, NOON, NOON + 2000)}
-    assert found == ({"run:ab", "n1:0"} if is_removed else set(units)), (
-        "Prometheus removes nothing unless it is told to"
-    )
+    rows = {unit for unit in units if series(engine, "power_watts", unit, NOON, NOON + 2000)}
+    assert rows == ({"run:ab", "n1:0"} if is_removed else set(units)), "Prometheus removes nothing unless configured to"
     if engine.is_exact:
         assert is_removed
-        assert set(engine.store.latest(["power_watts"], at_ms=UnixMs(NOON + 2000), lookback_ms=60_000)["unit"]) == found
+        assert set(engine.store.latest(["power_watts"], at_ms=UnixMs(NOON + 2000), lookback_ms=60_000)["unit"]) == rows

@@ -1,4 +1,4 @@
-"""What every record store must do, run against SQLite (plain and mirrored) and against a real PostgreSQL."""
+"""Contract of record stores, against SQLite (plain and mirrored) and a real PostgreSQL."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +28,7 @@ from clusterscape.model import (
     Node,
     NodeId,
     NodeState,
-    NodeTurn,
+    NodeStateChange,
     Partition,
     SourceStatus,
     Unit,
@@ -115,7 +115,7 @@ def test_every_field_comes_back_when_the_store_is_opened_again(open_store: Calla
     assert again.sources() == [FULL_STATUS]
 
 
-def test_missing_stays_missing_when_records_hold_only_what_they_must(store: RecordStore) -> None:
+def test_missing_fields_stay_missing_when_records_hold_only_required_ones(store: RecordStore) -> None:
     node, unit = Node(id=NodeId("n1")), Unit(id=UnitId("n1:0"), node=NodeId("n1"), index=0)
     workload = Workload(id=WorkloadId("slurm:1"), state=WorkloadState.UNKNOWN)
     status = SourceStatus(source="slurm", kind="slurm", is_ok=True, at=T0)
@@ -172,7 +172,7 @@ def test_the_last_write_wins_when_a_record_is_written_again(store: RecordStore) 
     assert store.active_workloads() == []
 
 
-def test_only_what_changed_differs_when_a_large_inventory_is_written_again(store: RecordStore) -> None:
+def test_only_changes_differ_when_a_large_inventory_is_written_again(store: RecordStore) -> None:
     nodes = [Node(id=NodeId(f"n{i:03}"), gpu_count=8) for i in range(200)]
     units = [Unit(id=gpu_unit_id(node.id, i), node=node.id, index=i) for node in nodes for i in range(8)]
     store.write_inventory(nodes=nodes, partitions=[], units=units, at_ms=T0)
@@ -187,8 +187,8 @@ def test_many_workloads_follow_their_changes_when_written_every_round(store: Rec
     jobs = [job(i, WorkloadState.WAITING) for i in range(300)]
     store.write_workloads(jobs, at_ms=T0)
     jobs = [
-        replace(each, state=WorkloadState.RUNNING, nodes=(f"n{i % 7}",)) if i % 2 else each
-        for i, each in enumerate(jobs)
+        replace(workload, state=WorkloadState.RUNNING, nodes=(f"n{i % 7}",)) if i % 2 else workload
+        for i, workload in enumerate(jobs)
     ]
     store.write_workloads(jobs, at_ms=UnixMs(T0 + 15_000))
     jobs[1] = replace(jobs[1], state=WorkloadState.FAILED, exit_code=1)
@@ -309,14 +309,16 @@ def test_only_overlapping_allocations_are_found_when_a_range_is_given(
     store: RecordStore, start: float | None, end: float | None, expected: list[int]
 ) -> None:
     store.write_allocations([allocation(1, "n1:0", 0, 1), allocation(2, "n1:0", 1, 2), allocation(3, "n1:1", 4)])
-    found = store.allocations(start_ms=None if start is None else at(start), end_ms=None if end is None else at(end))
-    assert [each.workload for each in found] == [f"slurm:{number}" for number in expected]
+    allocations = store.allocations(
+        start_ms=None if start is None else at(start), end_ms=None if end is None else at(end)
+    )
+    assert [row.workload for row in allocations] == [f"slurm:{number}" for number in expected]
 
 
 def test_many_open_allocations_close_when_a_round_ends_them(store: RecordStore) -> None:
     held = [allocation(i, f"n{i}:0", 0) for i in range(200)]
     store.write_allocations(held)
-    held = [replace(each, to_at=at(1)) if i < 150 else each for i, each in enumerate(held)]
+    held = [replace(kept, to_at=at(1)) if i < 150 else kept for i, kept in enumerate(held)]
     store.write_allocations(held)
     store.write_allocations(held)
     assert len(store.open_allocations()) == 50
@@ -343,7 +345,7 @@ def test_old_workloads_go_with_their_allocations_when_removed_by_age(store: Reco
     )
     assert store.remove_ended_before(at(10)) == 2
     assert ids(store.workloads(WorkloadFilter()).workloads) == ["slurm:3", "slurm:2"]
-    assert [each.workload for each in store.allocations()] == ["slurm:2", "slurm:3"]
+    assert [kept.workload for kept in store.allocations()] == ["slurm:2", "slurm:3"]
     assert store.workloads(WorkloadFilter(node=NodeId("n1"))).total == 0
     assert store.remove_ended_before(at(10)) == 0
 
@@ -435,10 +437,10 @@ def test_documents_keep_their_bodies_and_order_when_replaced_and_removed(store: 
     store.write_document("view", "b", body, at_ms=at(1))
     store.write_document("view", "B", {}, at_ms=T0)
     store.write_document("rule", "b", {"other": 2}, at_ms=T0)
-    found = store.document("view", "b")
-    assert found is not None
-    assert (found.kind, found.key, found.body, found.written_at) == ("view", "b", body, at(1))
-    assert list(found.body) == ["z", "a", "flag"]
+    written = store.document("view", "b")
+    assert written is not None
+    assert (written.kind, written.key, written.body, written.written_at) == ("view", "b", body, at(1))
+    assert list(written.body) == ["z", "a", "flag"]
     assert [document.key for document in store.documents("view")] == ["B", "b"]
     assert store.remove_document("view", "b") is True
     assert store.remove_document("view", "b") is False
@@ -449,17 +451,17 @@ def test_documents_keep_their_bodies_and_order_when_replaced_and_removed(store: 
 def test_odd_text_is_kept_as_far_as_possible_when_sources_send_it(store: RecordStore) -> None:
     odd = job(1, name="a\0b\udc80c", user="'; DROP TABLE workloads; --", tags={"k\udc80": "\0v\udcff", "emoji": "🚀"})
     store.write_workloads([odd], at_ms=T0)
-    found = store.workload(odd.id)
-    assert found is not None
-    assert found.name == "ab?c"
-    assert found.user == odd.user
-    assert found.tags["emoji"] == "🚀"
+    workload = store.workload(odd.id)
+    assert workload is not None
+    assert workload.name == "ab?c"
+    assert workload.user == odd.user
+    assert workload.tags["emoji"] == "🚀"
     assert store.workloads(WorkloadFilter(text="drop TABLE")).total == 1
 
 
-def test_nothing_of_a_write_is_kept_when_part_of_it_cannot_be(store: RecordStore) -> None:
+def test_write_is_rolled_back_when_part_of_it_fails(store: RecordStore) -> None:
     store.write_workloads([job(1)], at_ms=T0)
-    with pytest.raises(StoreError, match="cannot be kept") as caught:
+    with pytest.raises(StoreError, match="cannot be stored") as caught:
         store.write_workloads([job(2), job(3, priority=2**64)], at_ms=T0)
     assert caught.value.hint is not None
     assert ids(store.workloads(WorkloadFilter()).workloads) == ["slurm:1"]
@@ -485,7 +487,7 @@ def test_readers_see_whole_writes_when_threads_read_and_write(store: RecordStore
 
 
 @several_writers
-def test_what_one_store_writes_another_reads_when_both_are_open(open_store: Callable[[], RecordStore]) -> None:
+def test_writes_are_visible_to_another_store_when_both_are_open(open_store: Callable[[], RecordStore]) -> None:
     first, second = open_store(), open_store()
     jobs = [job(i) for i in range(100)]
     first.write_workloads(jobs, at_ms=T0)
@@ -510,7 +512,7 @@ def test_sources_are_forgotten_when_they_are_removed(store: RecordStore) -> None
     assert store.sources() == [other]
 
 
-def test_spans_are_columns_of_what_had_not_ended_when_history_is_read(store: RecordStore) -> None:
+def test_spans_not_ended_before_a_time_are_columns_when_history_is_read(store: RecordStore) -> None:
     store.write_workloads(
         [
             job(1, WorkloadState.COMPLETED, started_at=at(2), ended_at=at(3), gpus_requested=4),
@@ -556,8 +558,10 @@ def test_every_execution_is_a_row_when_the_whole_history_is_read(store: RecordSt
 def test_workloads_are_found_by_id_when_many_are_asked_for(store: RecordStore) -> None:
     store.write_workloads([FULL_WORKLOAD, job(1), job(2)], at_ms=at(0))
     unknown = [WorkloadId(f"slurm:{number}") for number in range(1000, 2500)]
-    found = store.find_workloads([*unknown, FULL_WORKLOAD.id, job(2).id])
-    assert sorted(found, key=lambda one: one.id) == sorted([FULL_WORKLOAD, job(2)], key=lambda one: one.id)
+    workloads = store.find_workloads([*unknown, FULL_WORKLOAD.id, job(2).id])
+    assert sorted(workloads, key=lambda workload: workload.id) == sorted(
+        [FULL_WORKLOAD, job(2)], key=lambda workload: workload.id
+    )
     assert store.find_workloads([]) == []
 
 
@@ -567,7 +571,7 @@ def test_violations_are_kept_as_past_when_they_end(open_store: Callable[[], Reco
     whole = Violation(rule="uneven", workload=FULL_WORKLOAD.id, unit=None, since=at(60), gpus=8)
     store.write_workloads([FULL_WORKLOAD], at_ms=T0)
     store.write_violations([idle, whole])
-    assert sorted(store.open_violations(), key=lambda one: one.rule) == [idle, whole]
+    assert sorted(store.open_violations(), key=lambda violation: violation.rule) == [idle, whole]
     ended = replace(idle, until=at(120))
     store.write_violations([ended])
     assert store.open_violations() == [whole]
@@ -600,9 +604,9 @@ def test_violations_of_one_rule_are_replaced_when_it_judges_differently(open_sto
     ]
     store.replace_violations("idle", new)
     again = open_store()
-    for each in (store, again):
-        assert sorted(each.open_violations(), key=lambda one: one.rule) == [new[0], other]
-        assert each.violations(rule="idle") == [new[1], new[0]]
+    for reader in (store, again):
+        assert sorted(reader.open_violations(), key=lambda violation: violation.rule) == [new[0], other]
+        assert reader.violations(rule="idle") == [new[1], new[0]]
     store.replace_violations("idle", [])
     assert store.violations() == [other]
 
@@ -617,29 +621,29 @@ def test_violations_go_with_their_workload_when_it_is_removed_by_age(store: Reco
 
 
 def test_allocations_and_violations_go_with_a_workload_when_it_is_removed(store: RecordStore) -> None:
-    one = Workload(id=WorkloadId("run:one"), state=WorkloadState.RUNNING)
-    other = replace(one, id=WorkloadId("run:other"))
-    store.write_workloads([one, other], at_ms=T0)
-    for workload in (one, other):
+    removed = Workload(id=WorkloadId("run:one"), state=WorkloadState.RUNNING)
+    other = replace(removed, id=WorkloadId("run:other"))
+    store.write_workloads([removed, other], at_ms=T0)
+    for workload in (removed, other):
         store.write_allocations([Allocation(workload=workload.id, unit=UnitId("n1:0"), from_at=T0)])
         store.write_violations([Violation(rule="idle", workload=workload.id, unit=UnitId("n1:0"), since=T0)])
-    store.remove_workload(one.id)
+    store.remove_workload(removed.id)
     store.remove_workload(WorkloadId("run:none"))
-    assert store.workload(one.id) is None
+    assert store.workload(removed.id) is None
     assert [held.workload for held in store.allocations()] == [other.id]
     assert [held.workload for held in store.open_allocations()] == [other.id]
     assert [broken.workload for broken in store.violations()] == [other.id]
     assert [workload.id for workload in store.active_workloads()] == [other.id]
 
 
-def test_the_states_of_nodes_are_those_of_then_when_the_past_is_asked_for(
+def test_past_node_states_are_returned_when_a_past_time_is_given(
     open_store: Callable[[], RecordStore],
 ) -> None:
     store = open_store()
     node = replace(FULL_NODE, state=NodeState.IDLE, reason=None)
     down = replace(node, state=NodeState.DOWN, reason="fan")
-    for hours, seen in ((0, node), (1, node), (2, down), (3, down), (4, node)):
-        store.write_inventory(nodes=[seen], partitions=[], units=[], at_ms=at(hours))
+    for hours, observed in ((0, node), (1, node), (2, down), (3, down), (4, node)):
+        store.write_inventory(nodes=[observed], partitions=[], units=[], at_ms=at(hours))
     store.close()
     again = open_store()
     assert again.node_states(at_ms=UnixMs(T0 - 1)) == []
@@ -652,7 +656,7 @@ def test_the_states_of_nodes_are_those_of_then_when_the_past_is_asked_for(
     assert [turn.state for turn in again.node_states(at_ms=at(3))] == [NodeState.DOWN]
 
 
-def test_no_turn_is_noted_when_only_an_exporter_has_named_a_node(store: RecordStore) -> None:
+def test_no_state_change_is_recorded_when_only_an_exporter_names_a_node(store: RecordStore) -> None:
     unheard = Node(id=FULL_NODE.id, gpu_count=8)
     store.write_inventory(nodes=[unheard], partitions=[], units=[], at_ms=at(0))
     assert store.node_states(at_ms=at(0.5)) == []
@@ -662,7 +666,7 @@ def test_no_turn_is_noted_when_only_an_exporter_has_named_a_node(store: RecordSt
     assert [turn.state for turn in store.node_states(at_ms=at(2))] == [NodeState.UNKNOWN]
 
 
-def test_reason_is_that_of_then_when_it_changed_while_a_node_was_down(store: RecordStore) -> None:
+def test_past_reason_is_returned_when_it_changed_while_a_node_was_down(store: RecordStore) -> None:
     down = replace(FULL_NODE, state=NodeState.DOWN, reason="not responding")
     store.write_inventory(nodes=[down], partitions=[], units=[], at_ms=at(0))
     store.write_inventory(nodes=[replace(down, reason="power supply")], partitions=[], units=[], at_ms=at(1))
@@ -671,13 +675,13 @@ def test_reason_is_that_of_then_when_it_changed_while_a_node_was_down(store: Rec
 
 
 def test_past_states_can_be_added_when_they_are_imported(store: RecordStore) -> None:
-    turn = NodeTurn(node=FULL_NODE.id, from_at=T0, state=NodeState.DRAINED, reason="disk")
+    turn = NodeStateChange(node=FULL_NODE.id, from_at=T0, state=NodeState.DRAINED, reason="disk")
     store.write_node_states([turn])
     assert store.node_states(at_ms=at(1)) == [turn]
 
 
-def test_names_of_others_find_nothing_when_only_some_are_known(store: RecordStore) -> None:
-    known = {"known_to": ("ada", frozenset({"nlp"}))}
+def test_names_of_others_match_nothing_when_the_scope_excludes_them(store: RecordStore) -> None:
+    scope = {"visible_to": ("ada", frozenset({"nlp"}))}
     store.write_workloads(
         [
             job(71, user="ada", project="vision", name="train"),
@@ -690,7 +694,7 @@ def test_names_of_others_find_nothing_when_only_some_are_known(store: RecordStor
     )
 
     def find(**where: object) -> set[str]:
-        page = store.workloads(WorkloadFilter(**known, **where))  # type: ignore[arg-type]  # fields by name
+        page = store.workloads(WorkloadFilter(**scope, **where))  # type: ignore[arg-type]  # fields by name
         assert page.total == len(page.workloads)
         return {workload.id for workload in page.workloads}
 

@@ -10,14 +10,14 @@ from clusters.queued import queued_cluster as queued_cluster
 from fastapi.testclient import TestClient
 
 from clusterscape.errors import QueryError
-from clusterscape.query.scheduling.whatif_answers import MOST_ADDED_NODES, QueueWhatIf
+from clusterscape.query.scheduling.whatif_answers import MAX_ADDED_NODES, QueueWhatIf
 from clusterscape.serve.app import create_app
 
 Schema = dict[str, Any]
 
 
 class BoundsReader:
-    """Walks the shapes of requests and yields what has no bound."""
+    """Walks the schemas of requests and yields unbounded fields."""
 
     def __init__(self, document: Schema) -> None:
         self._document = document
@@ -31,36 +31,36 @@ class BoundsReader:
                 for content in operation.get("requestBody", {}).get("content", {}).values():
                     yield from self._walk(content["schema"], f"{name} body")
 
-    def _walk(self, schema: Schema, where: str, seen: tuple[str, ...] = ()) -> Iterator[str]:
+    def _walk(self, schema: Schema, where: str, visited: tuple[str, ...] = ()) -> Iterator[str]:
         if "$ref" in schema:
             name = schema["$ref"].rsplit("/", 1)[1]
-            if name not in seen:
-                yield from self._walk(self._document["components"]["schemas"][name], where, (*seen, name))
+            if name not in visited:
+                yield from self._walk(self._document["components"]["schemas"][name], where, (*visited, name))
             return
         for union in ("anyOf", "oneOf", "allOf"):
             for member in schema.get(union, ()):
-                yield from self._walk(member, where, seen)
+                yield from self._walk(member, where, visited)
         if "enum" in schema or "const" in schema:
             return
         kind = schema.get("type")
         if kind == "object":
-            yield from self._walk_object(schema, where, seen)
+            yield from self._walk_object(schema, where, visited)
         elif not _is_bounded(schema, kind):
             yield f"{where}: {kind}"
         if kind == "array":
-            yield from self._walk(schema.get("items", {}), f"{where}[]", seen)
+            yield from self._walk(schema.get("items", {}), f"{where}[]", visited)
 
-    def _walk_object(self, schema: Schema, where: str, seen: tuple[str, ...]) -> Iterator[str]:
+    def _walk_object(self, schema: Schema, where: str, visited: tuple[str, ...]) -> Iterator[str]:
         for name, field in schema.get("properties", {}).items():
-            yield from self._walk(field, f"{where}.{name}", seen)
+            yield from self._walk(field, f"{where}.{name}", visited)
         values = schema.get("additionalProperties", False)
         if values is False:
             return
         if "maxProperties" not in schema:
             yield f"{where}: properties"
         if isinstance(values, dict):
-            yield from self._walk({"type": "string", **schema.get("propertyNames", {})}, f"{where} names", seen)
-            yield from self._walk(values, f"{where}.*", seen)
+            yield from self._walk({"type": "string", **schema.get("propertyNames", {})}, f"{where} names", visited)
+            yield from self._walk(values, f"{where}.*", visited)
 
 
 def _is_bounded(schema: Schema, kind: str | None) -> bool:
@@ -74,7 +74,7 @@ def _is_bounded(schema: Schema, kind: str | None) -> bool:
     return kind in ("boolean", "null") or bool({"anyOf", "oneOf", "allOf"} & schema.keys())
 
 
-def test_every_list_text_and_number_of_a_request_has_a_maximum_when_the_document_is_read(
+def test_every_request_field_has_a_maximum_when_the_document_is_read(
     queued_cluster: QueuedCluster, tmp_path: Path
 ) -> None:
     document = create_app(queued_cluster.queries, static=tmp_path).openapi()
@@ -82,9 +82,7 @@ def test_every_list_text_and_number_of_a_request_has_a_maximum_when_the_document
     assert not sorted(set(BoundsReader(document).unbounded()))
 
 
-def test_reader_names_what_has_no_maximum_when_a_bound_is_taken_away(
-    queued_cluster: QueuedCluster, tmp_path: Path
-) -> None:
+def test_unbounded_field_is_named_when_its_bound_is_removed(queued_cluster: QueuedCluster, tmp_path: Path) -> None:
     document = create_app(queued_cluster.queries, static=tmp_path).openapi()
     fields = document["components"]["schemas"]["QueueWhatIf"]["properties"]
     del fields["added"]["maxProperties"], fields["futures"]["maximum"], fields["drained"]["maxItems"]
@@ -99,7 +97,7 @@ def test_reader_names_what_has_no_maximum_when_a_bound_is_taken_away(
     "question",
     [
         {"added": {"main": 10_000_000}},
-        {"added": {"main": MOST_ADDED_NODES, "spare": MOST_ADDED_NODES}},
+        {"added": {"main": MAX_ADDED_NODES, "spare": MAX_ADDED_NODES}},
         {"added": {"main": -1}},
         {"futures": 1_000_000},
         {"priorities": {"slurm:1": 10**30}},
@@ -109,7 +107,8 @@ def test_reader_names_what_has_no_maximum_when_a_bound_is_taken_away(
 def test_what_if_is_refused_in_words_when_it_would_take_the_memory(
     queued_cluster: QueuedCluster, tmp_path: Path, question: dict[str, object]
 ) -> None:
-    with TestClient(create_app(queued_cluster.queries, static=tmp_path)) as client:
+    app = create_app(queued_cluster.queries, services=queued_cluster.services, static=tmp_path)
+    with TestClient(app) as client:
         for path in ("/api/v1/scheduling/whatif", "/api/v1/scheduling/whatif/runs"):
             answer = client.post(path, json=question)
             assert answer.status_code == 422, answer.text
@@ -118,7 +117,7 @@ def test_what_if_is_refused_in_words_when_it_would_take_the_memory(
 
 def test_nodes_are_bounded_for_commands_when_no_server_checks_the_question(queued_cluster: QueuedCluster) -> None:
     with pytest.raises(QueryError):
-        queued_cluster.queries.what_if.check(QueueWhatIf(added={"main": MOST_ADDED_NODES + 1}))
+        queued_cluster.queries.what_if.check(QueueWhatIf(added={"main": MAX_ADDED_NODES + 1}))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import msgspec
 import pytest
+from clusters.opened import metrics_of, records_of
 from clusters.private_site import ADA, BOB, NOW, PEOPLE, PrivateSite, private_site, run, units_of
 from clusters.site_contents import Thing, read_contents
 from fastapi.testclient import TestClient
@@ -47,8 +48,8 @@ class Attacked:
         for by in ("operator", *PEOPLE):
             for path in ("/runs", "/runs/tree", "/workloads?limit=100", "/cluster"):
                 assert self.get(path, by=by).status_code == 200, (path, by)
-        self.site.context.metrics.maintain(now_ms=UnixMs(NOW + 3_600_000))
-        self.site.context.records.remove_ended_before(UnixMs(NOW - 30 * 86_400_000))
+        metrics_of(self.site.context).maintain(now_ms=UnixMs(NOW + 3_600_000))
+        records_of(self.site.context).remove_ended_before(UnixMs(NOW - 30 * 86_400_000))
         assert self.send("fine", begin("fine") + series(0, "loss") + sample(0)).status_code == 200
 
 
@@ -112,7 +113,7 @@ def test_samples_of_a_gpu_stay_when_a_run_names_it(attacked: Attacked) -> None:
     held = attacked.get("/workloads/run:spy").json()["allocations"]
     assert held == [], "the scheduler says that the GPU is somebody else's"
     line = attacked.get("/runs/spy").json()["series"]
-    assert [(one["unit"], one["place"]) for one in line] == [(f"run:spy/at/{gpu}", gpu)], "its own view still has it"
+    assert [(row["unit"], row["place"]) for row in line] == [(f"run:spy/at/{gpu}", gpu)], "its own view still has it"
 
 
 # what is malformed
@@ -142,7 +143,7 @@ MALFORMED: list[tuple[bytes, str]] = [
     (begin("odd") + raw_event(b'{"event":"nonsense","deep":' + b"[" * 9999 + b"]" * 9999 + b"}"), "nonsense"),
     (begin("odd") + raw_event(b'{"event":"params","params":' + b'{"a":' * 9999 + b"1" + b"}" * 10_000), "$.params"),
 ]  # fmt: skip
-"""A piece, and what its refusal names."""
+"""A piece, and the field that its refusal names."""
 
 
 def test_piece_is_refused_whole_with_its_field_named_when_an_event_is_malformed(attacked: Attacked) -> None:
@@ -190,7 +191,7 @@ DAMAGES: list[dict[str, Any]] = [
 
 
 def test_lists_answer_and_show_the_run_as_damaged_when_its_stored_record_is(attacked: Attacked) -> None:
-    records = attacked.site.context.records
+    records = records_of(attacked.site.context)
     stored = records.run_record(run(BOB))
     assert stored is not None
     undamaged = msgspec.to_builtins(stored.summary)
@@ -208,7 +209,7 @@ def test_lists_answer_and_show_the_run_as_damaged_when_its_stored_record_is(atta
 
 
 def test_run_is_read_without_its_details_when_those_are_damaged(attacked: Attacked) -> None:
-    records = attacked.site.context.records
+    records = records_of(attacked.site.context)
     for body in ({"series": {"x": [1]}}, {"marks": 5}, {"marks": [{"kind": "epoch", "name": 5}]}, {"steps": [1]}):
         overwrite_stored(records, run(BOB), "detail", body)
         for path in (f"/runs/{run(BOB)}", f"/runs/series?run={run(BOB)}&metric=loss&axis=epoch"):
@@ -217,7 +218,7 @@ def test_run_is_read_without_its_details_when_those_are_damaged(attacked: Attack
 
 def test_curves_answer_when_a_stored_mark_is_no_epoch(attacked: Attacked) -> None:
     marks = [{"kind": "epoch", "name": name, "at": NOW} for name in ("one", "nan", "1")]
-    overwrite_stored(attacked.site.context.records, run(BOB), "detail", {"marks": marks})
+    overwrite_stored(records_of(attacked.site.context), run(BOB), "detail", {"marks": marks})
     for axis in ("epoch", "time"):
         answer = attacked.get(f"/runs/series?run={run(BOB)}&metric=loss&axis={axis}", by=BOB)
         assert answer.status_code == 200
@@ -238,7 +239,7 @@ def test_compaction_and_retention_work_when_samples_have_impossible_times(attack
 
 
 def peak_bytes(attacked: Attacked, target: str, data: bytes, *, status: int = 200) -> int:
-    """The most memory that taking in a piece took."""
+    """Peak memory of taking in a piece."""
     tracemalloc.start()
     try:
         assert attacked.send(target, data).status_code == status

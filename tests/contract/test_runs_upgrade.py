@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from clusters.opened import open_queries
 from servers.postgres import PostgresServer, postgres_server
 from sqlalchemy import insert
 from tracking.site import NOW
@@ -19,7 +20,7 @@ from clusterscape.ingest.pipeline import Ingest
 from clusterscape.ingest.runs import RunIntake
 from clusterscape.model import WorkloadId
 from clusterscape.model.run_frames import encode_event
-from clusterscape.query import Queries, QueryContext
+from clusterscape.query import QueryContext
 from clusterscape.settings import RetentionSettings, StorageSettings
 from clusterscape.store.changes import Changes
 from clusterscape.store.metrics import open_metric_store
@@ -57,7 +58,7 @@ def fill(storage: StorageSettings, revision: str, rows: list[dict[str, Any]]) ->
 
 
 class Site:
-    """What is opened over the upgraded records."""
+    """Services over the upgraded records."""
 
     def __init__(self, storage: StorageSettings) -> None:
         self.records: RecordStore = open_record_store(storage)
@@ -68,7 +69,7 @@ class Site:
             metrics=self.metrics, records=self.records, changes=changes, clock=lambda: NOW, cluster="c"
         )
         self.intake = RunIntake(ingest, self.records, clock=lambda: NOW)
-        self.runs = Queries(context, ingest).runs
+        self.runs = open_queries(context, ingest).runs
 
     def close(self) -> None:
         self.records.close()
@@ -76,7 +77,7 @@ class Site:
 
 
 def differences(before: object, now: object, path: str = "") -> list[str]:
-    """Where what is answered now lacks or changes something that was answered before."""
+    """Differences of the current answer from the former one."""
     if isinstance(before, Mapping) and isinstance(now, Mapping):
         return [text for key in before for text in differences(before[key], now.get(key), f"{path}.{key}")]
     if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
@@ -102,7 +103,7 @@ def test_answers_about_runs_are_the_same_when_an_earlier_version_stored_them(
     assert differences(stored["tree"], asdict(site.runs.tree())) == []
     assert {run: site.intake.offsets(run) for run in answers} == stored["offsets"]
     others = [document for document in stored["documents"] if document["kind"] == "run-names"]
-    assert [document.body for document in site.records.documents("run-names")] == [one["body"] for one in others]
+    assert [document.body for document in site.records.documents("run-names")] == [row["body"] for row in others]
     assert [document.body for document in site.records.documents("view")] == [{"title": "Mine"}]
     assert site.records.documents("run") == site.records.documents("run-detail") == []
     written = {document["key"]: document["written_at"] for document in stored["documents"] if document["kind"] == "run"}

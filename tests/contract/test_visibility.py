@@ -1,4 +1,4 @@
-"""On a private site no byte of any answer names anybody whom the viewer does not know.
+"""On a private site no byte of any answer names a person whom the viewer may not see.
 
 Every operation of the API is called as every role with parameters that lead somewhere; a new one fails until it has a case.
 """
@@ -18,9 +18,9 @@ from clusters.private_site import (
     ADA,
     BOB,
     CLEO,
-    KNOWN,
     OMAR,
     PEOPLE,
+    VISIBLE_NAMES,
     PrivateSite,
     job,
     pods_of,
@@ -37,12 +37,12 @@ from fastapi.testclient import TestClient
 from httpx2 import Response
 
 from clusterscape.query.answers import WorkloadAnswer
-from clusterscape.query.redaction import Redactor, UnmarkedTextError
+from clusterscape.query.redaction import ScopeRedactor, UnmarkedTextError
 from clusterscape.serve.app import ROUTES, describe_api
 from clusterscape.serve.redaction import RedactedRoute
 from clusterscape.serve.state import AppState, State
 
-ROLES = tuple(KNOWN)
+ROLES = tuple(VISIBLE_NAMES)
 NAMES = (*PEOPLE, OMAR)
 OWN_FIRST = (ADA, BOB, CLEO)
 
@@ -71,7 +71,7 @@ def each_trace(site: PrivateSite, path: str) -> list[Call]:
 
 
 def reads(site: PrivateSite) -> dict[str, list[Call]]:
-    """Questions, by operation."""
+    """Reading calls, by operation."""
     runs = "&".join(f"run={run(person)}" for person in PEOPLE)
     changed = {"change": {"kind": "compute", "factor": 2}}
     past = 1_794_800_000_000 - 600_000
@@ -100,7 +100,7 @@ def reads(site: PrivateSite) -> dict[str, list[Call]]:
             *(get(f"/workloads?user={person}&text=zq") for person in PEOPLE),
             *(get(f"/workloads?project={project_of(person)}") for person in PEOPLE),
         ],
-        "get_workload": [*each_workload("/workloads/{}"), *(get(f"/workloads/run:{run(each)}") for each in PEOPLE)],
+        "get_workload": [*each_workload("/workloads/{}"), *(get(f"/workloads/run:{run(person)}") for person in PEOPLE)],
         "get_diagnosis": each_workload("/workloads/{}/diagnosis"),
         "get_workload_histograms": each_workload("/workloads/{}/histograms?metric=gpu_util_ratio"),
         "get_workload_lines": each_workload("/workloads/{}/lines?metrics=gpu_util_ratio"),
@@ -165,11 +165,11 @@ def reads(site: PrivateSite) -> dict[str, list[Call]]:
 
 
 def writes(site: PrivateSite) -> dict[str, list[Call]]:
-    """Changes of others' things and of one's own, by operation; those that remove come last."""
+    """Writing calls on own and foreign objects, by operation; removals come last."""
     view = {"version": 1, "title": "mine"}
     rule = {"text": "gpu_util p95 < 5%", "name": "Try"}
     mute = {"rule": "low-utilization", "workload": job(BOB), "reason": "r", "author": "a", "hours": 1}
-    asked = {"policies": ["fcfs"], "backfills": ["easy"], "processors": 64}
+    simulation = {"policies": ["fcfs"], "backfills": ["easy"], "processors": 64}
     return {
         "save_view": [Call("PUT", f"/views/{name}", view) for name in ("view-2", "shared", "new")],
         "save_insight": [Call("PUT", f"/insights/{name}", view) for name in ("insight-2", "new")],
@@ -189,7 +189,7 @@ def writes(site: PrivateSite) -> dict[str, list[Call]]:
         "import_trace": [Call("POST", f"/traces/{site.traces[person]}/import") for person in PEOPLE],
         "upload_job_trace": [Call("POST", "/job-traces?name=mine.txt", content=upload_of("zqsomebody"))],
         "simulate_job_trace": [
-            Call("POST", "/simulations", asked | {"trace": trace}) for trace in ("cluster", *site.uploads.values())
+            Call("POST", "/simulations", simulation | {"trace": trace}) for trace in ("cluster", *site.uploads.values())
         ],
         "stop_simulation": [Call("DELETE", "/simulations/0")],
         "remove_simulation": [Call("DELETE", "/simulations/0/result")],
@@ -215,7 +215,7 @@ def writes(site: PrivateSite) -> dict[str, list[Call]]:
 
 
 LIVE = {"get_live"}
-"""Streams without end: asked apart."""
+"""Endless streams, which have their own tests."""
 
 
 @pytest.fixture(scope="module")
@@ -237,7 +237,7 @@ def ask(client: TestClient, call: Call, role: str, **headers: str) -> Response:
 
 
 def texts_of(answer: Response) -> bytes:
-    """Everything that an answer says: headers, the body as it is, and what Arrow and Parquet say when decoded."""
+    """All text of an answer: headers, the raw body, and decoded Arrow and Parquet."""
     parts = [repr(sorted(answer.headers.items())).encode(), answer.content]
     kind = answer.headers.get("content-type", "")
     if answer.status_code == 200 and ("arrow" in kind or "parquet" in kind):
@@ -250,19 +250,19 @@ def texts_of(answer: Response) -> bytes:
 def tables_of(answer: Response) -> list[pl.DataFrame]:
     if "parquet" in answer.headers["content-type"]:
         return [pl.read_parquet(io.BytesIO(answer.content))]
-    lengths = [int(each) for each in answer.headers.get("x-tables", str(len(answer.content))).split(",")]
-    found, at = [], 0
+    lengths = [int(part) for part in answer.headers.get("x-tables", str(len(answer.content))).split(",")]
+    tables, at = [], 0
     for length in lengths:
-        found.append(pl.read_ipc_stream(io.BytesIO(answer.content[at : at + length])))
+        tables.append(pl.read_ipc_stream(io.BytesIO(answer.content[at : at + length])))
         at += length
-    return found
+    return tables
 
 
 def named_in(answer: Response, call: Call) -> set[str]:
-    """Whom an answer names. A refusal may repeat what was asked."""
-    told = texts_of(answer)
-    asked = f"{call.path} {call.json}".encode() if answer.status_code >= 400 else b""
-    return {name for name in NAMES if name.encode() in told and name.encode() not in asked}
+    """Names in an answer. A refusal may repeat names of the request."""
+    text = texts_of(answer)
+    request = f"{call.path} {call.json}".encode() if answer.status_code >= 400 else b""
+    return {name for name in NAMES if name.encode() in text and name.encode() not in request}
 
 
 def all_calls(site: PrivateSite) -> Mapping[str, list[Call]]:
@@ -271,14 +271,14 @@ def all_calls(site: PrivateSite) -> Mapping[str, list[Call]]:
 
 def test_every_operation_has_a_case_when_the_api_is_read(site: PrivateSite) -> None:
     app = describe_api()
-    for area in ROUTES:
-        app.include_router(area.router)
-    operations = {each["operationId"] for path in app.openapi()["paths"].values() for each in path.values()}
+    for router in ROUTES:
+        app.include_router(router)
+    operations = {operation["operationId"] for path in app.openapi()["paths"].values() for operation in path.values()}
     assert operations - LIVE == set(all_calls(site)), "say in this file how the operation is asked"
 
 
-def test_nobody_unknown_is_named_when_anybody_asks_anything(site: PrivateSite, private: TestClient) -> None:
-    # Those who see everything ask first: what is kept of their answers must not reach others.
+def test_no_hidden_name_is_in_any_answer_when_any_role_asks(site: PrivateSite, private: TestClient) -> None:
+    # Viewers with full scope ask first: their cached answers must not reach others.
     for calls in reads(site).values():
         for call in calls:
             ask(private, call, "admin")
@@ -287,7 +287,7 @@ def test_nobody_unknown_is_named_when_anybody_asks_anything(site: PrivateSite, p
         for operation, calls in all_calls(site).items():
             for call in calls:
                 answer = ask(private, call, role)
-                foreign = named_in(answer, call) - set(KNOWN[role])
+                foreign = named_in(answer, call) - set(VISIBLE_NAMES[role])
                 if foreign or answer.status_code >= 500:
                     wrong.append((role, operation, call.path, answer.status_code, foreign))
     assert not wrong
@@ -306,11 +306,11 @@ def test_server_is_refused_when_an_answer_gains_a_name_without_a_marker() -> Non
 
 
 @pytest.mark.parametrize("marker", ["user", "project", "free_text", "owner_text"])
-def test_names_are_found_when_a_kind_of_text_is_not_redacted(
+def test_leaked_names_are_detected_when_a_kind_of_text_is_not_redacted(
     site: PrivateSite, monkeypatch: pytest.MonkeyPatch, marker: str
 ) -> None:
-    """What the test above asserts is able to fail: the same calls, without one of the rules."""
-    monkeypatch.setattr(Redactor, marker, lambda _, value, *__: value)
+    """The test above can fail: the same calls, without one of the redaction rules."""
+    monkeypatch.setattr(ScopeRedactor, marker, lambda _, value, *__: value)
     calls = [get("/scheduling/queue"), get("/nodes/n4"), get("/mutes")]
     with site.client(is_private=True) as client:
         assert any(named_in(ask(client, call, "viewer"), call) for call in calls)
@@ -318,17 +318,17 @@ def test_names_are_found_when_a_kind_of_text_is_not_redacted(
 
 def test_codes_lead_to_workloads_when_their_ids_are_names(private: TestClient) -> None:
     listed = ask(private, get("/workloads?limit=100"), "viewer").json()["workloads"]
-    codes = [each["workload"] for each in listed if each["workload"].startswith("kubernetes:")]
+    codes = [row["workload"] for row in listed if row["workload"].startswith("kubernetes:")]
     assert len(codes) == 2 * len(PEOPLE)
     for code in codes:
-        found = ask(private, get(f"/workloads/{code}"), "viewer").json()["workload"]
-        assert found["workload"] == code
-        asked = ask(private, get(f"/traces?workload={code.replace(':', '%3A')}"), "viewer")
-        assert asked.status_code == 200, asked.text
+        workload = ask(private, get(f"/workloads/{code}"), "viewer").json()["workload"]
+        assert workload["workload"] == code
+        response = ask(private, get(f"/traces?workload={code.replace(':', '%3A')}"), "viewer")
+        assert response.status_code == 200, response.text
     for text in (BOB, "train-zqbo", "team"):
         assert not ask(private, get(f"/workloads?text={text}"), "viewer").json()["workloads"]
-    seen = ask(private, get("/workloads?limit=100"), "operator").json()["workloads"]
-    assert pods_of(BOB) in {each["workload"] for each in seen}
+    rows = ask(private, get("/workloads?limit=100"), "operator").json()["workloads"]
+    assert pods_of(BOB) in {row["workload"] for row in rows}
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])
@@ -338,8 +338,8 @@ def test_compressed_pictures_name_nobody_when_somebody_else_asked_first(private:
             raw = b"".join(answer.iter_raw())
         assert answer.headers["content-encoding"] == encoding
         body = gzip.decompress(raw) if encoding == "gzip" else zstandard.ZstdDecompressor().decompress(raw)
-        told = str(pl.read_ipc_stream(io.BytesIO(body)).rows()).lower()
-        assert {name for name in PEOPLE if name in told} == set(KNOWN[role]) & set(PEOPLE)
+        text = str(pl.read_ipc_stream(io.BytesIO(body)).rows()).lower()
+        assert {name for name in PEOPLE if name in text} == set(VISIBLE_NAMES[role]) & set(PEOPLE)
 
 
 def test_another_picture_is_sent_when_the_next_viewer_holds_the_last_ones(private: TestClient) -> None:
@@ -386,8 +386,8 @@ OWN = {
 
 
 @pytest.mark.parametrize("operation", OWN)
-def test_own_names_are_told_when_their_owner_asks(site: PrivateSite, private: TestClient, operation: str) -> None:
-    call = next(each for each in reads(site)[operation] if OWN[operation] in each.path)
+def test_own_names_are_shown_when_their_owner_asks(site: PrivateSite, private: TestClient, operation: str) -> None:
+    call = next(read for read in reads(site)[operation] if OWN[operation] in read.path)
     answer = ask(private, call, "researcher")
     assert answer.status_code == 200
     assert ADA.encode() in texts_of(answer)
@@ -397,61 +397,65 @@ def test_own_names_are_told_when_their_owner_asks(site: PrivateSite, private: Te
 def test_everybody_is_named_when_the_site_is_open(site: PrivateSite, role: str) -> None:
     with site.client(is_private=role == "operator") as client:
         for operation, where in OWN.items():
-            call = next(each for each in reads(site)[operation] if where in each.path)
-            told = texts_of(ask(client, call, role))
-            assert ADA.encode() in told, operation
+            call = next(read for read in reads(site)[operation] if where in read.path)
+            text = texts_of(ask(client, call, role))
+            assert ADA.encode() in text, operation
             if job(ADA) not in call.path and run(ADA) not in call.path:
-                assert BOB.encode() in told, operation
+                assert BOB.encode() in text, operation
 
 
-def test_results_are_for_those_who_see_the_trace_when_it_was_simulated(site: PrivateSite, private: TestClient) -> None:
-    seen = {}
+def test_results_are_visible_to_viewers_of_the_trace_when_it_was_simulated(
+    site: PrivateSite, private: TestClient
+) -> None:
+    statuses = {}
     for trace in ("cluster", site.uploads[ADA]):
-        asked = {"trace": trace, "policies": ["fcfs"], "backfills": ["easy"], "processors": 64}
-        found = wait_for(private, Call("POST", "/simulations", asked), "/simulations/{}", "simulation")
-        assert found["state"] == "done", found
+        request = {"trace": trace, "policies": ["fcfs"], "backfills": ["easy"], "processors": 64}
+        simulation = wait_for(private, Call("POST", "/simulations", request), "/simulations/{}", "simulation")
+        assert simulation["state"] == "done", simulation
         for role in ("researcher", "viewer"):
-            seen[trace, role] = ask(private, get(f"/simulations/{found['simulation']}"), role).status_code
-    assert list(seen.values()) == [200, 200, 200, 404]
+            statuses[trace, role] = ask(private, get(f"/simulations/{simulation['simulation']}"), role).status_code
+    assert list(statuses.values()) == [200, 200, 200, 404]
     assert len(ask(private, get("/simulations"), "researcher").json()["simulations"]) >= 2
     kept = ask(private, get("/simulations"), "viewer").json()["simulations"]
     assert {row["asked"]["trace"] for row in kept} == {"cluster"}
 
 
-def test_results_are_forgotten_by_who_asked_for_them_when_they_are_removed(
-    site: PrivateSite, private: TestClient
-) -> None:
-    asked = {"trace": site.uploads[ADA], "policies": ["sjf"], "backfills": ["none"], "processors": 64, "jitter": 0}
-    found = wait_for(private, Call("POST", "/simulations", asked), "/simulations/{}", "simulation")
-    remove = Call("DELETE", f"/simulations/{found['simulation']}/result")
+def test_results_are_removed_by_their_requester_only_when_deleted(site: PrivateSite, private: TestClient) -> None:
+    request = {"trace": site.uploads[ADA], "policies": ["sjf"], "backfills": ["none"], "processors": 64, "jitter": 0}
+    simulation = wait_for(private, Call("POST", "/simulations", request), "/simulations/{}", "simulation")
+    remove = Call("DELETE", f"/simulations/{simulation['simulation']}/result")
     assert [ask(private, remove, role).status_code for role in ("viewer", "researcher", "researcher")] == [
         403,
         204,
         404,
     ]
     everybodys = wait_for(
-        private, Call("POST", "/simulations", asked | {"trace": "cluster"}), "/simulations/{}", "simulation", "operator"
+        private,
+        Call("POST", "/simulations", request | {"trace": "cluster"}),
+        "/simulations/{}",
+        "simulation",
+        "operator",
     )
     remove = Call("DELETE", f"/simulations/{everybodys['simulation']}/result")
     assert [ask(private, remove, role).status_code for role in ("researcher", "operator")] == [403, 204]
 
 
-def test_what_ifs_are_for_who_began_them_and_operators_when_scopes_differ(private: TestClient) -> None:
-    """The lead is the same person as the researcher, and sees more: what one role is answered is not for the other."""
+def test_what_ifs_are_visible_to_their_creator_and_operators_when_scopes_differ(private: TestClient) -> None:
+    """The lead is the same person as the researcher with a larger scope: their answers are not shared."""
     begun = Call("POST", "/scheduling/whatif/runs", {"futures": 2})
-    found = wait_for(private, begun, "/scheduling/whatif/runs/{}", "run")
-    assert found["state"] == "done", found
-    asked = get(f"/scheduling/whatif/runs/{found['run']}")
-    assert named_in(ask(private, asked, "researcher"), asked) == {ADA}
-    assert [ask(private, asked, role).status_code for role in ("viewer", "lead", "admin")] == [404, 404, 200]
+    whatif = wait_for(private, begun, "/scheduling/whatif/runs/{}", "run")
+    assert whatif["state"] == "done", whatif
+    read = get(f"/scheduling/whatif/runs/{whatif['run']}")
+    assert named_in(ask(private, read, "researcher"), read) == {ADA}
+    assert [ask(private, read, role).status_code for role in ("viewer", "lead", "admin")] == [404, 404, 200]
 
 
 def wait_for(client: TestClient, begun: Call, path: str, key: str, role: str = "researcher") -> dict[str, Any]:
-    """Ask in a role, and look until it is over."""
-    found: dict[str, Any] = ask(client, begun, role).json()
+    """Starts work in a role and polls until it ends."""
+    body: dict[str, Any] = ask(client, begun, role).json()
     for _ in range(1200):
-        if found["state"] != "running":
+        if body["state"] != "running":
             break
         time.sleep(0.1)
-        found = ask(client, get(path.replace("{}", found[key])), role).json()
-    return found
+        body = ask(client, get(path.replace("{}", body[key])), role).json()
+    return body

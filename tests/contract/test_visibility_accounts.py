@@ -1,4 +1,4 @@
-"""Accounts, tokens, sessions and the audit log: nobody but an administrator learns who else comes in, and nobody any secret.
+"""Accounts, tokens, sessions and the audit log: only administrators see other users, and nobody sees a secret.
 
 With a real identity behind a real gate, as every role and as a stranger; ``test_visibility`` asks all that is about the cluster.
 """
@@ -14,8 +14,7 @@ from clusters.small import SmallCluster, small_cluster
 from fastapi.testclient import TestClient
 from httpx2 import Response
 
-from clusterscape.model.access import Account, Scope
-from clusterscape.model.viewers import Role
+from clusterscape.model.access import Account, Role, Scope
 from clusterscape.serve.app import ROUTES, describe_api
 
 __all__ = ["small_cluster"]
@@ -28,7 +27,7 @@ NAMES = (BOB, *LOGINS.values())
 
 @dataclass
 class Guarded:
-    """``secrets``: what opens something, or is the digest of it; ``bobs`` is the key of somebody else's token."""
+    """``secrets``: credentials and their digests; ``bobs``: the key of another user's token."""
 
     site: GuardedSite
     clients: dict[str, TestClient] = field(default_factory=dict)
@@ -37,25 +36,25 @@ class Guarded:
 
     def hashes(self) -> list[str]:
         store = self.site.identity.store
-        found = [store.password_hash(login) for login in NAMES]
-        return [each for each in found if each]
+        hashes = [store.password_hash(login) for login in NAMES]
+        return [password_hash for password_hash in hashes if password_hash]
 
 
 @pytest.fixture
 def guarded(small_cluster: SmallCluster, tmp_path: Path) -> Iterator[Guarded]:
     with guarded_site(small_cluster, tmp_path, modes=("local",)) as site:
-        made = Guarded(site)
+        site_guard = Guarded(site)
         accounts = {BOB: site.add_account(BOB, Role.RESEARCHER, projects=(f"{BOB}-project",))}
         accounts |= {login: site.add_account(login, role) for role, login in LOGINS.items()}
         for login, account in accounts.items():
-            made.secrets.add(_make_token(site, account))
-            made.clients[login] = _signed_in(site, login)
-            made.secrets.update(made.clients[login].cookies.values())
-        made.bobs = site.identity.store.tokens(accounts[BOB].way, BOB)[0].key
-        made.clients[STRANGER] = site.client()
-        made.clients[STRANGER].headers.update(FROM_PAGE)
-        made.secrets.update(made.hashes())
-        yield made
+            site_guard.secrets.add(_make_token(site, account))
+            site_guard.clients[login] = _signed_in(site, login)
+            site_guard.secrets.update(site_guard.clients[login].cookies.values())
+        site_guard.bobs = site.identity.store.tokens(accounts[BOB].way, BOB)[0].key
+        site_guard.clients[STRANGER] = site.client()
+        site_guard.clients[STRANGER].headers.update(FROM_PAGE)
+        site_guard.secrets.update(site_guard.hashes())
+        yield site_guard
 
 
 def _make_token(site: GuardedSite, account: Account) -> str:
@@ -73,7 +72,7 @@ Call = tuple[str, str, Any]
 
 
 def calls(bobs_token: str) -> dict[str, list[Call]]:
-    """What may be asked and tried, by operation: of one's own, of Bob's, and of somebody whom nobody knows."""
+    """Calls by operation: on the caller's own account, on Bob's, and on one that does not exist."""
     owner = {"way": "local", "login": BOB}
     token = {"title": "t", "scopes": ["read"], "days": 1}
     people = (BOB, "zqnobody")
@@ -101,9 +100,9 @@ def calls(bobs_token: str) -> dict[str, list[Call]]:
 
 
 AREAS = (["access"], ["session"])
-"""Tags of the operations that are about who comes in."""
+"""Tags of the operations on accounts and sessions."""
 ENDING = ("sign_out", "sign_out_everywhere")
-"""After these nobody is signed in any more."""
+"""Operations that end the session."""
 SENT_BY_ADMIN = ("get_session", "list_accounts", "list_tokens", "list_audit")
 
 
@@ -118,38 +117,43 @@ def texts_of(answer: Response) -> str:
 
 def test_every_operation_of_access_is_tried_when_the_api_is_read(guarded: Guarded) -> None:
     app = describe_api()
-    for area in ROUTES:
-        app.include_router(area.router)
+    for router in ROUTES:
+        app.include_router(router)
     paths = app.openapi()["paths"].values()
-    operations = {each["operationId"] for path in paths for each in path.values() if each.get("tags") in AREAS}
+    operations = {
+        operation["operationId"] for path in paths for operation in path.values() if operation.get("tags") in AREAS
+    }
     assert operations == set(calls(guarded.bobs)), "say in this file how the operation is asked"
 
 
-@pytest.mark.parametrize("who", [STRANGER, *(LOGINS[role] for role in Role if role is not Role.ADMIN)])
-def test_nobody_else_and_no_secret_is_told_when_one_is_no_administrator(guarded: Guarded, who: str) -> None:
-    client = guarded.clients[who]
+@pytest.mark.parametrize("login", [STRANGER, *(LOGINS[role] for role in Role if role is not Role.ADMIN)])
+def test_other_users_and_secrets_are_hidden_when_the_caller_is_no_administrator(guarded: Guarded, login: str) -> None:
+    client = guarded.clients[login]
     mine = {secret for secret in guarded.secrets if secret in client.cookies.values()}
     everything = calls(guarded.bobs)
     for operation, tried in sorted(everything.items(), key=lambda item: item[0] in ENDING):
         for call in tried:
             answer = ask(client, call)
-            told = texts_of(answer)
-            asked = f"{call[1]} {call[2]}"
-            foreign = {name for name in NAMES if name != who and name in told and name not in asked}
-            assert not foreign, (operation, call, told)
-            assert not [each for each in (*guarded.secrets - mine, PASSWORD) if each.lower() in told], (operation, call)
-            assert answer.status_code < 500, (operation, call, told)
-    # Nothing of all that was done.
+            text = texts_of(answer)
+            request = f"{call[1]} {call[2]}"
+            foreign = {name for name in NAMES if name != login and name in text and name not in request}
+            assert not foreign, (operation, call, text)
+            assert not [secret for secret in (*guarded.secrets - mine, PASSWORD) if secret.lower() in text], (
+                operation,
+                call,
+            )
+            assert answer.status_code < 500, (operation, call, text)
+    # None of the calls had an effect.
     kept = {account.login: account.role for account in guarded.site.identity.store.accounts()}
-    assert kept == {BOB: Role.RESEARCHER, **{login: role for role, login in LOGINS.items()}}
+    assert kept == {BOB: Role.RESEARCHER, **{user: role for role, user in LOGINS.items()}}
     assert ask(guarded.clients[BOB], ("GET", "/tokens", None)).json()[0]["is_live"]
 
 
-@pytest.mark.parametrize("who", [LOGINS[Role.VIEWER], LOGINS[Role.OPERATOR]])
-def test_refusals_do_not_tell_who_is_there_when_names_are_guessed(guarded: Guarded, who: str) -> None:
+@pytest.mark.parametrize("login", [LOGINS[Role.VIEWER], LOGINS[Role.OPERATOR]])
+def test_refusals_do_not_reveal_accounts_when_names_are_guessed(guarded: Guarded, login: str) -> None:
     guesses = ("add_account", "change_account", "create_token", "remove_account", "revoke_token", "sign_in")
     for operation in guesses:
-        there, nowhere = (ask(guarded.clients[who], call) for call in calls(guarded.bobs)[operation])
+        there, nowhere = (ask(guarded.clients[login], call) for call in calls(guarded.bobs)[operation])
         assert there.status_code == nowhere.status_code, operation
         assert _without_guess(there, guarded.bobs) == _without_guess(nowhere, guarded.bobs), operation
 
@@ -161,10 +165,10 @@ def _without_guess(answer: Response, bobs_token: str) -> str:
     return text
 
 
-def test_everybody_and_still_no_secret_is_told_when_an_administrator_asks(guarded: Guarded) -> None:
+def test_all_users_but_no_secret_are_shown_when_an_administrator_asks(guarded: Guarded) -> None:
     client = guarded.clients[LOGINS[Role.ADMIN]]
-    told = "".join(
+    text = "".join(
         texts_of(ask(client, call)) for operation in SENT_BY_ADMIN for call in calls(guarded.bobs)[operation]
     )
-    assert {name for name in NAMES if name in told} == set(NAMES)
-    assert not [each for each in (*guarded.secrets, PASSWORD) if each.lower() in told]
+    assert {name for name in NAMES if name in text} == set(NAMES)
+    assert not [secret for secret in (*guarded.secrets, PASSWORD) if secret.lower() in text]

@@ -1,4 +1,4 @@
-"""Who may create, change and delete what: every writing operation, as every role, on everybody's things.
+"""Permissions to create, change and delete: every writing operation, as every role, on objects of all owners.
 
 The stores are compared before and after each call. Whatever a call says, it may change only what its caller owns; a refused one
 changes nothing. A new writing operation fails until it has a case.
@@ -35,8 +35,8 @@ from hypothesis import strategies as st
 from tracking.site import spooled
 
 from clusterscape.ingest import runs
+from clusterscape.model.access import Role
 from clusterscape.model.run_frames import NO_STEP, encode_event, encode_samples
-from clusterscape.model.viewers import Role
 from clusterscape.serve.app import ROUTES
 from clusterscape.store.metrics.contract import ListedMetricStore
 
@@ -53,14 +53,14 @@ QUESTIONS = {
 }  # fmt: skip
 """POSTed because they are long, or kept in memory for their asker."""
 OTHERS_NEED = {"delete_run": Role.ADMIN}
-"""The least role for things of others, where it is not operator."""
+"""The least role for objects of others, where it is not operator."""
 LEADS_MAY = {"write_comment", "create_trace", "send_trace_file", "import_trace", "delete_trace"}
-"""What leads do for workloads of their projects."""
+"""Operations of leads on workloads of their projects."""
 
 
 @dataclass(frozen=True)
 class Write:
-    """One call. ``owner``: whose things it would change; None: the site's. ``is_own``: it makes something of the caller's."""
+    """One call. ``owner``: of the objects it would change (None: the site). ``is_own``: it creates an object of the caller."""
 
     operation: str
     method: str
@@ -112,13 +112,13 @@ def writes(site: PrivateSite, actor: str) -> list[Write]:
     people = sorted(PEOPLE, key=lambda person: person == VIEWERS[actor].login)
     view = {"version": 1, "title": "changed"}
     login = VIEWERS[actor].login or "nobody"
-    made: list[Write] = []
+    calls: list[Write] = []
     for person in people:
         number = NUMBERS[person]
         trace, upload = site.traces[person], site.uploads[person]
         comment = {"workload": job(person), "author": person, "text": "changed"}
-        asked = {"policies": ["fcfs"], "backfills": ["easy"], "processors": 64, "trace": upload}
-        made += [
+        simulation = {"policies": ["fcfs"], "backfills": ["easy"], "processors": 64, "trace": upload}
+        calls += [
             Write("save_view", "PUT", f"/views/view-{number}", person, json=view),
             Write("save_insight", "PUT", f"/insights/insight-{number}", person, json=view),
             Write("write_comment", "POST", "/comments", person, json=comment),
@@ -126,16 +126,16 @@ def writes(site: PrivateSite, actor: str) -> list[Write]:
             Write("create_trace", "POST", "/traces", person, json={"name": "t", "workload_id": job(person)}),
             Write("send_trace_file", "PUT", f"/traces/{trace}/files/a", person, content=b"x"),
             Write("import_trace", "POST", f"/traces/{trace}/import", person),
-            Write("simulate_job_trace", "POST", "/simulations", person, json=asked),
+            Write("simulate_job_trace", "POST", "/simulations", person, json=simulation),
         ]
-    made += [
+    calls += [
         Write("save_view", "PUT", "/views/of-my-own", is_own=True, json=view),
         Write("save_insight", "PUT", "/insights/of-my-own", is_own=True, json=view),
         Write("upload_job_trace", "POST", "/job-traces?name=mine.txt", is_own=True, content=upload_of(ADA)),
         *site_writes(),
     ]
     for person in people:
-        made += [
+        calls += [
             Write("remove_view", "DELETE", f"/views/view-{NUMBERS[person]}", person),
             Write("remove_insight", "DELETE", f"/insights/insight-{NUMBERS[person]}", person),
             Write("remove_comment", "DELETE", f"/comments/{site.comments[person]}", person),
@@ -143,17 +143,17 @@ def writes(site: PrivateSite, actor: str) -> list[Write]:
             Write("delete_trace", "DELETE", f"/traces/{site.traces[person]}", person),
             Write("delete_run", "DELETE", f"/runs/{run(person)}", person),
         ]
-    return made
+    return calls
 
 
 def run_writes(person: str, login: str) -> list[Write]:
-    """Pieces of a person's run: the same again, and what somebody else would send to have it."""
+    """Pieces of a person's run: the same again, and those of a takeover."""
     mine = {"user": login, "host": f"n{NUMBERS[person]}"}
-    taken = spooled(run(person), series={("loss", None, "run"): [9.0, 9.0]}, about=mine)
+    spool = spooled(run(person), series={("loss", None, "run"): [9.0, 9.0]}, about=mine)
     path = f"/runs/{run(person)}/files"
     return [
         Write("send_run_file", "POST", f"{path}/tracker.spool", person, content=run_spool(person)),
-        Write("send_run_file", "POST", f"{path}/zz.spool", person, content=taken),
+        Write("send_run_file", "POST", f"{path}/zz.spool", person, content=spool),
         Write("send_run_file", "POST", f"{path}/more.spool", person, content=_loss(person)),
     ]
 
@@ -164,7 +164,7 @@ def _loss(person: str, unit: str | None = None) -> bytes:
 
 
 def site_writes() -> list[Write]:
-    """What belongs to the site: rules, mutes, shared views, the start view."""
+    """Writes to objects of the site: rules, mutes, shared views, the start view."""
     view = {"version": 1, "title": "changed"}
     mute = {"rule": "low-utilization", "workload": job(BOB), "reason": "r", "author": "a", "hours": 1}
     return [
@@ -182,7 +182,7 @@ def site_writes() -> list[Write]:
 
 
 def check_call(watched: WatchedSite, write: Write, actor: str) -> list[str]:
-    """Make a call; what it changed that its caller may not, in words."""
+    """Makes a call and describes its forbidden changes."""
     before = watched.contents()
     answer = watched.call(write, actor)
     after = watched.contents()
@@ -196,23 +196,23 @@ def check_call(watched: WatchedSite, write: Write, actor: str) -> list[str]:
 def may_change(actor: str, thing: Thing) -> bool:
     """Owners change what is theirs, operators everything; leads also the traces of their projects' workloads."""
     viewer = VIEWERS[actor]
-    if viewer.role.reaches(Role.OPERATOR):
+    if viewer.role.is_at_least(Role.OPERATOR):
         return True
-    if not viewer.role.reaches(Role.RESEARCHER) or viewer.login is None:
+    if not viewer.role.is_at_least(Role.RESEARCHER) or viewer.login is None:
         return False
     is_lead_of = viewer.role is Role.LEAD and thing.place == "artifacts" and thing.owner == CLEO
     return thing.owner == viewer.login or is_lead_of
 
 
 def test_every_writing_operation_has_a_case_when_routes_are_read(watched: WatchedSite) -> None:
-    routes = [route for area in ROUTES for route in area.router.routes if isinstance(route, APIRoute)]
+    routes = [route for router in ROUTES for route in router.routes if isinstance(route, APIRoute)]
     writing = {route.name for route in routes if (route.methods or set()) & {"POST", "PUT", "PATCH", "DELETE"}}
     cases = {write.operation for write in writes(watched.site, "admin")}
     assert writing - ABOUT_ACCESS - QUESTIONS == cases, "say in this file what the operation writes"
 
 
 @pytest.mark.parametrize("actor", ACTORS)
-def test_nothing_but_ones_own_changes_when_somebody_writes_anything(watched: WatchedSite, actor: str) -> None:
+def test_only_the_callers_own_things_change_when_any_write_is_called(watched: WatchedSite, actor: str) -> None:
     wrong = [text for write in writes(watched.site, actor) for text in check_call(watched, write, actor)]
     assert not wrong, "\n".join(wrong)
 
@@ -226,7 +226,7 @@ def test_own_things_can_be_changed_and_others_cannot_when_roles_write(watched: W
         is_own = write.is_own or (write.owner is not None and write.owner == viewer.login)
         is_lead_of = viewer.role is Role.LEAD and write.owner == CLEO and write.operation in LEADS_MAY
         needs = Role.RESEARCHER if is_own or is_lead_of else OTHERS_NEED.get(write.operation, Role.OPERATOR)
-        may = viewer.role.reaches(needs) and (viewer.login is not None or viewer.role.reaches(Role.OPERATOR))
+        may = viewer.role.is_at_least(needs) and (viewer.login is not None or viewer.role.is_at_least(Role.OPERATOR))
         answer = watched.call(write, actor)
         if (answer.status_code < 400) != may:
             unexpected.append(f"{write}: {answer.status_code}, {answer.text[:200]}")
@@ -291,7 +291,7 @@ def hostile(check: Callable[[WatchedSite, Write, str], list[str]], watched: Watc
     @given(actor=st.sampled_from([*PEOPLE, "lead"]), target=st.sampled_from(list(OWNERS)), piece=pieces())
     def send(actor: str, target: str, piece: bytes) -> None:
         if stored.run_record(target) is None and VIEWERS[actor].login != OWNERS[target]:
-            return  # whoever creates a run owns it
+            return  # the user who creates a run owns it
         sent[target] += 1
         path = f"/runs/{target}/files/hostile{sent[target]}.spool"
         assert not check(watched, Write("send_run_file", "POST", path, OWNERS[target], content=piece), actor)
@@ -304,7 +304,7 @@ def test_runs_and_samples_of_others_stay_when_hostile_pieces_are_sent(watched: W
 
 
 def gather(watched: WatchedSite, examples: int) -> list[str]:
-    """All that hostile pieces changed and may not."""
+    """Forbidden changes by hostile pieces."""
     wrong: list[str] = []
 
     def note(watched: WatchedSite, write: Write, actor: str) -> list[str]:
@@ -315,20 +315,20 @@ def gather(watched: WatchedSite, examples: int) -> list[str]:
     return wrong
 
 
-def test_taking_over_a_run_is_found_when_ownership_is_not_checked(
+def test_takeover_is_detected_when_ownership_is_not_checked(
     watched: WatchedSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The hole of before: whoever sends a `run` event to somebody's run changes it."""
+    """A former hole: anyone who sends a `run` event to another user's run changes it."""
     monkeypatch.setattr(runs, "check_owner_of_piece", lambda *_: None)
     assert any("changed runs " in text for text in gather(watched, 60))
-    taken = next(write for write in run_writes(BOB, ADA) if write.path.endswith("/zz.spool"))
-    assert any("changed runs " in text for text in check_call(watched, taken, ADA))
+    takeover = next(write for write in run_writes(BOB, ADA) if write.path.endswith("/zz.spool"))
+    assert any("changed runs " in text for text in check_call(watched, takeover, ADA))
 
 
-def test_writing_units_of_others_is_found_when_units_are_not_checked(
+def test_writes_to_other_units_are_detected_when_units_are_not_checked(
     watched: WatchedSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The hole of before: samples are stored under whatever unit a `series` event names."""
+    """A former hole: samples are stored under any unit that a `series` event names."""
     checked = runs.own_unit
     monkeypatch.setattr(runs, "own_unit", lambda run, unit, rank: unit or checked(run, unit, rank))
     assert any("changed samples" in text for text in gather(watched, 300))

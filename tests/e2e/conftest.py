@@ -21,7 +21,7 @@ expect.set_options(timeout=PATIENCE_MS)
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled_kernels(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Compiled before the first page is opened: else somebody waits for minutes for the first simulation of a checkout."""
+    """Compiles before the first page is opened: otherwise the first simulation of a checkout takes minutes."""
     marker = find_marker(choose_folder(tmp_path_factory.getbasetemp()))
     if not marker.exists():
         asyncio.run(compile_ahead(WarmUp(), marker))

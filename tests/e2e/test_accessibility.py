@@ -15,9 +15,9 @@ pytestmark = pytest.mark.browser
 AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
 WAIT_MS = 60_000
 RULES = {"label-content-name-mismatch": {"enabled": True}}
-"""Who speaks to the page says what is seen: names hold the visible text. An experimental rule, so it is asked for."""
+"""Voice control: accessible names contain the visible text. An experimental rule, so it is enabled here."""
 VIEWS = {
-    "overview": ("/", '[aria-label="Moment shown"] svg'),
+    "overview": ("/", '[aria-label="Time shown"] svg'),
     "workloads": ("/?table=workloads", '[role="grid"]'),
     "rules": ("/rules", '[role="grid"]'),
     "diagnostics": ("/diagnostics?workload={job}", "main[aria-busy=false]"),
@@ -28,13 +28,13 @@ VIEWS = {
     "predictions": ("/scheduling?tab=quality", "main"),
     "runs": ("/runs", "main canvas, main svg"),
 }
-"""Address, and what is there last."""
+"""Address, and the element that appears last."""
 FADED_IN = """() => {
   const ends = (animation) => animation.effect?.getComputedTiming().endTime !== Infinity;
   const finished = document.getAnimations().filter(ends).map((animation) => animation.finished.catch(() => null));
   return Promise.all(finished).then(() => null);
 }"""
-"""What fades in is judged as it stays."""
+"""Animations end before the check."""
 
 
 @pytest.fixture(params=["dark", "light"])
@@ -54,21 +54,22 @@ def find_job(url: str) -> str:
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_nothing_is_found_when_axe_looks_at_a_view(view: str, themed: Page, demo_url: str) -> None:
+def test_no_violation_is_found_when_axe_checks_a_view(view: str, themed: Page, demo_url: str) -> None:
     address, drawn = VIEWS[view]
     themed.goto(address.format(job=find_job(demo_url)))
     themed.locator(drawn).first.wait_for()
     wait_for_frames(themed)
     themed.evaluate(FADED_IN)
     themed.add_script_tag(path=AXE)
-    found: Any = themed.evaluate("rules => axe.run(document, {resultTypes: ['violations'], rules})", RULES)
-    told = [
-        f"{each['id']} ({each['impact']}): {each['help']}; "
+    results: Any = themed.evaluate("rules => axe.run(document, {resultTypes: ['violations'], rules})", RULES)
+    violations = [
+        f"{violation['id']} ({violation['impact']}): {violation['help']}; "
         + json.dumps(
-            [node["html"][:160] + " | " + (node["any"][0]["message"] if node["any"] else "") for node in each["nodes"]][
-                :6
-            ]
+            [
+                node["html"][:160] + " | " + (node["any"][0]["message"] if node["any"] else "")
+                for node in violation["nodes"]
+            ][:6]
         )
-        for each in found["violations"]
+        for violation in results["violations"]
     ]
-    assert not told, "\n".join(told)
+    assert not violations, "\n".join(violations)

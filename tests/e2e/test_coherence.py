@@ -1,4 +1,4 @@
-"""The same in all views: how times are picked, things filtered, exported and shared, what is selected, what back undoes."""
+"""Consistency of all views: time, filters, export, sharing, selection and the back button."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ SLOW_MS = 120_000
 MINUTE_MS = 60_000
 VIEWS = ["Overview", "Rules", "Diagnostics", "Parallel", "Scheduling", "Runs"]
 ORDER = ["CSV", "Parquet", "JSON", "PNG", "SVG", "HTML", "Copy link"]
-"""Of every menu to export."""
+"""Order of the entries in export menus."""
 
 
 def open_view(page: Page, name: str) -> None:
@@ -25,7 +25,7 @@ def open_view(page: Page, name: str) -> None:
 def largest(url: str) -> dict[str, object]:
     """The running workload with most GPUs."""
     running = get_json(f"{url}/api/v1/workloads?state=running&limit=1000")["workloads"]
-    return dict(max(running, key=lambda each: (each["gpus_requested"], each["workload"])))
+    return dict(max(running, key=lambda workload: (workload["gpus_requested"], workload["workload"])))
 
 
 def past(url: str, minutes: int) -> str:
@@ -37,7 +37,7 @@ def details(page: Page) -> Locator:
     return page.get_by_role("complementary", name="Details")
 
 
-def test_time_and_selection_are_kept_when_one_goes_through_all_views(page: Page, demo_url: str) -> None:
+def test_time_and_selection_are_kept_when_switching_through_all_views(page: Page, demo_url: str) -> None:
     workload, at = str(largest(demo_url)["workload"]), past(demo_url, 5)
     page.goto(f"/?select=workload:{workload}&at={at}")
     expect(page.get_by_role("button", name=re.compile("^past: .* back to now"))).to_be_visible()
@@ -62,7 +62,7 @@ def test_time_and_selection_are_kept_when_one_goes_through_all_views(page: Page,
 @pytest.mark.parametrize("path", ["/", "/rules"])
 def test_time_is_picked_by_the_same_bar_and_keys_when_a_view_has_a_past(page: Page, path: str) -> None:
     page.goto(path)
-    track = page.get_by_role("slider", name="Moment shown")
+    track = page.get_by_role("slider", name="Time shown")
     expect(track.locator("svg")).to_be_visible(timeout=SLOW_MS)
     track.focus()
     page.keyboard.press("Shift+ArrowLeft")
@@ -116,27 +116,27 @@ def draw(page: Page, chart: Locator) -> None:
 
 
 def open_queue(page: Page) -> bool:
-    """Whether anybody waits."""
+    """Whether any workload waits."""
     page.goto("/scheduling")
     box = page.get_by_role("textbox", name="Filter workloads")
-    expect(box.or_(page.get_by_text("Nothing waits"))).to_be_visible(timeout=SLOW_MS)
+    expect(box.or_(page.get_by_text("No workloads waiting"))).to_be_visible(timeout=SLOW_MS)
     return box.is_visible()
 
 
-def kinds_of(page: Page, what: str) -> list[str]:
-    """What one menu offers; closed again."""
-    button = page.get_by_role("button", name=f"Export {what}", exact=True)
+def kinds_of(page: Page, subject: str) -> list[str]:
+    """Entries of an export menu, which is closed again."""
+    button = page.get_by_role("button", name=f"Export {subject}", exact=True)
     expect(button).to_be_visible(timeout=SLOW_MS)
     button.click()
     items = page.get_by_role("menu").get_by_role("menuitem")
     expect(items.last).to_contain_text("Copy link")
-    found = [next(kind for kind in ORDER if text.startswith(kind)) for text in items.all_inner_texts()]
+    kinds = [next(kind for kind in ORDER if text.startswith(kind)) for text in items.all_inner_texts()]
     page.keyboard.press("Escape")
     expect(page.get_by_role("menu")).to_have_count(0)
-    return found
+    return kinds
 
 
-def test_the_same_menu_takes_things_along_when_there_is_something_to_take(page: Page, demo_url: str) -> None:
+def test_the_same_export_menu_is_offered_when_a_view_has_data(page: Page, demo_url: str) -> None:
     wait_until(lambda: bool(get_json(f"{demo_url}/api/v1/runs/tree")["rows"]))
     workload = largest(demo_url)["workload"]
     offered = {
@@ -148,9 +148,9 @@ def test_the_same_menu_takes_things_along_when_there_is_something_to_take(page: 
         ("/scheduling?tab=history", "How jobs end"): ["CSV", "PNG", "SVG", "Copy link"],
         ("/runs", "the comparison"): ["CSV", "PNG", "SVG", "HTML", "Copy link"],
     }
-    for (path, what), kinds in offered.items():
+    for (path, subject), kinds in offered.items():
         page.goto(path)
-        assert kinds_of(page, what) == kinds, path
+        assert kinds_of(page, subject) == kinds, path
     if open_queue(page):
         assert kinds_of(page, "these workloads") == ["CSV", "Copy link"]
 
@@ -194,7 +194,7 @@ def test_link_brings_everything_back_elsewhere_when_it_was_copied(
 
 def test_the_same_words_filter_when_they_are_typed_anywhere(page: Page, demo_url: str) -> None:
     running = get_json(f"{demo_url}/api/v1/workloads?state=running&limit=10000")["workloads"]
-    user = next(each["user"] for each in running if each["user"])
+    user = next(workload["user"] for workload in running if workload["user"])
     page.goto("/?table=workloads&workload_state=running")
     page.get_by_role("textbox", name="Filter workloads").fill(f"user={user.upper()} gpus>0")
     rows = page.get_by_role("grid").get_by_role("row")
@@ -211,12 +211,12 @@ def test_the_same_words_filter_when_they_are_typed_anywhere(page: Page, demo_url
         page.get_by_role("textbox", name="Filter workloads").fill("gpus>0")
         expect(page.get_by_role("grid", name="Waiting workloads")).to_be_visible(timeout=SLOW_MS)
         page.get_by_role("textbox", name="Filter workloads").fill("gpus<0")
-        expect(page.get_by_text("Nobody who waits is like that.")).to_be_visible()
+        expect(page.get_by_text("No waiting workloads match.")).to_be_visible()
 
     wait_until(lambda: bool(get_json(f"{demo_url}/api/v1/runs/tree")["rows"]))
     page.goto("/runs")
     page.get_by_role("textbox", name="Filter runs").fill("state=nothing")
-    expect(page.get_by_text("No run is like that.")).to_be_visible(timeout=SLOW_MS)
+    expect(page.get_by_text("No runs match.")).to_be_visible(timeout=SLOW_MS)
 
 
 def test_every_view_shows_the_workload_when_it_is_selected_in_one(page: Page, demo_url: str) -> None:
@@ -232,7 +232,7 @@ def test_every_view_shows_the_workload_when_it_is_selected_in_one(page: Page, de
     open_view(page, "Scheduling")
     expect(details(page)).to_be_visible(timeout=SLOW_MS)
     open_view(page, "Runs")
-    expect(page.get_by_text(f"No run was tracked in the selected workload {workload}")).to_be_visible(timeout=SLOW_MS)
+    expect(page.get_by_text(f"The selected workload {workload} has no tracked runs")).to_be_visible(timeout=SLOW_MS)
 
     # And the other way round: a run that is opened is what the others show.
     run = get_json(f"{demo_url}/api/v1/runs/tree")["rows"][0]
@@ -242,9 +242,9 @@ def test_every_view_shows_the_workload_when_it_is_selected_in_one(page: Page, de
     expect(page).not_to_have_url(re.compile("select="))
 
 
-def test_what_is_theirs_is_shown_when_a_users_group_is_selected(page: Page, demo_url: str) -> None:
+def test_views_are_filtered_by_user_when_a_users_group_is_selected(page: Page, demo_url: str) -> None:
     running = get_json(f"{demo_url}/api/v1/workloads?state=running&limit=1000")["workloads"]
-    owner = next(each for each in running if each["user"] and each["project"])
+    owner = next(workload for workload in running if workload["user"] and workload["project"])
     page.goto(f"/?select=group:gpus/project={owner['project']}/user={owner['user']}")
     expect(details(page)).to_be_visible(timeout=SLOW_MS)
     open_view(page, "Rules")
@@ -259,15 +259,15 @@ def test_what_is_theirs_is_shown_when_a_users_group_is_selected(page: Page, demo
     ("path", "said"),
     [
         ("/diagnostics?workload=slurm:nobody", "Could not find the diagnosis"),
-        ("/scheduling?select=workload:slurm:nobody", "Could not find the story"),
+        ("/scheduling?select=workload:slurm:nobody", "Could not find the explanation"),
         ("/rules?select=workload:slurm:nobody", "Could not find the workload"),
         ("/?select=workload:slurm:nobody", "Could not find the workload"),
         ("/runs?run_open=nobody", "Could not find the run"),
         ("/parallel?trace=t-nobody", "Could not find the trace"),
     ],
 )
-def test_it_is_said_when_a_link_names_what_is_not_there(browser: Browser, demo_url: str, path: str, said: str) -> None:
-    # Not the fixture's page: the browser logs what was not found as an error.
+def test_missing_target_is_reported_when_a_link_names_it(browser: Browser, demo_url: str, path: str, said: str) -> None:
+    # Not the fixture's page: the browser logs a 404 as an error.
     context = browser.new_context(base_url=demo_url)
     page = context.new_page()
     page.goto(path)

@@ -24,7 +24,7 @@ NODES = 8
 SLOW_MS = 120_000
 R1 = "gpu_util p95 < 80%"
 R2 = "gpu_util p50 < 50%"
-TOLD = "All 8 differ from the other 56; they are exactly local rank 0."
+EXPLANATION = "All 8 differ from the other 56; they are exactly local rank 0."
 OUTPUT = Path(__file__).parent / "output"
 
 
@@ -54,9 +54,9 @@ def find_job(url: str) -> str:
 
 def broken(url: str, job: str) -> dict[str, set[str]]:
     """The job's units that break each rule now."""
-    units = {one["unit"] for one in get_json(f"{url}/api/v1/workloads/{job}")["allocations"]}
-    said = get_json(f"{url}/api/v1/violations/units")["rules"]
-    return {one["rule"]: set(one["units"]) & units for one in said if set(one["units"]) & units}
+    units = {allocation["unit"] for allocation in get_json(f"{url}/api/v1/workloads/{job}")["allocations"]}
+    rules = get_json(f"{url}/api/v1/violations/units")["rules"]
+    return {rule["rule"]: set(rule["units"]) & units for rule in rules if set(rule["units"]) & units}
 
 
 def plots(page: Page) -> Locator:
@@ -72,10 +72,10 @@ def timeline(page: Page) -> Locator:
 
 
 def expect_two_clusters(page: Page) -> None:
-    """As the answer to what is asked now, not as the one that stays in sight until it comes."""
+    """Waits for the current answer, not for the former one that stays visible until it arrives."""
     expect(page.get_by_role("main")).to_have_attribute("aria-busy", "false", timeout=SLOW_MS)
     expect(plots(page)).to_have_attribute("aria-label", re.compile("; 2 clusters of 56 and 8 GPUs;"), timeout=SLOW_MS)
-    expect(clusters(page)).to_contain_text(TOLD, timeout=SLOW_MS)
+    expect(clusters(page)).to_contain_text(EXPLANATION, timeout=SLOW_MS)
 
 
 def drag(page: Page, place: Locator, start: tuple[float, float], end: tuple[float, float]) -> None:
@@ -135,26 +135,26 @@ def test_researcher_finds_the_master_gpus_when_a_large_job_is_marked(page: Page,
     shoot(page, "3-zoomed")
 
     # And so do timelines.
-    page.get_by_role("combobox", name="Drawn as").select_option("timeline")
+    page.get_by_role("combobox", name="Display as").select_option("timeline")
     page.wait_for_url(re.compile("plot=timeline"))
     expect_two_clusters(page)
     expect(page.get_by_text("bottom) to")).to_be_visible(timeout=SLOW_MS)
     shoot(page, "4-timelines")
 
-    # The link says all of it.
+    # The link restores all of it.
     page.reload()
     expect_two_clusters(page)
-    expect(page.get_by_role("combobox", name="Drawn as")).to_have_value("timeline")
+    expect(page.get_by_role("combobox", name="Display as")).to_have_value("timeline")
 
 
 def test_selection_is_shared_by_all_panels_when_a_cluster_is_chosen(page: Page, demo_url: str) -> None:
     page.set_viewport_size({"width": 1440, "height": 900})
     page.goto(f"/diagnostics?workload={find_job(demo_url)}")
     expect_two_clusters(page)
-    clusters(page).get_by_role("button", name=TOLD).click()
+    clusters(page).get_by_role("button", name=EXPLANATION).click()
     page.wait_for_url(re.compile("gpus=gpu-"))
     expect(timeline(page)).to_contain_text(
-        "8 selected GPUs: one line each; dashed: median of the others", timeout=SLOW_MS
+        "8 selected GPUs: one line per GPU; dashed: median of the others", timeout=SLOW_MS
     )
     expect(clusters(page)).to_contain_text(re.compile("8.GPUs selected"))
 
@@ -182,7 +182,7 @@ def test_selection_is_shared_by_all_panels_when_a_cluster_is_chosen(page: Page, 
     page.get_by_role("button", name="Automatic").click()
     page.keyboard.press("Escape")
     expect_two_clusters(page)
-    page.get_by_role("combobox", name="Drawn as").select_option("table")
+    page.get_by_role("combobox", name="Display as").select_option("table")
     expect(page.get_by_role("row")).to_have_count(JOB_GPUS + 1, timeout=SLOW_MS)
     page.get_by_role("button", name="Export GPU utilization, one plot per GPU").click()
     with page.expect_download() as download:
@@ -220,11 +220,11 @@ def test_every_drawing_can_be_kept_when_the_reader_wants_it(page: Page, demo_url
                 assert ElementTree.fromstring(written).findall(".//{*}path")
     page.get_by_role("button", name=re.compile("2.clusters")).click()
     with page.expect_download() as download:
-        page.get_by_role("button", name="The tree as SVG").click()
+        page.get_by_role("button", name="Save the tree as SVG").click()
     assert ElementTree.fromstring(download.value.path().read_bytes()).findall(".//{*}path")
 
 
-def test_events_are_told_when_the_reader_comes_by_keys(page: Page, demo_url: str) -> None:
+def test_events_are_announced_when_reached_by_keys(page: Page, demo_url: str) -> None:
     page.set_viewport_size({"width": 1440, "height": 900})
     page.goto(f"/diagnostics?workload={find_job(demo_url)}")
     events = page.get_by_role("list", name=re.compile("^Events"))
@@ -241,7 +241,7 @@ def test_events_are_told_when_the_reader_comes_by_keys(page: Page, demo_url: str
 
 def test_workloads_are_offered_when_none_is_chosen(page: Page, demo_url: str) -> None:
     page.goto("/diagnostics?plot=pie")
-    expect(page.get_by_text("The link says plot=pie, which means nothing here")).to_be_visible()
+    expect(page.get_by_text("The link says plot=pie, which is invalid")).to_be_visible()
     first = page.get_by_role("main").get_by_role("listitem").first
     expect(first).to_contain_text("64", timeout=SLOW_MS)
     first.get_by_role("button").click()

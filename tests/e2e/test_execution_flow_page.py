@@ -38,8 +38,8 @@ def test_stages_shards_and_stacks_are_drawn_when_a_graph_is_brought_alone(page: 
     trace = next(row["trace_id"] for row in rows if row["format"] == "MindSpore graph")
     page.goto(f"{demo_url}/parallel?trace={trace}")
     expect(page.get_by_text(re.compile(r"5.298\s+operators in"))).to_be_visible(timeout=SLOW_MS)
-    # What has no times cannot be drawn over time.
-    drawn_as = page.get_by_role("group", name="Drawn as")
+    # A graph without times has no timeline.
+    drawn_as = page.get_by_role("group", name="Display as")
     for title in ("Graph", "Table"):
         expect(drawn_as.get_by_role("radio", name=title)).to_be_disabled()
     expect(page.get_by_text(re.compile("operator graph only: no times recorded"))).to_be_visible()

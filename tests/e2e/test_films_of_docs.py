@@ -53,7 +53,7 @@ def open_picture(page: Page, path: str = "/") -> None:
     page.goto(path)
     picture = page.get_by_role("application", name="Picture of all units")
     expect(picture).to_have_attribute("data-unit-count", re.compile(r"[1-9]\d*"), timeout=SLOW_MS)
-    page.wait_for_timeout(2500)  # what stands round the picture has come
+    page.wait_for_timeout(2500)  # everything around the picture has loaded
 
 
 def test_the_overview_is_filmed_while_its_layout_changes(stage: Page) -> None:
@@ -93,8 +93,8 @@ def test_the_marey_graph_is_filmed_while_it_is_brushed(stage: Page, demo_url: st
 
 
 def test_a_diagnosis_is_filmed_from_the_overview_on(stage: Page, demo_url: str) -> None:
-    found = get_json(f"{demo_url}/api/v1/workloads?text=llm-13b-pretrain&state=running")["workloads"]
-    open_picture(stage, f"/?select=workload:{found[0]['workload']}")
+    workloads = get_json(f"{demo_url}/api/v1/workloads?text=llm-13b-pretrain&state=running")["workloads"]
+    open_picture(stage, f"/?select=workload:{workloads[0]['workload']}")
     diagnose = stage.get_by_role("button", name="Diagnose")
     expect(diagnose).to_be_visible(timeout=SLOW_MS)
     film = Film(stage, width=WIDTH)
@@ -130,9 +130,9 @@ def test_a_waiting_job_is_filmed_until_another_order_is_tried(stage: Page, demo_
     stage.get_by_label("Order").select_option("size-priority")
     film.shoot(0.3)
     film.let_go()
-    what = stage.get_by_role("region", name="What it would do")
-    expect(what.get_by_role("row", name=re.compile("Mean wait of small workloads"))).to_be_visible(timeout=SLOW_MS)
-    expect(what.get_by_role("alert").first).to_be_visible(timeout=SLOW_MS)
+    results = stage.get_by_role("region", name="What-if results")
+    expect(results.get_by_role("row", name=re.compile("Mean wait of small workloads"))).to_be_visible(timeout=SLOW_MS)
+    expect(results.get_by_role("alert").first).to_be_visible(timeout=SLOW_MS)
     stage.wait_for_timeout(800)
     film.shoot(2.4)
     film.write(FOLDER / "film-waiting.webp")

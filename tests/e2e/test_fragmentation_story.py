@@ -37,7 +37,7 @@ def story_page(browser: Browser, folder: Path, placement: str) -> Iterator[tuple
 
 
 def place_of(url: str) -> dict[str, Any]:
-    """What could start in the partition of small jobs."""
+    """The largest job that could start in the partition of small jobs."""
     partitions = get_json(f"{url}/api/v1/cluster")["partitions"]
     (place,) = next(part["largest_startable"] for part in partitions if part["name"] == SMALL)
     return dict(place)
@@ -58,7 +58,7 @@ def hosts_of_small_jobs(url: str) -> set[str]:
 
 
 def open_places(page: Page) -> Locator:
-    """What could start, partition by partition, as the strip tells on a click."""
+    """Opens the summary's list of jobs that could start, by partition."""
     page.get_by_role("button", name=re.compile("largest job that can start now")).click()
     places = page.get_by_role("dialog", name="What could start now")
     expect(places).to_be_visible()
@@ -107,7 +107,7 @@ def test_operator_finds_out_why_jobs_wait_when_they_are_spread(browser: Browser,
         place = place_of(url)
         assert place["one_node_gpus"] < 8 <= place["free"]
 
-        # The strip says so, and which GPUs are free in vain.
+        # The summary says so, and which free GPUs are unusable.
         expect(page.get_by_role("region", name="Summary")).to_contain_text("no 8-GPU job can start")
         shoot(page, "2-hosts")
         places = open_places(page)

@@ -59,7 +59,7 @@ def test_palette_finds_and_opens_a_node_when_only_keys_are_used(page: Page) -> N
     open_overview(page)
     page.keyboard.press("Control+k")
     page.keyboard.type("gpu-003", delay=40)
-    page.keyboard.press("Enter")  # before the search has answered: what was typed is what is meant
+    page.keyboard.press("Enter")  # before the search has answered: the typed text counts
     expect(page.get_by_role("complementary", name="Details")).to_contain_text("gpu-003")
 
 

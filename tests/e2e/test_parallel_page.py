@@ -1,4 +1,4 @@
-"""What else the parallel page does, on the traces the demo ships with: pictures as files, curves in the lanes, hardware below the
+"""Further features of the parallel page, on the demo's traces: pictures as files, curves in the lanes, hardware below the
 graph, two runs compared, folders brought by choosing and by dropping, and the ways between graph and flow.
 """
 
@@ -57,8 +57,8 @@ def open_graph(page: Page, trace: str, query: str = "") -> None:
     expect(graph(page).first).to_have_attribute("data-drawn", re.compile(r"\d~\d"), timeout=SLOW_MS)
 
 
-def download(page: Page, what: str, kind: str) -> tuple[Download, bytes]:
-    page.get_by_role("button", name=f"Export {what}", exact=True).click()
+def download(page: Page, subject: str, kind: str) -> tuple[Download, bytes]:
+    page.get_by_role("button", name=f"Export {subject}", exact=True).click()
     with page.expect_download(timeout=SLOW_MS) as waiting:
         page.get_by_role("menuitem", name=kind).click()
     return waiting.value, Path(waiting.value.path()).read_bytes()
@@ -142,12 +142,12 @@ def test_only_curves_that_were_recorded_are_offered_when_a_trace_has_no_memory(
     wide: Page, traces: dict[str, str]
 ) -> None:
     open_graph(wide, traces["ddp"])
-    choices = wide.get_by_role("region", name="How it is drawn")
-    expect(choices.get_by_label("share of computing")).to_be_attached(timeout=SLOW_MS)
-    expect(choices.get_by_label("memory", exact=True)).to_have_count(0)
+    choices = wide.get_by_role("region", name="Graph settings")
+    expect(choices.get_by_label("Compute share")).to_be_attached(timeout=SLOW_MS)
+    expect(choices.get_by_label("Memory", exact=True)).to_have_count(0)
     expect(choices.get_by_label(re.compile("^FLOPs per second"))).to_have_count(0)
     before = graph(wide).screenshot()
-    choices.get_by_label("share of computing").check(force=True)
+    choices.get_by_label("Compute share").check(force=True)
     wide.wait_for_url(re.compile("curve=compute"))
     wide.mouse.move(5, 5)
     wait_until(lambda: graph(wide).screenshot() != before)  # curves are drawn in the lanes
@@ -162,7 +162,7 @@ def test_hardware_stands_below_the_graph_when_the_workload_was_measured(
     for title in ("GPU utilization", "Power", "Memory used"):
         expect(hardware.get_by_text(re.compile(f"^{title} \\d"))).to_be_visible(timeout=SLOW_MS)
     expect(hardware.locator("canvas").first).to_be_visible()
-    hardware.get_by_role("button", name="Diagnostics of this time").click()
+    hardware.get_by_role("button", name="Diagnose this window").click()
     wide.wait_for_url(re.compile(rf"/diagnostics\?.*workload={re.escape(quote(workload, safe=':'))}"))
     assert re.search(r"(from|window|between|time)=", wide.url), "the same window is looked at"
 
@@ -172,14 +172,14 @@ def test_two_runs_are_compared_when_the_second_is_chosen(wide: Page, traces: dic
     wide.get_by_role("combobox", name="Compare with").select_option(traces["pipe"])
     wide.wait_for_url(re.compile("against="))
     expect(graph(wide)).to_have_count(2, timeout=SLOW_MS)
-    changed = wide.get_by_role("region", name="What changed")
+    changed = wide.get_by_role("region", name="Differences")
     expect(changed.get_by_role("table", name="Changes")).to_be_visible(timeout=SLOW_MS)
     expect(changed.get_by_role("row").nth(1)).to_contain_text("step")
     saved, rows = download(wide, "the differences", "CSV")
     assert saved.suggested_filename == "trace-diff.csv"
     assert rows.decode().startswith("kind,name,rank,before_s,after_s")
-    for each in (graph(wide).first, graph(wide).last):
-        box = each.bounding_box()
+    for shown in (graph(wide).first, graph(wide).last):
+        box = shown.bounding_box()
         assert box is not None
         assert box["height"] > 180, "four rows have room"
     OUTPUT.mkdir(exist_ok=True)
@@ -191,17 +191,17 @@ def test_two_runs_are_compared_when_the_second_is_chosen(wide: Page, traces: dic
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder of a run, ranks in folders of their own."""
-    made = tmp_path / "my-run"
+    run_folder = tmp_path / "my-run"
     for rank in range(4):
-        (made / f"rank_{rank}").mkdir(parents=True)
-        shutil.copy(RECORDED / f"pipe_rank{rank}.json.gz", made / f"rank_{rank}/trace.json.gz")
-    return made
+        (run_folder / f"rank_{rank}").mkdir(parents=True)
+        shutil.copy(RECORDED / f"pipe_rank{rank}.json.gz", run_folder / f"rank_{rank}/trace.json.gz")
+    return run_folder
 
 
 def expect_imported(page: Page, demo_url: str, name: str) -> None:
     entry = page.locator("li").filter(has_text=name).first
     expect(entry).to_have_attribute("data-state", "ready", timeout=SLOW_MS)
-    (row,) = (each for each in get_json(f"{demo_url}/api/v1/traces")["traces"] if each["name"] == name)
+    (row,) = (trace for trace in get_json(f"{demo_url}/api/v1/traces")["traces"] if trace["name"] == name)
     assert row["ranks"] == 4
     page.goto("about:blank")  # other tests find the demo's traces alone
     page.request.delete(f"{demo_url}/api/v1/traces/{row['trace_id']}")
@@ -216,7 +216,7 @@ def test_a_folder_is_brought_whole_when_it_is_chosen(wide: Page, demo_url: str, 
 def test_a_folder_is_brought_whole_when_it_is_dropped(wide: Page, demo_url: str, folder: Path) -> None:
     dropped = folder.rename(folder.with_name("dropped-run"))
     wide.goto("/parallel")
-    place = wide.get_by_role("region", name="Bring a trace").bounding_box()
+    place = wide.get_by_role("region", name="Upload a trace").bounding_box()
     assert place is not None
     session = wide.context.new_cdp_session(wide)
     where = {"x": place["x"] + place["width"] / 2, "y": place["y"] + place["height"] / 2}

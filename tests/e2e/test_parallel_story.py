@@ -1,5 +1,5 @@
 """Why is this step slow? Played in a browser on the recorded pipeline and data-parallel run: brought by the page, drawn, zoomed,
-opened, shared, compared; and what a broken file says.
+opened, shared, compared; and the error of a broken file.
 """
 
 import io
@@ -35,7 +35,7 @@ def demo_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def job(demo_url: str) -> str:
     """A running job to hang traces on."""
     running = get_json(f"{demo_url}/api/v1/workloads?state=running&limit=100")["workloads"]
-    return str([each["workload"] for each in running if each["gpus_requested"] > 1][-1])
+    return str([workload["workload"] for workload in running if workload["gpus_requested"] > 1][-1])
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def graph(page: Page) -> Locator:
 
 
 def expect_drawn(page: Page, rows: int) -> None:
-    """The answer to what is asked now is on the canvas."""
+    """Waits until the current answer is on the canvas."""
     expect(graph(page).first).to_have_attribute("aria-label", re.compile(rf": {rows}.rows,"), timeout=SLOW_MS)
     expect(graph(page).first).to_have_attribute("aria-busy", "false", timeout=SLOW_MS)
     expect(graph(page).first).to_have_attribute("data-drawn", re.compile(r"\d~\d"), timeout=SLOW_MS)
@@ -142,9 +142,9 @@ def test_windows_can_be_gone_back_and_forward_when_ranges_were_brushed(wide: Pag
     brush(wide, 0.3, 0.6)
     wide.wait_for_url(lambda url: url != first)
     second = wide.url
-    wide.get_by_role("button", name="Window before").click()
+    wide.get_by_role("button", name="Previous window").click()
     expect(wide).to_have_url(first)
-    wide.get_by_role("button", name="Window after").click()
+    wide.get_by_role("button", name="Next window").click()
     expect(wide).to_have_url(second)
     graph(wide).dblclick(position={"x": 300, "y": 400})
     expect(wide).not_to_have_url(re.compile("ns="))
@@ -161,11 +161,11 @@ def test_the_same_screen_is_shown_when_its_link_is_opened(
     wide.wait_for_url(re.compile(r"at_span=\d+"))
     expect(wide.locator("[data-span]")).to_be_visible(timeout=SLOW_MS)
     expect_drawn(wide, 4)
-    said = graph(wide).get_attribute("aria-label")
-    assert said is not None
+    label = graph(wide).get_attribute("aria-label")
+    assert label is not None
     other = browser.new_page(base_url=demo_url, viewport={"width": 1440, "height": 900})
     other.goto(wide.url)
-    expect(graph(other)).to_have_attribute("aria-label", said, timeout=SLOW_MS)
+    expect(graph(other)).to_have_attribute("aria-label", label, timeout=SLOW_MS)
     expect(other.locator("[data-span]")).to_have_attribute("data-span", re.compile(r"\d+"), timeout=SLOW_MS)
     expect(other.get_by_role("radio", name="Wait")).to_be_checked()
     other.close()
@@ -208,7 +208,7 @@ def test_a_slow_rank_and_an_input_stall_are_named_when_the_run_is_data_parallel(
 def test_two_traces_stand_on_one_scale_when_they_are_compared(wide: Page, traces: dict[str, str]) -> None:
     open_trace(wide, traces["pipe"], query=f"&against={traces['again']}")
     expect(graph(wide)).to_have_count(2, timeout=SLOW_MS)
-    changed = wide.get_by_role("region", name="What changed")
+    changed = wide.get_by_role("region", name="Differences")
     expect(changed).to_contain_text("A step takes as long as before", timeout=SLOW_MS)
     shoot(wide, "6-compared")
 
@@ -225,10 +225,10 @@ def test_a_workload_leads_to_its_trace_and_back_when_it_has_one(wide: Page, job:
 
 
 def test_an_open_trace_appears_by_itself_when_it_has_been_read(wide: Page, demo_url: str) -> None:
-    made = wide.request.post(f"{demo_url}/api/v1/traces", data={"name": "late", "workload_id": None}).json()
-    trace = f"{demo_url}/api/v1/traces/{made['trace_id']}"
-    wide.goto(f"/parallel?trace={made['trace_id']}")
-    expect(wide.get_by_role("main").get_by_role("status")).to_contain_text("Reading late", timeout=SLOW_MS)
+    created = wide.request.post(f"{demo_url}/api/v1/traces", data={"name": "late", "workload_id": None}).json()
+    trace = f"{demo_url}/api/v1/traces/{created['trace_id']}"
+    wide.goto(f"/parallel?trace={created['trace_id']}")
+    expect(wide.get_by_role("main").get_by_role("status")).to_contain_text("Importing late", timeout=SLOW_MS)
     for file in sorted(TRACES.glob("ddp_*")):
         assert wide.request.put(f"{trace}/files/{file.name}", data=file.read_bytes()).ok
     assert wide.request.post(f"{trace}/import").ok
@@ -239,7 +239,7 @@ def test_an_open_trace_appears_by_itself_when_it_has_been_read(wide: Page, demo_
 
 def make_crowded_rank(rank: int) -> bytes:
     """Kernels with gaps between them, each a little later than on the rank before: thousands of bands."""
-    found = [
+    events = [
         {
             "ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1e15 + 100 * at + 7 * rank, "dur": 55,
             "args": {"correlation": at, "stream": 7, "device": 0},
@@ -247,16 +247,16 @@ def make_crowded_rank(rank: int) -> bytes:
         for at in range(CROWDED_KERNELS)
     ]  # fmt: skip
     info = {"backend": "nccl", "rank": rank, "world_size": CROWDED_RANKS}
-    return json.dumps({"schemaVersion": 1, "distributedInfo": info, "traceEvents": found}).encode()
+    return json.dumps({"schemaVersion": 1, "distributedInfo": info, "traceEvents": events}).encode()
 
 
 def test_a_brush_shows_spans_at_their_places_when_the_answer_is_still_on_its_way(wide: Page, demo_url: str) -> None:
-    made = wide.request.post(f"{demo_url}/api/v1/traces", data={"name": "crowded", "workload_id": None}).json()
-    trace = f"{demo_url}/api/v1/traces/{made['trace_id']}"
+    created = wide.request.post(f"{demo_url}/api/v1/traces", data={"name": "crowded", "workload_id": None}).json()
+    trace = f"{demo_url}/api/v1/traces/{created['trace_id']}"
     for rank in range(CROWDED_RANKS):
         assert wide.request.put(f"{trace}/files/rank{rank}.json", data=make_crowded_rank(rank)).ok
     assert wide.request.post(f"{trace}/import").ok
-    open_trace(wide, made["trace_id"], CROWDED_RANKS)
+    open_trace(wide, created["trace_id"], CROWDED_RANKS)
     before = see_graph(wide)
     held: list[Route] = []
     wide.route(re.compile(r"/marey\?"), lambda route: held.append(route))
@@ -279,8 +279,8 @@ def see_graph(page: Page) -> NDArray[np.float64]:
     return np.asarray(Image.open(io.BytesIO(graph(page).screenshot())).convert("L"), np.float64)
 
 
-def differ(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    return float(np.abs(one - other).mean())
+def differ(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+    return float(np.abs(first - second).mean())
 
 
 def test_the_page_says_why_when_a_broken_file_is_brought(wide: Page, demo_url: str, tmp_path: Path) -> None:
@@ -291,15 +291,15 @@ def test_the_page_says_why_when_a_broken_file_is_brought(wide: Page, demo_url: s
     failed = wide.locator("li[data-state=failed]")
     expect(failed).to_have_count(1, timeout=SLOW_MS)
     expect(failed.get_by_role("alert")).to_contain_text(re.compile("rank0.json.gz|no ", re.IGNORECASE))
-    (row,) = (each for each in get_json(f"{demo_url}/api/v1/traces")["traces"] if each["state"] == "failed")
+    (row,) = (trace for trace in get_json(f"{demo_url}/api/v1/traces")["traces"] if trace["state"] == "failed")
     wide.goto(f"/parallel?trace={row['trace_id']}")
-    told = wide.get_by_role("main").get_by_role("alert")
-    expect(told).to_contain_text("could not be read", timeout=SLOW_MS)
+    alert = wide.get_by_role("main").get_by_role("alert")
+    expect(alert).to_contain_text("could not be imported", timeout=SLOW_MS)
     with wide.expect_response(re.compile(r"/import$")) as again:
-        told.get_by_role("button", name="Read again").click()
+        alert.get_by_role("button", name="Retry import").click()
     assert again.value.ok
-    expect(told).to_contain_text("could not be read", timeout=SLOW_MS)
-    told.get_by_role("button", name="Choose another trace").click()
+    expect(alert).to_contain_text("could not be imported", timeout=SLOW_MS)
+    alert.get_by_role("button", name="Choose another trace").click()
     expect(failed).to_have_count(1, timeout=SLOW_MS)
     failed.hover()
     failed.get_by_role("button", name=re.compile("^Remove")).click()

@@ -58,7 +58,7 @@ def test_picture_has_as_many_units_as_the_api_says_when_arranged_in_any_way(page
         page.wait_for_url(re.compile("picture="))
         expect(picture).to_have_attribute("data-unit-count", total)
     arrange(page, "Waiting by resource type")
-    # The queue goes on while this looks at it: page and API agree as soon as both have seen the same.
+    # The queue changes meanwhile: page and API agree once both have the same state.
     wait_until(
         lambda: picture.get_attribute("data-unit-count") == str(get_json(f"{demo_url}/api/v1/cluster")["waiting_gpus"]),
         limit_s=90,

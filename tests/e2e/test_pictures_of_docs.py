@@ -61,8 +61,8 @@ def test_rules_are_pictured_when_violations_are_there(themed_page: Page) -> None
 
 
 def test_diagnostics_are_pictured_when_the_long_run_is_opened(themed_page: Page, demo_url: str) -> None:
-    found = get_json(f"{demo_url}/api/v1/workloads?text=llm-13b-pretrain&state=running")["workloads"]
-    themed_page.goto(f"/diagnostics?workload={quote(found[0]['workload'])}")
+    workloads = get_json(f"{demo_url}/api/v1/workloads?text=llm-13b-pretrain&state=running")["workloads"]
+    themed_page.goto(f"/diagnostics?workload={quote(workloads[0]['workload'])}")
     expect(themed_page.locator("main[aria-busy=false]")).to_be_visible(timeout=60_000)
     expect(themed_page.get_by_text(re.compile("^Loading"))).to_have_count(0, timeout=60_000)
     take(themed_page, "diagnostics")

@@ -1,4 +1,4 @@
-"""The rules page on the demo: who breaks what, narrowed and sorted by link; details, mutes, comments; the rules themselves."""
+"""The rules page on the demo: violations, filtered and sorted by link; details, mutes, comments; the rules themselves."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def rules_page(page: Page, judged_url: str) -> Page:
 
 
 def rules_due(url: str) -> float:
-    """How many rules have yet to judge what is stored, as the server's own metrics say."""
+    """Rules that have not yet evaluated the stored history, from the server's own metrics."""
     with urllib.request.urlopen(f"{url}/metrics", timeout=30) as response:
         (due,) = re.findall(r"^clusterscape_rules_due (\S+)$", response.read().decode(), re.MULTILINE)
     return float(due)
@@ -79,7 +79,7 @@ def test_violations_are_listed_by_cost_when_the_page_is_opened(rules_page: Page,
     expect(first).to_be_visible(timeout=90_000)
 
     def is_worst_first() -> bool:
-        """GPU-hours grow meanwhile: page and API agree as soon as both have seen the same."""
+        """Waits until page and API agree; GPU-hours grow meanwhile."""
         worst, text = violations(judged_url)[0], first.inner_text()
         return worst["rule_name"] in text and worst["user"] in text
 
@@ -145,15 +145,15 @@ def test_time_is_narrowed_when_a_range_is_drawn_on_the_timeline(rules_page: Page
     expect(rules_page.get_by_role("region", name="Summary")).to_contain_text("24 h")
 
 
-def test_details_tell_what_was_broken_and_lead_on_when_a_row_is_chosen(rules_page: Page, judged_url: str) -> None:
+def test_details_show_the_violation_and_links_when_a_row_is_chosen(rules_page: Page, judged_url: str) -> None:
     worst = worst_open(judged_url)
     grid = open_rules(rules_page)
     grid.locator("tbody tr").filter(has_text=worst["workload_name"]).filter(has_text=worst["rule_name"]).first.click()
     details = rules_page.get_by_role("complementary", name="Details")
     expect(details.get_by_role("heading", level=1)).to_have_text(worst["workload_name"])
-    expect(details.get_by_role("region", name="Broken over its life")).to_contain_text(worst["rule_name"])
+    expect(details.get_by_role("region", name="Violations", exact=True)).to_contain_text(worst["rule_name"])
     expect(details.get_by_role("img", name=re.compile("times in violation are shaded")).first).to_be_visible()
-    expect(details.get_by_role("region", name="What the rules say now")).to_contain_text("broken")
+    expect(details.get_by_role("region", name="Rules now")).to_contain_text("broken")
     assert f"select=workload:{worst['workload']}" in link_of(rules_page)
     details.get_by_role("button", name="Show in the overview").click()
     expect(rules_page.get_by_role("complementary", name="Details")).to_contain_text(worst["workload_name"])
@@ -164,8 +164,8 @@ def test_violation_is_muted_with_reason_until_it_is_ended_when_muted(rules_page:
     worst = worst_open(judged_url)
     open_rules(rules_page, f"?select=workload:{worst['workload']}&broke={worst['rule']}")
     details = rules_page.get_by_role("complementary", name="Details")
-    details.get_by_role("button", name="Mute …").click()
-    details.get_by_role("textbox", name="Reason").fill("known, being mended")
+    details.get_by_role("button", name="Mute…").click()
+    details.get_by_role("textbox", name="Reason").fill("known, being fixed")
     details.get_by_role("textbox", name="Your name").fill("ada")
     details.get_by_role("button", name="Mute", exact=True).click()
     expect(details).to_contain_text("Muted for this workload by ada")
@@ -174,9 +174,9 @@ def test_violation_is_muted_with_reason_until_it_is_ended_when_muted(rules_page:
     expect(rules_page.get_by_role("grid", name="Violations").locator("tbody tr")).to_have_count(1)
     rules_page.goto("/rules?list=rules")
     mutes = rules_page.get_by_role("region", name="Mutes")
-    expect(mutes).to_contain_text("known, being mended")
-    mutes.get_by_role("button", name="End").click()
-    expect(mutes).to_contain_text("Nothing.")
+    expect(mutes).to_contain_text("known, being fixed")
+    mutes.get_by_role("button", name="Unmute").click()
+    expect(mutes).to_contain_text("No mutes.")
     assert get_json(f"{judged_url}/api/v1/mutes") == []
 
 
@@ -190,7 +190,7 @@ def test_comment_stays_until_it_is_removed_when_written(rules_page: Page, judged
     expect(card.get_by_role("listitem")).to_contain_text("<b>waits</b> for")
     rules_page.reload()
     expect(card.get_by_role("listitem")).to_contain_text("grace")
-    card.get_by_role("button", name="Remove the comment of grace").click()
+    card.get_by_role("button", name="Remove comment by grace").click()
     expect(card.get_by_role("listitem")).to_have_count(0)
 
 
@@ -202,8 +202,8 @@ def test_rules_are_explained_switched_and_ordered_when_listed(rules_page: Page, 
     names = [row.locator("b").first.inner_text() for row in rows.all()]
     assert len(names) == len(get_json(f"{judged_url}/api/v1/rules")["rules"])
     rows.first.get_by_role("button", name=re.compile(re.escape(names[0]))).first.click()
-    expect(rows.first).to_contain_text("Judges every workload")
-    switch = rules_page.get_by_role("switch", name=f"Judge by {names[-1]}")
+    expect(rows.first).to_contain_text("Applies to every workload")
+    switch = rules_page.get_by_role("switch", name=f"Enable {names[-1]}")
     switch.click()
     expect(switch).not_to_be_checked()
     wait_until(lambda: not get_json(f"{judged_url}/api/v1/rules")["rules"][-1]["is_enabled"])
@@ -214,7 +214,7 @@ def test_rules_are_explained_switched_and_ordered_when_listed(rules_page: Page, 
     expect(rows.nth(1)).to_contain_text(names[0])
     rules_page.get_by_role("button", name=f"Move {names[0]} up").click()
     expect(rows.first).to_contain_text(names[0])
-    expect(rules_page.get_by_role("region", name="Alert channels")).to_contain_text("None.")
+    expect(rules_page.get_by_role("region", name="Alert channels")).to_contain_text("No channels.")
 
 
 def test_rule_is_edited_in_the_editor_when_asked(rules_page: Page) -> None:
@@ -238,7 +238,7 @@ def test_new_rule_shows_its_past_when_it_is_added(rules_page: Page, judged_url: 
     finally:
         send("DELETE", f"{judged_url}/api/v1/rules/everybody")
     rules_page.goto("/rules?rule=everybody")
-    expect(rules_page.get_by_text("There is no rule everybody")).to_be_visible()
+    expect(rules_page.get_by_text("No rule is named everybody")).to_be_visible()
     expect(rules_page.get_by_text("No violations match")).to_be_visible()
 
 
@@ -251,7 +251,7 @@ def test_link_with_nonsense_still_shows_the_page_when_opened(page: Page, judged_
 
 @pytest.fixture
 def tolerant_page(browser: Browser, judged_url: str) -> Iterator[Page]:
-    """A page whose failed requests are what is tested."""
+    """A page that may have failed requests."""
     context = browser.new_context(viewport={"width": 1280, "height": 800}, base_url=judged_url)
     page = context.new_page()
     yield page
@@ -262,7 +262,7 @@ def tolerant_page(browser: Browser, judged_url: str) -> Iterator[Page]:
 def test_gone_workload_is_said_when_a_link_names_it(tolerant_page: Page) -> None:
     open_rules(tolerant_page, "?select=workload:slurm:0000")
     details = tolerant_page.get_by_role("complementary", name="Details")
-    expect(details).to_contain_text("There is no workload")
+    expect(details).to_contain_text("No workload")
     details.get_by_role("button", name="Close details").click()
     expect(details).to_be_hidden()
 
@@ -277,21 +277,27 @@ def answer_with(page: Page, url: str, rows: list[dict[str, Any]], file: Path) ->
     )
 
 
-def test_calm_is_said_when_nothing_was_broken(tolerant_page: Page, judged_url: str, tmp_path: Path) -> None:
+def test_empty_state_is_shown_when_nothing_was_broken(tolerant_page: Page, judged_url: str, tmp_path: Path) -> None:
     answer_with(tolerant_page, judged_url, [], tmp_path / "violations.json")
     tolerant_page.goto("/rules")
-    expect(tolerant_page.get_by_text("All is well")).to_be_visible()
-    tolerant_page.get_by_role("button", name="Look at 30 days").click()
+    expect(tolerant_page.get_by_text("No violations")).to_be_visible()
+    tolerant_page.get_by_role("button", name="Show 30 days").click()
     expect(tolerant_page.get_by_text("No workload broke a rule in the last 30 d.")).to_be_visible()
 
 
-def test_rows_in_sight_are_drawn_and_no_others_when_there_are_thousands(
+def test_only_visible_rows_are_drawn_when_there_are_thousands(
     tolerant_page: Page, judged_url: str, tmp_path: Path
 ) -> None:
-    one = violations(judged_url)[0]
+    violation = violations(judged_url)[0]
     long = "n" * 200
     many = [
-        {**one, "workload": f"slurm:{index}", "workload_name": long, "user": f"{long}{index % 50}", "gpu_hours": index}
+        {
+            **violation,
+            "workload": f"slurm:{index}",
+            "workload_name": long,
+            "user": f"{long}{index % 50}",
+            "gpu_hours": index,
+        }
         for index in range(10_000)
     ]
     answer_with(tolerant_page, judged_url, many, tmp_path / "violations.json")
@@ -315,7 +321,7 @@ def test_page_is_pictured_when_open(browser: Browser, judged_url: str, width: in
     open_rules(page)
     page.screenshot(path=OUTPUT / f"rules-{width}-{theme}.png")
     open_rules(page, f"?select=workload:{worst['workload']}&broke={worst['rule']}")
-    expect(page.get_by_role("region", name="Broken over its life")).to_be_visible()
+    expect(page.get_by_role("region", name="Violations", exact=True)).to_be_visible()
     page.screenshot(path=OUTPUT / f"rules-details-{width}-{theme}.png")
     page.goto("/rules?list=rules")
     expect(page.get_by_role("region", name="Alert channels")).to_be_visible()

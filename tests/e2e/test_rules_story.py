@@ -19,7 +19,7 @@ from servers.demo import get_json, running_demo, wait_until
 from servers.picture import picture_of
 
 from clusterscape.demo import DemoCluster
-from clusterscape.demo.work import Behavior
+from clusterscape.demo.jobs import Behavior
 from clusterscape.model import UnixMs
 
 pytestmark = pytest.mark.browser
@@ -38,7 +38,7 @@ def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def demo_url(demo_folder: Path) -> Iterator[str]:
-    """A demo whose shipped rules are switched off: the story begins without any."""
+    """A demo whose shipped rules are disabled: the story begins without any."""
     with running_demo(demo_folder, gpus=GPUS) as url:
         wait_until(lambda: get_json(f"{url}/api/v1/rules")["judged_at"] is not None)
         for rule in get_json(f"{url}/api/v1/rules")["rules"]:
@@ -78,7 +78,7 @@ def test_stacked_rules_mark_exactly_the_stalled_jobs(page: Page, demo_url: str, 
     expect(card.get_by_text(re.compile("broken by"))).to_have_count(1, timeout=SLOW_MS)
     expect(card.get_by_role("group").filter(has_text="R1")).to_contain_text(
         "past", timeout=SLOW_MS
-    )  # while it started; the past is judged in the background
+    )  # while it started; history is evaluated in the background
     card.get_by_text("R2").click()
     expect(card.get_by_text("power p50 < 70%")).to_be_visible()
 
@@ -147,7 +147,7 @@ def _define_r2_by_text(page: Page) -> None:
     sheet.get_by_label("critical", exact=True).check()
     sheet.get_by_label("Text", exact=True).check()
     text = sheet.get_by_role("combobox", name="Rule as text")
-    expect(text).to_have_value(R1, timeout=SLOW_MS)  # what the form proposes
+    expect(text).to_have_value(R1, timeout=SLOW_MS)  # the form's default
     text.fill("")
     text.press_sequentially("gpu_")
     expect(sheet.get_by_role("option", name="gpu_util")).to_be_visible(timeout=SLOW_MS)
@@ -183,14 +183,14 @@ def _await_count(page: Page, url: str, key: str) -> int:
 
     wait_until(lambda: counts() is not None and key in _broken(url))
     shown = _chip(page, key).locator("b")
-    # Rules are judged all the time: page and API agree as soon as both have seen the same.
+    # Rules are evaluated all the time: page and API agree once both have the same state.
     wait_until(lambda: shown.inner_text() == str(counts()["workloads"]))
     return int(shown.inner_text())
 
 
 def _broken(url: str, at_ms: int | None = None) -> dict[str, set[str]]:
     moment = "" if at_ms is None else f"?at={at_ms}"
-    return {one["rule"]: set(one["units"]) for one in get_json(f"{url}/api/v1/violations/units{moment}")["rules"]}
+    return {rule["rule"]: set(rule["units"]) for rule in get_json(f"{url}/api/v1/violations/units{moment}")["rules"]}
 
 
 def _keys(url: str) -> list[str]:
@@ -204,8 +204,8 @@ def _stalled(folder: Path) -> tuple[list[str], list[str]]:
     now_ms = UnixMs(time.time_ns() // 1_000_000)
     _, allocations = cluster.history_records(UnixMs(now_ms - DAY_MS), now_ms)
     behaviors = {f"slurm:{life.demo.native_id}": life.demo.behavior for life in cluster.scenario.lives.values()}
-    held = [one for one in allocations if one.to_at is None and behaviors[one.workload] is Behavior.STALLED]
-    return sorted(str(one.unit) for one in held), sorted({str(one.workload) for one in held})
+    held = [row for row in allocations if row.to_at is None and behaviors[row.workload] is Behavior.STALLED]
+    return sorted(str(row.unit) for row in held), sorted({str(row.workload) for row in held})
 
 
 def _put(url: str, body: dict[str, Any]) -> None:

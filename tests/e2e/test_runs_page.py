@@ -42,7 +42,7 @@ def test_repeats_are_compared_at_once_when_nothing_was_chosen(runs_page: Page) -
         expect(runs_page.get_by_role("region", name=metric, exact=True)).to_be_visible()
 
 
-def test_the_cost_of_sharing_is_told_when_bars_are_drawn(runs_page: Page) -> None:
+def test_the_cost_of_sharing_is_shown_when_bars_are_drawn(runs_page: Page) -> None:
     runs_page.get_by_text("Bars", exact=True).click()
     card = runs_page.get_by_role("region", name="Slowdown", exact=True)
     expect(card).to_contain_text("time slices · A")
@@ -53,13 +53,13 @@ def test_the_cost_of_sharing_is_told_when_bars_are_drawn(runs_page: Page) -> Non
     expect(runs_page.get_by_role("region", name="GPU energy")).to_contain_text("estimated")
 
 
-def test_runs_are_found_by_what_they_were_given_when_searched(runs_page: Page) -> None:
+def test_runs_are_found_by_their_parameters_when_searched(runs_page: Page) -> None:
     runs_page.get_by_role("textbox", name="Filter runs").fill("batch-size=512")
     picker = runs_page.get_by_role("region", name="Runs to compare")
     expect(picker.get_by_role("button", name="batch size")).to_be_visible()
     expect(picker.get_by_role("button", name=EXPERIMENT)).to_have_count(0)
     runs_page.get_by_role("textbox", name="Filter runs").fill("batch-size>4000")
-    expect(picker).to_contain_text("No run is like that.")
+    expect(picker).to_contain_text("No runs match.")
 
 
 def test_a_link_shows_the_same_comparison_when_it_is_opened_again(runs_page: Page) -> None:
@@ -114,7 +114,7 @@ def test_an_insight_is_there_for_everybody_when_it_was_saved(runs_page: Page) ->
     runs_page.get_by_text("Bars", exact=True).click()
     runs_page.get_by_role("button", name=re.compile("^Insights")).click()
     runs_page.get_by_role("menuitem", name="Save this comparison…").click()
-    runs_page.get_by_role("textbox", name="Name of the insight").fill("What sharing costs")
+    runs_page.get_by_role("textbox", name="Insight name").fill("What sharing costs")
     runs_page.get_by_role("button", name="Save", exact=True).first.click()
     expect(runs_page.get_by_role("button", name="Insights 1")).to_be_visible()
     runs_page.goto("/runs")
@@ -129,7 +129,7 @@ def test_keys_reach_a_run_when_there_is_no_mouse(runs_page: Page) -> None:
     runs_page.keyboard.press("Enter")
     details = runs_page.get_by_role("complementary", name="Details")
     expect(details).to_contain_text("cancelled")
-    expect(details).to_contain_text("Where the time went")
+    expect(details.get_by_role("region", name="Time", exact=True)).to_contain_text("Running")
 
 
 def test_run_is_gone_when_it_is_deleted_after_a_question(runs_page: Page, runs_url: str) -> None:
@@ -141,7 +141,7 @@ def test_run_is_gone_when_it_is_deleted_after_a_question(runs_page: Page, runs_u
     expect(details).to_be_visible()
     runs_page.get_by_role("button", name="Delete run…").click()
     question = runs_page.get_by_role("alertdialog")
-    expect(question).to_contain_text("for everybody and for good")
+    expect(question).to_contain_text("deleted permanently, for all users")
     question.get_by_role("button", name="Keep").click()
     expect(question).to_have_count(0)
     expect(details).to_be_visible()

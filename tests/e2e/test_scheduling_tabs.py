@@ -1,4 +1,4 @@
-"""History, Simulator and Predictions on the demo: verdicts, an uploaded trace beside the own history, policies compared on it."""
+"""History, Simulator and Predictions on the demo: verdicts, an uploaded trace, policies compared on it."""
 
 import re
 from pathlib import Path
@@ -42,7 +42,7 @@ def test_an_uploaded_trace_is_described_and_simulated_when_it_is_brought(page: P
     expect(page).to_have_url(re.compile(r"history=cluster&history=queued-"), timeout=90_000)
     expect(verdicts).to_contain_text("Deep-learning jobs are shorter than HPC jobs", timeout=90_000)
     expect(page.get_by_role("checkbox", name="queued")).to_be_checked()
-    expect(page.get_by_role("img", name="Run time: up to a value")).to_be_visible()
+    expect(page.get_by_role("img", name="Run time: cumulative")).to_be_visible()
     page.get_by_role("button", name="Run time as a table", exact=True).click()
     table = page.get_by_role("table", name="Run time", exact=True)
     expect(table).to_contain_text("queued")
@@ -69,11 +69,11 @@ def test_an_uploaded_trace_is_described_and_simulated_when_it_is_brought(page: P
     expect(measures).to_contain_text("FCFS + relaxed ω 0.2", timeout=SLOW_MS)
     expect(measures).to_contain_text("fairness over users")
     page.get_by_text("Predicted", exact=True).click()
-    expect(page.get_by_text("run times predicted")).to_be_visible(timeout=SLOW_MS)
+    expect(page.get_by_text("predicted run times")).to_be_visible(timeout=SLOW_MS)
     expect(measures).to_contain_text("SJF + relaxed ω 0.2", timeout=SLOW_MS)
 
-    kept = page.get_by_role("region", name="Kept results")
-    kept.get_by_role("listitem").last.get_by_role("button").first.click()
+    saved = page.get_by_role("region", name="Saved results")
+    saved.get_by_role("listitem").last.get_by_role("button").first.click()
     expect(page).to_have_url(re.compile(result.group()), timeout=SLOW_MS)
     expect(measures).not_to_contain_text("relaxed", timeout=SLOW_MS)
 
@@ -84,18 +84,20 @@ def test_an_uploaded_trace_is_described_and_simulated_when_it_is_brought(page: P
     expect(chart.get_by_role("status")).to_contain_text("SJF + EASY", timeout=SLOW_MS)
 
 
-def test_it_is_said_what_is_wrong_when_a_file_is_no_trace(browser: Browser, demo_url: str, tmp_path: Path) -> None:
+def test_error_is_explained_when_a_file_is_no_trace(browser: Browser, demo_url: str, tmp_path: Path) -> None:
     # Not the fixture's page: the browser logs the refused upload as an error.
     page = browser.new_page(base_url=demo_url)
     path = tmp_path / "letter.txt"
-    path.write_text("Dear all,\n")
+    path.write_text("Hello all,\n")
     page.goto("/scheduling?tab=history")
     page.get_by_label("Job trace file").set_input_files(path)
     expect(page.get_by_role("alert")).to_contain_text("letter.txt cannot be read as a job trace", timeout=90_000)
     page.close()
 
 
-def test_what_is_missing_is_told_when_nothing_was_learned(page: Page) -> None:
+def test_missing_predictions_are_reported_when_nothing_was_learned(page: Page) -> None:
     page.goto("/scheduling?tab=quality")
     expect(page.get_by_role("region", name="Model of run time")).to_be_visible(timeout=90_000)
-    expect(page.get_by_text(re.compile("Nothing to compare yet|Accuracy of run-time predictions"))).to_be_visible()
+    expect(
+        page.get_by_text(re.compile("No predictions to compare yet|Accuracy of run-time predictions"))
+    ).to_be_visible()

@@ -1,4 +1,4 @@
-"""Selecting on the picture, what a selection adds up to, the map, and everything that can be taken along as a file."""
+"""Selection in the picture, its totals, the map, and all exports."""
 
 import io
 import re
@@ -136,7 +136,7 @@ def test_wasted_hours_are_those_of_the_api_when_a_group_is_live(page: Page, demo
     project, _ = hours()
     page.goto(f"/?select=group:gpus/project={project}")
     expect(details_of(page).get_by_text("wasted in 24 h")).to_be_visible(timeout=90_000)
-    # The cluster goes on while this looks at it: page and API agree as soon as both have seen the same.
+    # The cluster changes meanwhile: page and API agree once both have the same state.
     wait_until(lambda: f"of {hours()[1]} GPU-hours" in read_fact(page, "wasted in 24 h"), limit_s=90)
 
 
@@ -146,7 +146,7 @@ def test_group_is_zoomed_to_and_left_again_when_double_clicked(page: Page) -> No
     expect(page.get_by_role("tooltip")).to_contain_text("utilization")
     page.mouse.dblclick(*where)
     page.wait_for_url(re.compile(r"select=group:gpus/project="))
-    minimap = page.get_by_role("img", name=re.compile("^Map"))
+    minimap = page.get_by_role("img", name=re.compile("^Minimap"))
     expect(minimap).to_be_visible()
     picture.focus()
     page.keyboard.press("0")
@@ -162,7 +162,7 @@ def test_picture_moves_when_the_window_of_the_map_is_dragged(page: Page) -> None
     picture.focus()
     for _ in range(4):
         page.keyboard.press("+")
-    minimap = page.get_by_role("img", name=re.compile("^Map"))
+    minimap = page.get_by_role("img", name=re.compile("^Minimap"))
     expect(minimap).to_be_visible()
     box = minimap.bounding_box()
     assert box is not None
@@ -240,7 +240,7 @@ def test_table_has_the_selected_rows_when_asked_for(page: Page) -> None:
     count = select_box(page, picture)
     details_of(page).get_by_role("button", name="Filter to these").click()
     expect(page.get_by_role("status").filter(has_text=re.compile(f"^{count} of "))).to_be_visible()
-    details_of(page).get_by_role("button", name="Table of these").click()
+    details_of(page).get_by_role("button", name="Show as table").click()
     page.wait_for_url(re.compile(r"table=units"))
     expect(page.get_by_role("status").filter(has_text=re.compile(f"^{count} of "))).to_be_visible()
     page.get_by_role("button", name="Show all units again").click()
@@ -259,4 +259,4 @@ def test_selection_is_pictured_when_themes_and_sizes_differ(page: Page, theme: s
     wait_for_rest(page)
     OUTPUT.mkdir(exist_ok=True)
     page.screenshot(path=OUTPUT / f"selection-{theme}-{width}.png")
-    expect(page.get_by_role("img", name=re.compile("^Map"))).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile("^Minimap"))).to_be_visible()

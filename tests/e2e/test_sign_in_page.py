@@ -1,4 +1,4 @@
-"""Signing in on the page, who one is, and the administrator's page; with a password and through a real provider."""
+"""Sign-in on the page, the account menu, and the administrator's page; with a password and through a real provider."""
 
 import re
 from collections.abc import Iterator
@@ -12,8 +12,7 @@ from servers.own_server import own_server
 from servers.programs import free_port
 
 from clusterscape.model import UnixMs
-from clusterscape.model.access import Account, Way
-from clusterscape.model.viewers import Role
+from clusterscape.model.access import Account, Role, Way
 from clusterscape.serve.identity.passwords import hash_password
 from clusterscape.settings import StorageSettings
 from clusterscape.store.access import open_access_store
@@ -34,7 +33,7 @@ issuer = "{issuer}"
 client_id = "{client}"
 client_secret = "{secret}"
 scopes = ["openid", "profile", "groups"]
-title = "Example"
+provider_name = "Example"
 """
 
 
@@ -63,7 +62,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedServer]:
 
 @pytest.fixture
 def page(browser: Browser, server: GuardedServer) -> Iterator[Page]:
-    """A fresh browser; what its policy forbids, or a script error, fails the test. Refused requests are expected here."""
+    """A fresh browser; a policy violation or a script error fails the test. Refused requests are expected here."""
     context = browser.new_context(viewport={"width": 1280, "height": 800}, base_url=server.url, color_scheme="light")
     page = context.new_page()
     problems: list[str] = []
@@ -104,12 +103,12 @@ def test_password_opens_the_page_by_keyboard_and_sign_out_shuts_it_when_used(pag
 
 def test_page_goes_on_where_it_was_when_a_session_has_ended(page: Page) -> None:
     page.goto("/access")
-    expect(page.get_by_text("This site asks who you are.")).to_be_visible()
+    expect(page.get_by_text("Sign in to continue.")).to_be_visible()
     sign_in(page, "ada")
     expect(page.get_by_role("heading", name="My tokens")).to_be_visible()
     page.context.clear_cookies()
     page.get_by_role("navigation", name="Views").get_by_role("link", name="Rules").click()
-    expect(page.get_by_text("Your session has ended.")).to_be_visible()
+    expect(page.get_by_text("Your session has expired.")).to_be_visible()
     sign_in(page, "ada")
     expect(page.get_by_role("navigation", name="Views")).to_be_visible()
     assert page.url.endswith("/rules")
@@ -127,7 +126,7 @@ def test_provider_opens_the_page_when_it_names_somebody(page: Page) -> None:
 
 def test_reason_is_said_when_a_provider_did_not_let_somebody_in(page: Page) -> None:
     page.goto("/?sign_in=no_role")
-    expect(page.get_by_role("alert")).to_contain_text("may not come in")
+    expect(page.get_by_role("alert")).to_contain_text("has no access")
     expect(page).to_have_url(re.compile(r"/$"))
 
 
@@ -135,18 +134,18 @@ def test_token_is_shown_once_and_ends_when_it_is_revoked(page: Page, server: Gua
     page.goto("/access")
     sign_in(page, "ada")
     page.get_by_role("button", name="New token").click()
-    page.get_by_label("What it is for").fill("nightly export")
-    page.get_by_role("button", name="Make the token").click()
+    page.get_by_label("Token name").fill("nightly export")
+    page.get_by_role("button", name="Create token").click()
     secret = page.locator("output").inner_text()
     assert secret.startswith("cst_")
-    asked = page.context.browser
-    assert asked is not None
-    script = asked.new_context(base_url=server.url, extra_http_headers={"Authorization": f"Bearer {secret}"})
+    browser = page.context.browser
+    assert browser is not None
+    script = browser.new_context(base_url=server.url, extra_http_headers={"Authorization": f"Bearer {secret}"})
     assert script.request.get("/api/v1/cluster").status == 200
     page.get_by_role("button", name="Close details").click()
     expect(page.get_by_text(secret)).to_have_count(0)
     page.get_by_role("row", name=re.compile("nightly export")).click()
-    page.get_by_role("button", name="Revoke the token").click()
+    page.get_by_role("button", name="Revoke token").click()
     expect(page.get_by_role("row", name=re.compile("nightly export.*revoked"))).to_be_visible()
     assert script.request.get("/api/v1/cluster").status == 401
     script.close()
@@ -161,13 +160,13 @@ def test_administrator_makes_accounts_and_reads_the_log_when_signed_in(page: Pag
     form.get_by_label("Password").fill("a long enough passphrase")
     form.get_by_label("Role").select_option("lead")
     form.get_by_label("Projects").fill("speech nlp")
-    page.get_by_role("button", name="Make the account").click()
+    page.get_by_role("button", name="Create account").click()
     expect(page.get_by_role("row", name=re.compile("joe.*Project lead.*nlp, speech"))).to_be_visible()
     page.get_by_role("row", name=re.compile("joe")).click()
-    page.get_by_role("button", name="Shut out").click()
-    expect(page.get_by_role("row", name=re.compile("joe.*shut out"))).to_be_visible()
+    page.get_by_role("button", name="Disable").click()
+    expect(page.get_by_role("row", name=re.compile("joe.*disabled"))).to_be_visible()
     page.get_by_role("button", name="Remove").click()
-    page.get_by_role("button", name="Really remove").click()
+    page.get_by_role("button", name="Confirm: remove").click()
     expect(page.get_by_role("row", name=re.compile("joe"))).to_have_count(0)
     page.get_by_role("button", name="Audit log").click()
     for action in ("account.add", "account.change", "account.remove"):
@@ -178,10 +177,10 @@ def test_secrets_are_in_no_log_and_in_no_answer_when_the_server_has_run(page: Pa
     page.goto("/")
     sign_in(page, "root")
     expect(page.get_by_role("navigation", name="Views")).to_be_visible()
-    (cookie,) = [each for each in page.context.cookies() if each["name"] == "clusterscape_session"]
+    (cookie,) = [kept for kept in page.context.cookies() if kept["name"] == "clusterscape_session"]
     assert cookie["httpOnly"]
     assert cookie["sameSite"] == "Lax"
     secrets = [CLIENT_SECRET, PASSWORD, str(cookie["value"])]
-    told = (server.folder / "serve.log").read_text() + page.content()
-    told += page.context.request.get("/api/v1/audit").text() + page.context.request.get("/metrics").text()
-    assert [secret for secret in secrets if secret in told] == []
+    text = (server.folder / "serve.log").read_text() + page.content()
+    text += page.context.request.get("/api/v1/audit").text() + page.context.request.get("/metrics").text()
+    assert [secret for secret in secrets if secret in text] == []

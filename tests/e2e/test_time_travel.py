@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 
 def track_of(page: Page) -> Locator:
     """The time bar's handle, once it knows the history."""
-    track = page.get_by_role("slider", name="Moment shown")
+    track = page.get_by_role("slider", name="Time shown")
     expect(track.locator("svg")).to_be_visible(timeout=90_000)
     return track
 
@@ -32,8 +32,8 @@ def moment_of(page: Page) -> int:
 
 
 def wait_for_picture(page: Page) -> None:
-    wait_for_frames(page)  # else the answer to what was asked before is taken for this one
-    expect(page.get_by_role("slider", name="Moment shown")).to_have_attribute("aria-busy", "false", timeout=90_000)
+    wait_for_frames(page)  # otherwise the former answer is taken for this one
+    expect(page.get_by_role("slider", name="Time shown")).to_have_attribute("aria-busy", "false", timeout=90_000)
 
 
 def drag_to(page: Page, ratio: float) -> None:
@@ -51,7 +51,7 @@ def strip_of(page: Page) -> str:
 
 
 def pixels_of(page: Page) -> str:
-    """All that is painted of the units, as a number that differs when any pixel does."""
+    """A hash of the pixels of the units."""
     page.mouse.move(5, 5)
     wait_for_rest(page)
     return str(
@@ -93,7 +93,7 @@ def test_screen_is_of_the_past_when_the_handle_is_dragged(page: Page, demo_url: 
     expect(page.get_by_role("status").filter(has_text=f"{listed['total']:,} rows")).to_be_visible()
 
     page.get_by_role("button", name=re.compile("back to now")).click()
-    expect(page.get_by_role("button", name="Hold the picture (P)")).to_be_visible()
+    expect(page.get_by_role("button", name="Pause live updates (P)")).to_be_visible()
     assert "at=" not in read_address(page)
 
 
@@ -111,14 +111,14 @@ def test_link_brings_back_the_same_picture_when_it_names_a_minute(page: Page, br
     wait_for_picture(other)
     assert moment_of(other) == at
 
-    def is_same_once_opened_anew() -> bool:
+    def is_same_after_reload() -> bool:
         """Rules judge the past in the background while the demo is young; a page shows what was known when it was opened."""
-        for each in (page, other):
-            each.reload()
-            wait_for_picture(each)
+        for view in (page, other):
+            view.reload()
+            wait_for_picture(view)
         return strip_of(other) == strip_of(page) and pixels_of(other) == pixels_of(page)
 
-    wait_until(is_same_once_opened_anew)
+    wait_until(is_same_after_reload)
     context.close()
 
 
@@ -152,26 +152,26 @@ def test_time_goes_on_when_the_past_is_played(page: Page) -> None:
 
 
 @pytest.mark.parametrize(
-    ("at", "words"), [("yesterday", "means nothing here"), ("2999-01-01T00:00Z", "has not come yet")]
+    ("at", "words"), [("yesterday", "which is invalid"), ("2999-01-01T00:00Z", "is in the future")]
 )
 def test_present_is_shown_with_a_notice_when_the_link_names_no_past_minute(page: Page, at: str, words: str) -> None:
     open_picture(page, f"/?at={at}")
     expect(page.get_by_role("status").filter(has_text=words)).to_be_visible()
-    expect(page.get_by_role("button", name="Hold the picture (P)")).to_be_visible()
+    expect(page.get_by_role("button", name="Pause live updates (P)")).to_be_visible()
 
 
 def test_picture_stays_when_it_is_held_and_catches_up_when_let_go(page: Page, demo_url: str) -> None:
     open_picture(page)
-    expect(page.get_by_role("button", name="Hold the picture (P)")).to_be_visible()
+    expect(page.get_by_role("button", name="Pause live updates (P)")).to_be_visible()
     page.keyboard.press("p")
-    held = page.get_by_role("button", name=re.compile("^held for"))
+    held = page.get_by_role("button", name=re.compile("^paused for"))
     expect(held).to_be_visible()
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
     tick = get_json(f"{demo_url}/api/v1/cluster")["tick_version"]
     wait_until(lambda: get_json(f"{demo_url}/api/v1/cluster")["tick_version"] > tick, limit_s=60)
     page.wait_for_timeout(500)
-    assert not [url for url in asked if "/tick" in url or "/cluster" in url]
+    assert not [url for url in requested if "/tick" in url or "/cluster" in url]
     with page.expect_request(re.compile("/api/v1/tick")):
         held.click()
-    expect(page.get_by_role("button", name="Hold the picture (P)")).to_be_visible()
+    expect(page.get_by_role("button", name="Pause live updates (P)")).to_be_visible()

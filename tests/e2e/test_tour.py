@@ -13,9 +13,9 @@ def test_newcomer_is_led_through_the_page_when_the_tour_is_taken(page: Page) -> 
     page.get_by_role("button", name="Take the tour").click()
     for title, path in (
         ("A square is a GPU", "/"),
-        ("Arrange it by what you ask", "/"),
-        ("Rules find what is wasted", "/"),
-        ("Which GPU is the odd one?", "/diagnostics"),
+        ("Arrange squares to answer a question", "/"),
+        ("Rules find wasted GPUs", "/"),
+        ("Which GPU is the outlier?", "/diagnostics"),
         ("Why does it wait?", "/scheduling"),
     ):
         card = page.get_by_role("dialog", name=title)
@@ -23,7 +23,7 @@ def test_newcomer_is_led_through_the_page_when_the_tour_is_taken(page: Page) -> 
         expect(page).to_have_url(re.compile(rf"{path}(\?|$)"), timeout=90_000)
         card.get_by_role("button", name=re.compile("Next|Done")).click()
     expect(page.get_by_role("dialog")).to_have_count(0)
-    # What was seen once is offered without words.
+    # After the first visit the tour is offered without a message.
     page.reload()
     expect(page.get_by_role("button", name="Tour of the page")).to_be_visible()
 

@@ -1,4 +1,4 @@
-"""One page for a real Slurm and a Kubernetes (the stand-in) at once: partitions, queue, who holds which GPU and how we know."""
+"""One page for a real Slurm and a Kubernetes (the stand-in) at once: partitions, queue, and holders of GPUs with their source."""
 
 import json
 import os
@@ -136,21 +136,21 @@ def queue(url: str) -> list[dict[str, Any]]:
 
 
 def held_units(url: str) -> dict[str, str]:
-    """How it is known who holds each unit, by unit."""
+    """Source of the allocation, by unit."""
     held: dict[str, str] = {}
     for row in get_json(f"{url}/api/v1/workloads?state=running")["workloads"]:
         detail = get_json(f"{url}/api/v1/workloads/{row['workload']}")
-        held.update((each["unit"], each["source"]) for each in detail["allocations"] if each["to_at"] is None)
+        held.update((span["unit"], span["source"]) for span in detail["allocations"] if span["to_at"] is None)
     return held
 
 
-def test_holders_are_known_by_each_schedulers_best_word_when_both_are_read(demo_url: str) -> None:
+def test_holders_come_from_each_schedulers_best_source_when_both_are_read(demo_url: str) -> None:
     sources = held_units(demo_url)
     assert sources["k8s-1:5"] == "exporter_label"
     assert [sources[f"k8s-2:{index}"] for index in range(8)] == ["whole_node"] * 8
     assert sum(unit.startswith("gpu0") for unit in sources) == 8
     summary = get_json(f"{demo_url}/api/v1/cluster")
-    assert {"a100", "v100", "k8s/llm"} <= {each["name"] for each in summary["partitions"]}
+    assert {"a100", "v100", "k8s/llm"} <= {partition["name"] for partition in summary["partitions"]}
     assert (summary["nodes"], summary["failing_sources"]) == (6, 0)
 
 
@@ -161,7 +161,7 @@ def test_one_page_shows_both_when_the_overview_and_the_queue_are_opened(page: Pa
     picture = page.get_by_role("application", name="Picture of all units")
     expect(picture).to_have_attribute("data-unit-count", re.compile(r"[1-9]\d*"), timeout=SLOW_MS)
     expect(page.get_by_text("k8s/llm").first).to_be_visible()
-    page.wait_for_timeout(1500)  # the parts that the first picture can do without have come
+    page.wait_for_timeout(1500)  # lazily loaded parts have arrived
     page.screenshot(path=FOLDER / "two-schedulers-overview.png")
 
     page.goto("/scheduling")

@@ -1,6 +1,6 @@
 """Pages without live values look as they did: compared with pictures in ``snapshots``, so coarsely that only a break fails.
 
-CLUSTERSCAPE_SNAPSHOTS=renew writes the pictures anew; look at them before committing.
+CLUSTERSCAPE_SNAPSHOTS=renew writes the pictures again; look at them before committing.
 """
 
 import os
@@ -17,8 +17,7 @@ from servers.own_server import own_server
 from servers.snapshots import Difference, Shrinker
 
 from clusterscape.model import UnixMs
-from clusterscape.model.access import Account, Way
-from clusterscape.model.viewers import Role
+from clusterscape.model.access import Account, Role, Way
 from clusterscape.serve.identity.passwords import hash_password
 from clusterscape.settings import StorageSettings
 from clusterscape.store.access import open_access_store
@@ -43,18 +42,18 @@ STILL = """
 [aria-label="Time"], time, output { visibility: hidden !important }
 * { caret-color: transparent !important }
 """
-"""What shows the time of day is left out."""
+"""Elements that show the time of day are hidden."""
 
 
 @dataclass(frozen=True)
 class State:
-    """A page to look at: where, in which theme and window, and what is done there first."""
+    """A page state: address, theme, window, and actions before the picture is taken."""
 
     address: str
     theme: str
     act: Callable[[Page], None]
     loses: str
-    """What breaks it, as a style: a test that cannot fail tells nothing."""
+    """A style that breaks the page, to prove that the test can fail."""
     width: int = 1280
     height: int = 800
     is_signed_in: bool = True
@@ -92,14 +91,14 @@ def see_rule_book(page: Page) -> None:
 def open_keys(page: Page) -> None:
     see_empty_site(page)
     page.keyboard.press("?")
-    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
 
 
 def open_tour(page: Page) -> None:
     see_empty_site(page)
     page.get_by_role("button", name="Take the tour").click()
     page.get_by_role("dialog", name="A square is a GPU").get_by_role("button", name="Next").click()
-    expect(page.get_by_role("dialog", name="Arrange it by what you ask")).to_be_visible()
+    expect(page.get_by_role("dialog", name="Arrange squares to answer a question")).to_be_visible()
 
 
 def open_menu(page: Page) -> None:
@@ -116,7 +115,7 @@ def open_search(page: Page) -> None:
 
 def open_account_form(page: Page) -> None:
     page.get_by_role("button", name="New account").click()
-    expect(page.get_by_role("button", name="Make the account")).to_be_visible()
+    expect(page.get_by_role("button", name="Create account")).to_be_visible()
 
 
 def see_tokens(page: Page) -> None:
@@ -221,19 +220,19 @@ class Studio:
         return self.shrinker.shrink(shot, state.width, state.height)
 
     def expect_alike(self, name: str, page: Page) -> None:
-        """The page comes to look as it did: what pops up has its place a moment after it is there."""
+        """Waits until the page looks as it did: popups are positioned after they appear."""
         end = time.monotonic() + SETTLES_WITHIN_S
-        found = self.compare(name, picture := self.take(page, STATES[name]))
-        while not found.is_alike and time.monotonic() < end:
+        difference = self.compare(name, picture := self.take(page, STATES[name]))
+        while not difference.is_alike and time.monotonic() < end:
             page.wait_for_timeout(300)
-            found = self.compare(name, picture := self.take(page, STATES[name]))
-        if not found.is_alike:
+            difference = self.compare(name, picture := self.take(page, STATES[name]))
+        if not difference.is_alike:
             OUTPUT.mkdir(exist_ok=True)
             (OUTPUT / f"{name}.png").write_bytes(picture)
-        assert found.is_alike, f"{name} looks different ({found}); see {OUTPUT / name}.png"
+        assert difference.is_alike, f"{name} looks different ({difference}); see {OUTPUT / name}.png"
 
     def compare(self, name: str, picture: bytes) -> Difference:
-        """With what is kept under this name."""
+        """Compares with the stored picture of this name."""
         kept = KEPT / f"{name}.png"
         assert kept.exists(), f"there is no {kept.name}; CLUSTERSCAPE_SNAPSHOTS=renew takes it"
         return self.shrinker.compare(picture, kept, STATES[name].width, STATES[name].height)
@@ -255,7 +254,7 @@ def test_page_looks_as_it_did_when_nothing_is_lost_of_it(name: str, studio: Stud
         studio.expect_alike(name, page)
         page.add_style_tag(content=state.loses)
         lost = studio.compare(name, studio.take(page, state))
-    assert not lost.is_alike, f"{name} without {state.loses} is not told from it ({lost})"
+    assert not lost.is_alike, f"{name} without {state.loses} looks the same ({lost})"
 
 
 @pytest.mark.parametrize("name", ["empty-site-dark", "rule-editor-light"])

@@ -15,10 +15,10 @@ import atheris
 with atheris.instrument_imports(include=["clusterscape.collect"]):
     from clusterscape.collect.exposition import ExpositionParser
     from clusterscape.collect.job_traces import read_trace
-    from clusterscape.collect.slurm.faults import read_answer
+    from clusterscape.collect.slurm.faults import parse_response
     from clusterscape.collect.slurm.parse_history import parse_history
     from clusterscape.collect.slurm.parse_jobs import parse_jobs
-    from clusterscape.collect.slurm.parse_nodes import Inventory, parse_nodes, parse_partitions
+    from clusterscape.collect.slurm.parse_nodes import SlurmInventory, parse_nodes, parse_partitions
     from clusterscape.collect.traces import kineto, read_traces
 
 from fuzz.json_mutator import mutate_json
@@ -39,9 +39,9 @@ def fuzz_exposition(data: bytes, folder: Path) -> None:
 
 def fuzz_slurm(data: bytes, folder: Path) -> None:
     """Nodes, then the queue and the accounting on them."""
-    inventory: Inventory = parse_nodes(read_answer(data, asked="fuzz", key="nodes"))
+    inventory: SlurmInventory = parse_nodes(parse_response(data, request="fuzz", key="nodes"))
     parse_partitions({"partitions": []}, inventory)
-    jobs = read_answer(data, asked="fuzz", key="jobs")
+    jobs = parse_response(data, request="fuzz", key="jobs")
     parse_jobs(jobs, inventory, NOW)
     parse_history(jobs, inventory, NOW)
 

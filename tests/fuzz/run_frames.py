@@ -24,7 +24,7 @@ from tracking.site import NOW, RunStores, run_stores, spooled
 from clusterscape.errors import ClusterScapeError
 from clusterscape.model import UnixMs
 from clusterscape.model.run_frames import HEAD, MAGIC, NO_STEP, encode_event, encode_samples
-from clusterscape.model.run_units import run_of_unit
+from clusterscape.model.runs import run_of_unit
 from clusterscape.query.runs.series import LineRequest
 
 MINE, VICTIM = "mine", "victim"
@@ -93,9 +93,9 @@ def make_event(rng: random.Random) -> bytes:
 def make_samples(rng: random.Random) -> bytes:
     count = rng.choice((0, 1, 5, 200))
     columns = [[rng.choice(values) for _ in range(count)] for values in (CODES, TIMES_US, STEPS, VALUES)]
-    made = encode_samples(*columns)  # type: ignore[arg-type]
-    payload = made[HEAD.size :]
-    return frame(2, _flip(payload, rng)) if rng.random() < 0.05 else made
+    encoded = encode_samples(*columns)  # type: ignore[arg-type]
+    payload = encoded[HEAD.size :]
+    return frame(2, _flip(payload, rng)) if rng.random() < 0.05 else encoded
 
 
 def _flip(data: bytes, rng: random.Random) -> bytes:
@@ -109,11 +109,11 @@ def frame(kind: int, payload: bytes) -> bytes:
 
 
 class Watched:
-    """A site with a victim's run, and what it was like."""
+    """A site with a victim's run, and its former state."""
 
     def __init__(self, stores: RunStores) -> None:
         self.stores = stores
-        self.records, self.metrics = stores.queries.context.records, stores.queries.context.metrics
+        self.records, self.metrics = stores.records, stores.metrics
         series: dict[tuple[str, str | None, str], list[float]] = {("loss", None, "run"): [3.0, 2.0]}
         stores.intake.take(
             VICTIM, "tracker.spool", 0, spooled(VICTIM, series=series, about={"user": "bob"}), user="bob"
@@ -134,7 +134,7 @@ class Watched:
             self.look()
 
     def look(self) -> None:
-        """Everything that reads runs works, and nothing lies where it must not."""
+        """Checks that all readers of runs work and that no sample lies outside the sender's namespace."""
         context, queries = self.stores.queries.context, self.stores.queries
         context.changes.bump_runs()
         shown: list[Any] = [*queries.runs.all(), queries.runs.tree()]
@@ -142,11 +142,11 @@ class Watched:
         if stored is not None:
             assert stored.damage is None, stored.damage
             shown += [queries.runs.one(MINE), queries.runs.metrics([MINE])]
-            names = [one.metric for one in queries.runs.one(MINE).series][:20]
+            names = [series.metric for series in queries.runs.one(MINE).series][:20]
             for axis in ("time", "step", "epoch"):
-                asked = LineRequest(runs=[MINE], metrics=[*(names or ["loss"]), "joules_per_work"], axis=axis)
-                queries.run_series.lines(asked)
-        json.dumps([dataclasses.asdict(each) for each in shown], allow_nan=False)
+                request = LineRequest(runs=[MINE], metrics=[*(names or ["loss"]), "joules_per_work"], axis=axis)
+                queries.run_series.lines(request)
+        json.dumps([dataclasses.asdict(answer) for answer in shown], allow_nan=False)
         self.metrics.maintain(now_ms=UnixMs(NOW + 3_600_000))
         units = set(self.metrics.latest(["loss"], at_ms=NOW, lookback_ms=2 * 10**9)["unit"])
         assert {run_of_unit(unit) for unit in units} <= {MINE, VICTIM}
@@ -187,5 +187,5 @@ def main(examples: int, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as made:
-        main(int(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else Path(made))
+    with tempfile.TemporaryDirectory() as folder:
+        main(int(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else Path(folder))

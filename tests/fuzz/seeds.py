@@ -1,4 +1,4 @@
-"""What fuzzing starts from: a small valid input of each reader, and the words of its format that mutations are made with."""
+"""Seeds of fuzzing: a small valid input of each reader, and the words of its format for mutations."""
 
 import json
 
@@ -88,4 +88,4 @@ WORDS = {
     "swf": ["; MaxProcs:", "-1", "1e400", "99999999999999999999", " 4 "],
     "kineto": ['"traceEvents"', '"ph"', '"X"', '"ts"', '"dur"', "1e308", "-0", '\\"', "\\ud800", "null", "[", "{"],
 }
-"""What libFuzzer puts in beside random bytes."""
+"""What libFuzzer inserts in addition to random bytes."""

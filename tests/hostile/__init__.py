@@ -1,1 +1,1 @@
-"""What somebody sends who means harm, and what it costs: code run in a process of its own whose memory is measured."""
+"""Hostile input and its cost: code runs in its own process, whose memory is measured."""

@@ -1,4 +1,4 @@
-"""Runs a function in a process of its own and tells how much memory it took at its peak, beyond what its imports take."""
+"""Runs a function in a process of its own and reports its peak memory beyond that of its imports."""
 
 import multiprocessing
 import resource
@@ -16,7 +16,7 @@ MOST_DATA_BYTES = 7 * 2**30
 
 
 class Cost(NamedTuple):
-    """What a call came to: ``error`` is our own error's message and hint, where it raised one."""
+    """Result of a call: ``error`` is our own error's message and hint, if it raised one."""
 
     peak_bytes: int
     value: Any

@@ -1,4 +1,4 @@
-"""Two servers over one PostgreSQL are one to whoever signs in: sessions, tokens and the audit log are in the store."""
+"""Two servers over one PostgreSQL act as one for users: sessions, tokens and the audit log are in the store."""
 
 from pathlib import Path
 
@@ -8,8 +8,7 @@ from servers.own_server import own_server
 from servers.postgres import postgres_server
 
 from clusterscape.model import UnixMs
-from clusterscape.model.access import Account, Way
-from clusterscape.model.viewers import Role
+from clusterscape.model.access import Account, Role, Way
 from clusterscape.serve.identity.passwords import hash_password
 from clusterscape.settings import StorageSettings
 from clusterscape.store.access import open_access_store
@@ -39,21 +38,21 @@ def test_a_session_is_good_and_ends_everywhere_when_two_servers_share_a_store(tm
             folder.mkdir()
         configs = [CONFIG.format(folder=folder, records=records) for folder in folders]
         with (
-            own_server(folders[0], configs[0]) as one,
-            own_server(folders[1], configs[1]) as two,
+            own_server(folders[0], configs[0]) as first,
+            own_server(folders[1], configs[1]) as second,
             httpx2.Client(timeout=60, headers=FROM_PAGE) as browser,
         ):
-            signed = browser.post(f"{one}/api/v1/session", json={"login": "ada", "password": PASSWORD})
+            signed = browser.post(f"{first}/api/v1/session", json={"login": "ada", "password": PASSWORD})
             assert signed.status_code == 204, signed.text
-            assert browser.get(f"{two}/api/v1/cluster").status_code == 200
-            made = browser.post(f"{two}/api/v1/tokens", json={"title": "script", "scopes": ["read"]}).json()
-            bearer = {"Authorization": f"Bearer {made['secret']}"}
-            assert httpx2.get(f"{one}/api/v1/cluster", headers=bearer, timeout=60).status_code == 200
-            assert browser.delete(f"{one}/api/v1/tokens/{made['token']['key']}").status_code == 204
-            assert httpx2.get(f"{two}/api/v1/cluster", headers=bearer, timeout=60).status_code == 401
-            told = [entry["action"] for entry in browser.get(f"{two}/api/v1/audit").json()["entries"]]
-            assert told[::-1] == ["sign_in", "token.create", "token.revoke", "token"]
+            assert browser.get(f"{second}/api/v1/cluster").status_code == 200
+            created = browser.post(f"{second}/api/v1/tokens", json={"title": "script", "scopes": ["read"]}).json()
+            bearer = {"Authorization": f"Bearer {created['secret']}"}
+            assert httpx2.get(f"{first}/api/v1/cluster", headers=bearer, timeout=60).status_code == 200
+            assert browser.delete(f"{first}/api/v1/tokens/{created['token']['key']}").status_code == 204
+            assert httpx2.get(f"{second}/api/v1/cluster", headers=bearer, timeout=60).status_code == 401
+            actions = [entry["action"] for entry in browser.get(f"{second}/api/v1/audit").json()["entries"]]
+            assert actions[::-1] == ["sign_in", "token.create", "token.revoke", "token"]
             cookies = dict(browser.cookies)
-            assert browser.delete(f"{two}/api/v1/sessions").status_code == 204
+            assert browser.delete(f"{second}/api/v1/sessions").status_code == 204
             browser.cookies.update(cookies)
-            assert browser.get(f"{one}/api/v1/cluster").status_code == 401
+            assert browser.get(f"{first}/api/v1/cluster").status_code == 401

@@ -102,17 +102,17 @@ async def test_mail_is_sent_over_tls_with_a_login_when_the_server_asks(
     trusted, context = certificate
     clock = PretendClock()
     endpoint = SmtpEndpoint(login=("scape", "right"), tls=context, is_tls_from_start=security == "tls")
-    given = {"security": security, "user": "scape", "ca_file": trusted}
+    options = {"security": security, "user": "scape", "ca_file": trusted}
     async with endpoint.up():
-        wrong = Alerts(channels(clock, endpoint, **given, password="wrong"), tmp_path / "a.db", clock=clock)
+        wrong = Alerts(channels(clock, endpoint, **options, password="wrong"), tmp_path / "a.db", clock=clock)
         wrong.post([started()])
         await wrong.deliver_due()
         (state,) = wrong.state()
         assert state.is_lasting
         assert "535" in (state.last_error or "")
         wrong.close()
-        # The password was mended: what waited arrives at once.
-        right = Alerts(channels(clock, endpoint, **given, password="right"), tmp_path / "a.db", clock=clock)
+        # With the right password, queued messages arrive at once.
+        right = Alerts(channels(clock, endpoint, **options, password="right"), tmp_path / "a.db", clock=clock)
         await right.deliver_due()
         right.close()
     assert len(endpoint.mails) == 1
@@ -144,8 +144,8 @@ async def test_users_get_only_their_own_when_mail_goes_to_them(tmp_path: Path) -
         await run_until(alerts, clock, 60)
         alerts.post([started("g", 60, user="ada"), started("h", 61, user="ada")])
         await run_until(alerts, clock, 2 * HOUR_S)
-    told = [(to, mail["Subject"]) for to, mail in endpoint.mails]
-    assert told == [
+    sent = [(to, mail["Subject"]) for to, mail in endpoint.mails]
+    assert sent == [
         (["ada@example.org"], "[test] 2 of your jobs: Low util"),
         (["bob@example.org"], "[test] Your job c: Low util"),
         (["ada@example.org"], "[test] 2 of your jobs: Low util"),

@@ -36,7 +36,7 @@ def channels(clock: PretendClock, **settings: object) -> list[Channel]:
 
 
 async def run_until(alerts: Alerts, clock: PretendClock, seconds: float) -> None:
-    """Let the pretended time pass, delivering over real sockets what becomes due."""
+    """Advance the simulated clock and deliver due messages over real sockets."""
     end = T0 + int(seconds * 1000)
     while (due_at := await alerts.deliver_due()) is not None and due_at <= end:
         clock.at = due_at
@@ -281,8 +281,8 @@ async def test_alertmanager_keeps_an_alert_while_it_fires_when_it_is_repeated(tm
             begin = [started("slurm:1", since_s, units=("n1:0", "n1:1")), started("slurm:2", since_s)]
             await asyncio.to_thread(alerts.post, begin)
             await firing(server, {"slurm:1", "slurm:2"})
-            (one,) = [each for each in server.alerts() if each["labels"]["workload"] == "slurm:1"]
-            assert one["labels"] == {
+            (alert,) = [listed for listed in server.alerts() if listed["labels"]["workload"] == "slurm:1"]
+            assert alert["labels"] == {
                 "alertname": "low-util",
                 "cluster": "test",
                 "partition": "a100",
@@ -292,8 +292,8 @@ async def test_alertmanager_keeps_an_alert_while_it_fires_when_it_is_repeated(tm
                 "user": "ada",
                 "workload": "slurm:1",
             }
-            assert one["generatorURL"] == "https://gpu.example.org/?select=workload:slurm:1"
-            assert one["annotations"]["units"] == "n1:0, n1:1"
+            assert alert["generatorURL"] == "https://gpu.example.org/?select=workload:slurm:1"
+            assert alert["annotations"]["units"] == "n1:0, n1:1"
             await asyncio.sleep(4.0)  # longer than the alert lives without being repeated
             assert names(server.alerts()) == {"slurm:1", "slurm:2"}
             at_s = (now() - T0) / 1000
@@ -303,7 +303,7 @@ async def test_alertmanager_keeps_an_alert_while_it_fires_when_it_is_repeated(tm
             ]
             await asyncio.to_thread(alerts.post, end)
             await firing(server, {"slurm:1"})
-        # Nobody repeats it any more: whether it still fires is not known.
+        # It is no longer repeated: whether it still fires is unknown.
         await firing(server, set())
         alerts.close()
 
@@ -316,4 +316,4 @@ async def firing(server: AlertmanagerServer, expected: set[str]) -> None:
 
 
 def names(alerts: list[dict[str, Any]]) -> set[str]:
-    return {each["labels"]["workload"] for each in alerts}
+    return {alert["labels"]["workload"] for alert in alerts}

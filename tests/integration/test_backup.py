@@ -1,4 +1,4 @@
-"""A site is written to one file beside its running server and comes back whole, from SQLite and from PostgreSQL."""
+"""A site is written to one file while its server runs and comes back whole, from SQLite and from PostgreSQL."""
 
 import json
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ def storages(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[StorageSet
 
 
 def quiet(_: str) -> None:
-    """Progress that nobody looks at."""
+    """Ignores progress."""
 
 
 def fill(metrics: MetricStore, records: RecordStore, storage: StorageSettings) -> None:
@@ -66,7 +66,7 @@ def samples(metrics: MetricStore) -> pl.DataFrame:
     return metrics.series(["gpu_util_ratio"], [UNIT], start_ms=T0, end_ms=UnixMs(T0 + 3_600_000))
 
 
-def test_a_site_comes_back_whole_when_it_was_backed_up_beside_its_server(
+def test_a_site_is_restored_whole_when_it_was_backed_up_while_serving(
     storages: tuple[StorageSettings, StorageSettings], tmp_path: Path
 ) -> None:
     here, there = storages
@@ -101,7 +101,7 @@ def test_nothing_is_overwritten_when_the_place_is_not_empty(
         restore_backup(here, target, progress=quiet)
     elsewhere = here.model_copy(update={"data_dir": tmp_path / "c"})
     if here.records != "sqlite":
-        with pytest.raises(StoreError, match="already holds records"):
+        with pytest.raises(StoreError, match="already has records"):
             restore_backup(elsewhere, target, progress=quiet)
     assert samples(metrics).height == SCRAPES
     assert records.workload(job(1).id) is not None
@@ -159,5 +159,5 @@ def test_the_commands_say_what_was_done_when_used_one_after_the_other(tmp_path: 
     kept = open_record_store(StorageSettings(data_dir=tmp_path / "b"))
     assert kept.workload(job(2).id) is not None
     kept.close()
-    with pytest.raises(StoreError, match="already there"):
+    with pytest.raises(StoreError, match="already exists"):
         run.invoke(app, ["backup", target], catch_exceptions=False)

@@ -46,7 +46,7 @@ def test_every_scrape_is_stored_and_all_goes_on_when_the_clock_jumps(tmp_path: P
             wait_until(lambda: failing(served) == 1)
             wait_for_scrapes(steady)
             clock.set_ahead(0)
-            wait_for_line(served, "clock is back where it was")
+            wait_for_line(served, "clock is back to its time")
             clock.set_ahead(-JUMP_S)
             wait_for_line(served, "clock jumped back by 50 min")
             flaky.is_down = False

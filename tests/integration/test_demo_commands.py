@@ -34,9 +34,9 @@ def test_status_says_what_is_held_when_a_server_runs(url: str) -> None:
 def test_workloads_are_listed_as_filtered_when_asked(url: str) -> None:
     running = ask_json("list", "workloads", "--url", url, "--state", "running")
     assert running["total"] > 0
-    assert {one["state"] for one in running["workloads"]} == {"running"}
+    assert {workload["state"] for workload in running["workloads"]} == {"running"}
     user = running["workloads"][0]["user"]
-    assert {one["user"] for one in ask_json("list", "--url", url, "--user", user)["workloads"]} == {user}
+    assert {workload["user"] for workload in ask_json("list", "--url", url, "--user", user)["workloads"]} == {user}
     assert user in ask("list", "--url", url)
 
 
@@ -47,15 +47,15 @@ def test_nodes_and_sources_are_listed_when_asked(url: str) -> None:
     assert nodes[0]["node"] in ask("list", "nodes", "--url", url)
     kinds = {group["kind"] for group in ask_json("list", "sources", "--url", url)["groups"]}
     assert kinds == {"dcgm", "slurm"}
-    assert "answer" in ask("list", "sources", "--url", url)
+    assert "respond" in ask("list", "sources", "--url", url)
 
 
 def test_past_is_the_same_cluster_when_the_demo_starts_again(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("twice")
-    seen = []
+    ends = []
     for _ in range(2):
         with running_demo(folder, gpus=16) as url:
             page = ask_json("list", "workloads", "--url", url, "--state", "completed", "--limit", "1000")
-            seen.append({one["workload"]: one["ended_at"] for one in page["workloads"]})
-    assert seen[0]
-    assert seen[0].items() <= seen[1].items()
+            ends.append({workload["workload"]: workload["ended_at"] for workload in page["workloads"]})
+    assert ends[0]
+    assert ends[0].items() <= ends[1].items()

@@ -24,14 +24,17 @@ def ask(*arguments: str) -> Any:
 
 def test_masters_are_a_cluster_of_their_own_when_the_long_run_is_diagnosed(url: str, tmp_path: Path) -> None:
     running = ask("list", "workloads", "--url", url, "--state", "running", "--limit", "1000")["workloads"]
-    longest = max((one for one in running if one["name"] == "llm-13b-pretrain"), key=lambda one: one["run_s"])
+    longest = max(
+        (workload for workload in running if workload["name"] == "llm-13b-pretrain"),
+        key=lambda workload: workload["run_s"],
+    )
     report = tmp_path / "report.html"
-    found = ask("diagnose", longest["workload"], "--url", url, "--html", str(report))
-    assert [cluster["size"] for cluster in found["clusters"]] == [56, 8]
-    assert found["clusters"][1]["explanation"]["sentence"].endswith("they are exactly local rank 0.")
-    assert any(finding["kind"] == "imbalance" for finding in found["findings"])
+    diagnosis = ask("diagnose", longest["workload"], "--url", url, "--html", str(report))
+    assert [cluster["size"] for cluster in diagnosis["clusters"]] == [56, 8]
+    assert diagnosis["clusters"][1]["explanation"]["sentence"].endswith("they are exactly local rank 0.")
+    assert any(finding["kind"] == "imbalance" for finding in diagnosis["findings"])
     assert report.stat().st_size > 10_000
     timelines = ask("diagnose", longest["workload"], "--url", url, "--by", "euclidean")
     assert [cluster["units"] for cluster in timelines["clusters"]] == [
-        cluster["units"] for cluster in found["clusters"]
+        cluster["units"] for cluster in diagnosis["clusters"]
     ]

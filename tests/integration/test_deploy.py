@@ -1,4 +1,4 @@
-"""What an operator installs is accepted by the tool of its kind: systemd, hadolint, the schemas of Kubernetes, Prometheus."""
+"""Deployment files are accepted by their tools: systemd, hadolint, the schemas of Kubernetes, Prometheus."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def test_unit_and_commands_use_one_settings_file_and_folder_when_installed_as_th
     assert "DATA_DIR" not in unit.replace("storage.data_dir", "")
 
     (install,) = (words for words in lines if "pip" in words[0])
-    assert install[-1].startswith(".")  # what is installed is this checkout: no index has a release
+    assert install[-1].startswith(".")  # installs this checkout: no index has a release
     assert started.split()[0] == f"{Path(install[0]).parent}/clusterscape"
     (init,) = (words for words in lines if words[:2] == ["clusterscape", "init"])
     file = tmp_path / "clusterscape.toml"
@@ -79,7 +79,7 @@ def test_manifests_follow_the_schemas_of_kubernetes_when_validated_strictly(name
     import kubernetes_validate
 
     documents = list(yaml.safe_load_all((DEPLOY / "kubernetes" / name).read_text()))
-    assert {each["kind"] for each in documents} >= kinds
+    assert {document["kind"] for document in documents} >= kinds
     for document in documents:
         kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
 
@@ -87,7 +87,9 @@ def test_manifests_follow_the_schemas_of_kubernetes_when_validated_strictly(name
 @pytest.mark.parametrize("name", ["clusterscape.yaml", "replicas.yaml"])
 def test_settings_in_the_manifest_are_known_when_read_as_a_site_would(tmp_path: Path, name: str) -> None:
     (config,) = (
-        each for each in yaml.safe_load_all((DEPLOY / "kubernetes" / name).read_text()) if each["kind"] == "ConfigMap"
+        document
+        for document in yaml.safe_load_all((DEPLOY / "kubernetes" / name).read_text())
+        if document["kind"] == "ConfigMap"
     )
     file = tmp_path / "clusterscape.toml"
     file.write_text(config["data"]["clusterscape.toml"])
@@ -102,13 +104,13 @@ def test_settings_in_the_manifest_are_known_when_read_as_a_site_would(tmp_path: 
             check_roles(settings.model_copy(update={"server": server}))
 
 
-def test_the_dashboard_asks_for_what_a_server_tells_and_logs_are_json_when_it_runs(tmp_path: Path) -> None:
+def test_dashboard_metrics_are_exported_and_logs_are_json_when_a_server_runs(tmp_path: Path) -> None:
     port = free_port()
     environ = {
         **os.environ,
         "CLUSTERSCAPE_STORAGE__DATA_DIR": str(tmp_path),
         "CLUSTERSCAPE_LOG__FORMAT": "json",
-        "CLUSTERSCAPE_COLLECT__DCGM__TARGETS": f"127.0.0.1:{free_port()}",  # nobody answers: something to log
+        "CLUSTERSCAPE_COLLECT__DCGM__TARGETS": f"127.0.0.1:{free_port()}",  # no server there: something to log
         "CLUSTERSCAPE_COLLECT__DCGM__INTERVAL_S": "0.5",
     }
     command = [sys.executable, "-m", "clusterscape.cli", "serve", "--port", str(port), "--json"]
@@ -120,7 +122,7 @@ def test_the_dashboard_asks_for_what_a_server_tells_and_logs_are_json_when_it_ru
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/cluster", timeout=10) as answer:
             answer.read()
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
-            told = set(re.findall(r"^# TYPE (clusterscape_\w+)", answer.read().decode(), re.MULTILINE))
+            exported = set(re.findall(r"^# TYPE (clusterscape_\w+)", answer.read().decode(), re.MULTILINE))
     finally:
         server.send_signal(signal.SIGTERM)
         _, log = server.communicate(timeout=30)
@@ -129,11 +131,11 @@ def test_the_dashboard_asks_for_what_a_server_tells_and_logs_are_json_when_it_ru
         assert {"at", "level", "logger", "message"} <= json.loads(line).keys()
 
     dashboard = json.loads((DEPLOY / "grafana/clusterscape.json").read_text())
-    asked = {
+    queried = {
         re.sub(r"_(total|bucket|count|sum)$", "", name)
         for panel in dashboard["panels"]
         for target in panel["targets"]
         for name in re.findall(r"clusterscape_\w+", target["expr"])
     }
-    # An empty site has no sample whose age could be told.
-    assert asked - {"clusterscape_scrape_lag_seconds"} <= {re.sub(r"_total$", "", name) for name in told}
+    # An empty site has no sample whose age could be reported.
+    assert queried - {"clusterscape_scrape_lag_seconds"} <= {re.sub(r"_total$", "", name) for name in exported}

@@ -1,6 +1,6 @@
 """Exporters that hang, talk nonsense, talk without end or vanish, before a real ``clusterscape serve``; and its own sudden death.
 
-After each: what the others tell is stored, one line says what is wrong, and all is well again without help.
+After each: samples of the others are stored, one log line names the fault, and recovery needs no help.
 """
 
 import io
@@ -32,7 +32,7 @@ ENDLESS_BYTES = 200 * 2**20
 
 @dataclass
 class Exporters:
-    """One HTTP server that answers as the exporter of every node, each as it is told to behave."""
+    """One HTTP server that answers as the exporter of every node, each with its own configured behavior."""
 
     server: ThreadingHTTPServer
     behavior: dict[str, str] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Exporters:
         return [f"http://127.0.0.1:{port}/n{at}/metrics#n{at}" for at in range(NODES)]
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
-        """As an exporter, or as what became of it."""
+        """Answers as a healthy exporter, or with the configured fault."""
         node = handler.path.split("/")[1]
         match self.behavior.get(node, "well"):
             case "hang":
@@ -67,7 +67,7 @@ class Exporters:
             for _ in range(times):
                 handler.wfile.write(body)
         except OSError:
-            pass  # the one who asked has heard enough
+            pass  # the client closed the connection
 
 
 def _metrics(node: str) -> bytes:
@@ -79,17 +79,17 @@ def _metrics(node: str) -> bytes:
 def exporters() -> Iterator[Exporters]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            made.answer(self)
+            state.answer(self)
 
         def log_message(self, format: str, *args: object) -> None:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    made = Exporters(server)
+    state = Exporters(server)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield made
-    made.over.set()
+    yield state
+    state.over.set()
     server.shutdown()
     server.server_close()
 
@@ -121,14 +121,14 @@ def serving(folder: Path, targets: list[str]) -> Iterator[tuple[str, "subprocess
 def last_sample_s(url: str, node: str) -> float:
     """When the newest stored value of a node's first GPU was measured; 0: never."""
     start = int(time.time() * 1000) - 900_000
-    asked = f"metric=gpu_util_ratio&unit={node}:0&start={start}&points=20000"
-    with urllib.request.urlopen(f"{url}/api/v1/series?{asked}", timeout=60) as answer:
+    query = f"metric=gpu_util_ratio&unit={node}:0&start={start}&points=20000"
+    with urllib.request.urlopen(f"{url}/api/v1/series?{query}", timeout=60) as answer:
         points = pl.read_ipc_stream(io.BytesIO(answer.read())).drop_nulls("value")
     return max(points["time_ms"].to_list(), default=0.0) / 1000
 
 
 def failing(url: str) -> dict[str, str]:
-    """What is said of exporters that fail, by node."""
+    """Messages of failing exporters, by node."""
     groups: Any = get_json(f"{url}/api/v1/sources")["groups"]
     return {row["node"]: row["message"] for group in groups for row in group["failures"]}
 
@@ -142,10 +142,10 @@ def test_others_go_on_and_all_is_well_again_when_exporters_fail(
         half = [f"n{at}" for at in range(NODES // 2)]
         exporters.behavior.update(dict.fromkeys(half, fault))
         wait_until(lambda: len(failing(url)) == len(half))
-        said = failing(url)
+        failures = failing(url)
         began = time.time()
         wait_until(lambda: all(last_sample_s(url, f"n{at}") > began + 2 for at in range(NODES // 2, NODES)))
-        assert all(0 < len(message) < 300 and "Traceback" not in message for message in said.values())
+        assert all(0 < len(message) < 300 and "Traceback" not in message for message in failures.values())
         exporters.behavior.clear()
         exporters.over.set()
         healed = time.time()
@@ -154,7 +154,7 @@ def test_others_go_on_and_all_is_well_again_when_exporters_fail(
         "fault",
         what=f"half of the exporters: {fault}",
         promised="the others are stored, one line says why, back without help",
-        measured=f"others went on; said: {next(iter(said.values()))}",
+        measured=f"others went on; said: {next(iter(failures.values()))}",
     )
 
 

@@ -1,4 +1,4 @@
-"""Readers of what others write, under made-up input: no crash, no hang, nothing but our own errors."""
+"""Readers of foreign formats under generated input: no crash, no hang, only our own errors."""
 
 import os
 import re

@@ -70,7 +70,7 @@ def put_slurm(folder: Path) -> Path:
 @contextmanager
 def site(folder: Path, limits: str) -> Iterator[tuple[Served, Path]]:
     """A server that reads one exporter and Slurm every 0.3 s, and the file that counts questions to Slurm."""
-    asked = put_slurm(folder / "slurm")
+    calls = put_slurm(folder / "slurm")
     with node_exporters(1) as (exporter,):
         config = f"""
         [collect.dcgm]
@@ -85,7 +85,7 @@ def site(folder: Path, limits: str) -> Iterator[tuple[Served, Path]]:
         path = {"PATH": f"{folder / 'slurm'}:{os.environ['PATH']}"}
         with serving(folder, config, environment=path) as server:
             wait_until(lambda: is_collecting(server))
-            yield server, asked
+            yield server, calls
 
 
 def is_collecting(server: Served) -> bool:
@@ -100,7 +100,7 @@ def last_reads(server: Served) -> dict[str, int]:
 def post(url: str, body: object) -> tuple[int, Any]:
     request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
     try:
-        with urllib.request.urlopen(request, timeout=300) as response:
+        with urllib.request.urlopen(request, timeout=600) as response:
             return response.status, json.load(response)
     except urllib.error.HTTPError as error:
         with error:
@@ -120,41 +120,41 @@ def begin_upload(server: Served, stack: ExitStack, trace: str) -> socket.socket:
 
 
 def test_collection_goes_on_when_uploads_stall(tmp_path: Path) -> None:
-    with site(tmp_path, "upload_stall_s = 3600.0") as (server, asked), ExitStack() as stack:
-        _, made = post(f"{server.url}/api/v1/traces", {"name": "stalled"})
+    with site(tmp_path, "upload_timeout_s = 3600.0") as (server, calls), ExitStack() as stack:
+        _, trace = post(f"{server.url}/api/v1/traces", {"name": "stalled"})
         for _ in range(STALLED):
-            begin_upload(server, stack, made["trace_id"])
+            begin_upload(server, stack, trace["trace_id"])
         wait_until(lambda: server.own_metric("clusterscape_limited_requests") >= 3)
-        rounds, reads = len(asked.read_text()), last_reads(server)
-        wait_until(lambda: len(asked.read_text()) >= rounds + 10)
+        rounds, reads = len(calls.read_text()), last_reads(server)
+        wait_until(lambda: len(calls.read_text()) >= rounds + 10)
         wait_until(lambda: all(at > reads[kind] for kind, at in last_reads(server).items()))
         assert get_json(f"{server.url}/healthz")["failing"] == []
 
 
 def test_slot_is_given_back_when_an_upload_stalls(tmp_path: Path) -> None:
-    limits = "upload_stall_s = 0.5\nuploads_at_once = 1\nuploads_per_user = 1"
+    limits = "upload_timeout_s = 0.5\nconcurrent_uploads = 1\nuploads_per_user = 1"
     with site(tmp_path, limits) as (server, _), ExitStack() as stack:
-        _, made = post(f"{server.url}/api/v1/traces", {"name": "stalled"})
-        clients = [begin_upload(server, stack, made["trace_id"]) for _ in range(3)]
+        _, trace = post(f"{server.url}/api/v1/traces", {"name": "stalled"})
+        clients = [begin_upload(server, stack, trace["trace_id"]) for _ in range(3)]
         for client in clients:
             assert b" 408 " in client.recv(1000).partition(b"\r\n")[0]
-        address = f"{server.url}/api/v1/traces/{made['trace_id']}/files/b.json"
+        address = f"{server.url}/api/v1/traces/{trace['trace_id']}/files/b.json"
         request = urllib.request.Request(address, b"{}" * 100_000, method="PUT")
         with urllib.request.urlopen(request, timeout=60) as response:
             assert json.load(response)["size"] == 200_000
 
 
 def test_others_are_answered_and_the_surplus_is_refused_when_sixty_what_ifs_come(tmp_path: Path) -> None:
-    with site(tmp_path, "at_once = 2\nper_user = 6") as (server, asked):
+    with site(tmp_path, "concurrent_requests = 2\nrequests_per_user = 6\nqueue_timeout_s = 600") as (server, calls):
         wait_until(lambda: len(get_json(f"{server.url}/api/v1/scheduling/queue")["workloads"]) > 0)
         question = {"policy": "sjf", "futures": 60}
         with ThreadPoolExecutor(60) as pool:
             answers = [pool.submit(post, f"{server.url}/api/v1/scheduling/whatif", question) for _ in range(60)]
             wait_until(lambda: any(answer.done() for answer in answers))
-            rounds = len(asked.read_text())
+            rounds = len(calls.read_text())
             assert get_json(f"{server.url}/healthz")["status"] == "ok"
             assert get_json(f"{server.url}/api/v1/cluster")
-            wait_until(lambda: len(asked.read_text()) > rounds)
+            wait_until(lambda: len(calls.read_text()) > rounds)
             codes = Counter(answer.result()[0] for answer in answers)
         assert set(codes) == {200, 429}
         assert codes[200] >= 6

@@ -1,6 +1,5 @@
-"""Kill −9 of what is at work for a while beside the server: imports of traces, and backups. Others are killed beside their kin:
-collectors and replicas in test_replicas, runs in test_runs_server and test_run_command, moves in test_migrate, stores in the
-tests of theirs.
+"""Kill −9 of long work next to the server: imports of traces, and backups. Other processes are killed in other tests: collectors
+and replicas in test_replicas, runs in test_runs_server and test_run_command, moves in test_migrate, stores in their own tests.
 """
 
 import json
@@ -30,8 +29,8 @@ from clusterscape.settings import StorageSettings
 from clusterscape.store.artifacts import FolderArtifactStore
 from clusterscape.store.backup import read_contents
 from clusterscape.store.records import open_record_store
+from clusterscape.store.records.advisory_locks import Leases
 from clusterscape.store.records.engines import record_engine
-from clusterscape.store.records.leases import Leases
 
 pytestmark = pytest.mark.server
 
@@ -53,28 +52,28 @@ def send(method: str, url: str, body: bytes = b"") -> Any:
 
 def send_trace(served: Served) -> str:
     """The address of a trace whose files are there; its import can be asked for."""
-    made = send("POST", f"{served.url}/api/v1/traces", b'{"name": "killed"}')
-    url = f"{served.url}/api/v1/traces/{made['trace_id']}"
+    created = send("POST", f"{served.url}/api/v1/traces", b'{"name": "killed"}')
+    url = f"{served.url}/api/v1/traces/{created['trace_id']}"
     for path in RECORDED.glob("ddp_*"):
         send("PUT", f"{url}/files/{path.name}", path.read_bytes())
     return url
 
 
 def importing_process(served: Served) -> psutil.Process:
-    """The one that reads the trace, as soon as it is there."""
-    found: list[psutil.Process] = []
+    """The process that reads the trace, once it has started."""
+    processes: list[psutil.Process] = []
 
     def is_there() -> bool:
         children = psutil.Process(served.process.pid).children()
-        found[:] = [each for each in children if "spawn_main" in " ".join(each.cmdline())]
-        return bool(found)
+        processes[:] = [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+        return bool(processes)
 
     wait_until(is_there)
-    return found[0]
+    return processes[0]
 
 
 def row_of(url: str) -> Any:
-    """What the list says of a trace."""
+    """The row of a trace in the list."""
     rows = get_json(url.rpartition("/")[0])["traces"]
     return next(row for row in rows if row["trace_id"] == url.rpartition("/")[2])
 
@@ -89,8 +88,8 @@ def test_import_has_failed_and_can_be_asked_for_again_when_its_process_or_the_se
         send("POST", f"{url}/import")
         importing_process(served).kill()
         wait_until(lambda: state_of(url) == "failed")
-        said = row_of(url)["problem"]
-        assert "ended with status -9" in said
+        problem = row_of(url)["problem"]
+        assert "ended with status -9" in problem
         send("POST", f"{url}/import")
         reader = importing_process(served)
         served.kill()
@@ -107,7 +106,7 @@ def test_import_has_failed_and_can_be_asked_for_again_when_its_process_or_the_se
         "fault",
         what="kill −9 of the process that reads a trace, then of its server",
         promised="the trace is said to have failed and why; asked for again it is read; nothing half-done is left",
-        measured=f"as promised; said: {said}",
+        measured=f"as promised; said: {problem}",
     )
 
 
@@ -118,7 +117,7 @@ from clusterscape.ingest.traces import TraceIntake
 from clusterscape.settings import StorageSettings
 from clusterscape.store.artifacts import FolderArtifactStore
 from clusterscape.store.records.engines import record_engine
-from clusterscape.store.records.leases import Leases
+from clusterscape.store.records.advisory_locks import Leases
 
 def read(paths, folder, progress):
     progress(0.5)
@@ -128,14 +127,14 @@ def read(paths, folder, progress):
 leases = Leases(record_engine(StorageSettings(records=sys.argv[2])))
 store = FolderArtifactStore(Path(sys.argv[1]))
 intake = TraceIntake(store, read, clock=lambda: 0, token=lambda: "000001", scratch=Path(sys.argv[1]), leases=leases)
-made = intake.create("of another replica")
-intake.put_file(made.trace_id, "a.json", [b"x"])
-intake.start(made.trace_id)
+trace = intake.create("of another replica")
+intake.put_file(trace.trace_id, "a.json", [b"x"])
+intake.start(trace.trace_id)
 time.sleep(600)
 """
 
 
-def test_another_replica_marks_an_import_as_failed_when_the_one_that_was_at_it_is_killed(
+def test_another_replica_marks_an_import_as_failed_when_the_importing_one_is_killed(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     from clusterscape.runtime.trace_importing import import_files
@@ -217,21 +216,21 @@ def test_next_backup_is_whole_and_nothing_is_left_when_one_is_killed_in_the_midd
     )
 
 
-def test_leases_are_told_apart_when_two_processes_want_the_same(postgres: PostgresServer) -> None:
+def test_a_lease_has_one_holder_when_two_processes_want_it(postgres: PostgresServer) -> None:
     records = StorageSettings(records=postgres.new_database())
-    one, other = Leases(record_engine(records)), Leases(record_engine(records))
-    assert one.is_free("a")
-    assert one.take("a")
-    assert not other.take("a")
-    assert not other.is_free("a")
-    assert other.take("b")
-    one.give_back("a")
-    assert other.take("a")
+    first, second = Leases(record_engine(records)), Leases(record_engine(records))
+    assert first.is_free("a")
+    assert first.acquire("a")
+    assert not second.acquire("a")
+    assert not second.is_free("a")
+    assert second.acquire("b")
+    first.release("a")
+    assert second.acquire("a")
     postgres.stop()
     postgres.start()
     begun = time.monotonic()
-    while one.is_free("a"):  # held anew as soon as its holder looks
-        other.is_free("b")
+    while first.is_free("a"):  # held again as soon as its holder looks
+        second.is_free("b")
         assert time.monotonic() < begun + 60
-    one.close()
-    other.close()
+    first.close()
+    second.close()

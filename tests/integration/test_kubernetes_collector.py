@@ -86,48 +86,61 @@ def filled(cluster: Cluster) -> Cluster:
 
 @pytest.fixture
 async def collector(filled: Cluster) -> AsyncIterator[KubernetesCollector]:
-    found = KubernetesCollector(filled.settings, clock, first_retry_s=0.05)
-    yield found
-    await found.close()
+    opened = KubernetesCollector(filled.settings, clock, first_retry_s=0.05)
+    yield opened
+    await opened.close()
 
 
 async def test_the_cluster_is_seen_whole_when_first_looked_at(filled: Cluster, collector: KubernetesCollector) -> None:
     owner = filled.api.create(pytorch_job("llm", workers=1, labels={"user": "ada"}))
     for name in ("llm-master-0", "llm-worker-0"):
-        made = filled.api.create(pod(name, gpus=4, owner=owner, nodeName="gpu-1"))
-        filled.api.set_status(made | {"apiVersion": "v1", "kind": "Pod"}, RUNNING)
-    seen = await look(collector)
-    assert not seen.failing()
-    assert seen.node_states == {"cpu-1": NodeState.IDLE, "gpu-1": NodeState.ALLOCATED, "gpu-2": NodeState.DRAINED}
-    found = seen.workloads["llm"]
-    assert (found.state, found.user, found.tags["owner"]) == (WorkloadState.RUNNING, "ada", "PyTorchJob")
-    assert seen.queue is not None
-    assert seen.queue.is_complete
-    assert sorted(each.unit for each in seen.queue.allocations) == [f"gpu-1:{index}" for index in range(8)]
-    assert seen.queue.aliases["kubernetes:team-a/llm-master-0"] == found.id  # type: ignore[index]
+        created = filled.api.create(pod(name, gpus=4, owner=owner, nodeName="gpu-1"))
+        filled.api.set_status(created | {"apiVersion": "v1", "kind": "Pod"}, RUNNING)
+    observations = await look(collector)
+    assert not observations.failing()
+    assert observations.node_states == {
+        "cpu-1": NodeState.IDLE,
+        "gpu-1": NodeState.ALLOCATED,
+        "gpu-2": NodeState.DRAINED,
+    }
+    workload = observations.workloads["llm"]
+    assert (workload.state, workload.user, workload.tags["owner"]) == (WorkloadState.RUNNING, "ada", "PyTorchJob")
+    assert observations.queue is not None
+    assert observations.queue.is_complete
+    assert sorted(allocation.unit for allocation in observations.queue.allocations) == [
+        f"gpu-1:{index}" for index in range(8)
+    ]
+    assert observations.queue.aliases["kubernetes:team-a/llm-master-0"] == workload.id  # type: ignore[index]
 
 
 async def test_changes_are_followed_when_pods_come_run_and_go(filled: Cluster, collector: KubernetesCollector) -> None:
     api = filled.api
     await look(collector)
     owner = api.create(job("train", gpus=2))
-    made = api.create(pod("train-0", gpus=2, owner=owner))
-    api.set_status(made, waiting("0/3 nodes are available: 3 Insufficient nvidia.com/gpu."))
-    seen = await look_until(
-        collector, lambda seen: "train" in seen.workloads and seen.workloads["train"].tags.get("reason_detail")
+    created = api.create(pod("train-0", gpus=2, owner=owner))
+    api.set_status(created, waiting("0/3 nodes are available: 3 Insufficient nvidia.com/gpu."))
+    observations = await look_until(
+        collector,
+        lambda observations: (
+            "train" in observations.workloads and observations.workloads["train"].tags.get("reason_detail")
+        ),
     )
-    assert seen.workloads["train"].pending_reason == "Insufficient nvidia.com/gpu"
-    api.delete(made)
+    assert observations.workloads["train"].pending_reason == "Insufficient nvidia.com/gpu"
+    api.delete(created)
     bound = api.create(pod("train-1", gpus=2, owner=owner, nodeName="gpu-2"))
     api.set_status(bound, RUNNING)
-    seen = await look_until(collector, lambda seen: seen.workloads["train"].state is WorkloadState.RUNNING)
-    assert seen.node_states["gpu-2"] is NodeState.DRAINING
+    observations = await look_until(
+        collector, lambda observations: observations.workloads["train"].state is WorkloadState.RUNNING
+    )
+    assert observations.node_states["gpu-2"] is NodeState.DRAINING
     api.delete(bound)
     done = {"startTime": "2026-11-15T08:00:00Z", "completionTime": "2026-11-15T09:30:00Z", "succeeded": 1}
     api.set_status(owner, done | {"conditions": [condition("Complete", at="2026-11-15T09:30:00Z")]})
-    seen = await look_until(collector, lambda seen: seen.workloads["train"].state is WorkloadState.COMPLETED)
+    observations = await look_until(
+        collector, lambda observations: observations.workloads["train"].state is WorkloadState.COMPLETED
+    )
     api.delete(owner)
-    await look_until(collector, lambda seen: "train" not in seen.workloads)
+    await look_until(collector, lambda observations: "train" not in observations.workloads)
 
 
 async def test_owners_of_owners_are_followed_when_a_deployment_makes_a_replica_set(
@@ -136,8 +149,8 @@ async def test_owners_of_owners_are_followed_when_a_deployment_makes_a_replica_s
     service = filled.api.create(deployment("chat"))
     middle = filled.api.create(replica_set(service))
     filled.api.create(pod("chat-1", owner=middle, nodeName="gpu-2"))
-    seen = await look_until(collector, lambda seen: "chat" in seen.workloads)
-    assert seen.workloads["chat"].tags["owner"] == "Deployment"
+    observations = await look_until(collector, lambda observations: "chat" in observations.workloads)
+    assert observations.workloads["chat"].tags["owner"] == "Deployment"
 
 
 async def test_a_suspended_job_waits_in_its_queue_when_kueue_holds_it(
@@ -150,14 +163,17 @@ async def test_a_suspended_job_waits_in_its_queue_when_kueue_holds_it(
     owner = api.create(job("queued", "team-b", labels={"kueue.x-k8s.io/queue-name": "main"}, suspend=True))
     words = "couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu in flavor h100, 8 more needed"
     api.create(kueue_workload(owner, queue="main", conditions=[condition("QuotaReserved", "False", "Pending", words)]))
-    seen = await look_until(
-        collector, lambda seen: "queued" in seen.workloads and seen.workloads["queued"].pending_reason == "KueueQuota"
+    observations = await look_until(
+        collector,
+        lambda observations: (
+            "queued" in observations.workloads and observations.workloads["queued"].pending_reason == "KueueQuota"
+        ),
     )
-    found = seen.workloads["queued"]
-    assert (found.partition, found.gpus_requested, found.project) == ("k8s/llm", 8, "team-b")
-    assert seen.statuses["kubernetes kueue"].message == "llm 16 of 16 GPUs, 1 waiting"
-    assert seen.inventory is not None
-    partitions = {each.name: each.nodes for each in seen.inventory.partitions}
+    workload = observations.workloads["queued"]
+    assert (workload.partition, workload.gpus_requested, workload.project) == ("k8s/llm", 8, "team-b")
+    assert observations.statuses["kubernetes kueue"].message == "llm 16 of 16 GPUs, 1 waiting"
+    assert observations.inventory is not None
+    partitions = {partition.name: partition.nodes for partition in observations.inventory.partitions}
     assert partitions["k8s/llm"] == ("gpu-1", "gpu-2")
 
 
@@ -165,23 +181,25 @@ async def test_every_page_is_read_when_there_are_more_objects_than_one_holds(
     filled: Cluster, collector: KubernetesCollector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client_module, "PAGE_LIMIT", 3)
-    made = [filled.api.create(pod(f"many-{number}", "team-b")) for number in range(10)]
-    seen = await look(collector)
-    assert {f"many-{number}" for number in range(10)} <= seen.workloads.keys()
-    for thing in made:
-        filled.api.delete(thing)
-    await look_until(collector, lambda seen: not any(name.startswith("many-") for name in seen.workloads))
+    pods = [filled.api.create(pod(f"many-{number}", "team-b")) for number in range(10)]
+    observations = await look(collector)
+    assert {f"many-{number}" for number in range(10)} <= observations.workloads.keys()
+    for created in pods:
+        filled.api.delete(created)
+    await look_until(
+        collector, lambda observations: not any(name.startswith("many-") for name in observations.workloads)
+    )
 
 
 async def test_a_kind_is_read_when_it_is_installed_later(filled: Cluster, collector: KubernetesCollector) -> None:
-    seen = await look(collector)
-    assert {"kubernetes kueue", "kubernetes volcano", "kubernetes owners"} <= seen.statuses.keys()
-    assert not seen.failing()
+    observations = await look(collector)
+    assert {"kubernetes kueue", "kubernetes volcano", "kubernetes owners"} <= observations.statuses.keys()
+    assert not observations.failing()
 
 
-async def test_doctor_says_what_it_found_when_all_is_well(filled: Cluster, collector: KubernetesCollector) -> None:
-    statuses = {each.source: each for each in await collector.check()}
-    assert all(each.is_ok for each in statuses.values()), statuses
+async def test_doctor_reports_ok_when_all_is_well(filled: Cluster, collector: KubernetesCollector) -> None:
+    statuses = {status.source: status for status in await collector.check()}
+    assert all(status.is_ok for status in statuses.values()), statuses
     assert "nodes, 2 with GPUs (16 in all)" in (statuses["kubernetes nodes"].message or "")
 
 
@@ -190,7 +208,7 @@ async def test_the_shipped_role_suffices_when_the_server_checks_rights(filled: C
         pytest.skip("the stand-in checks no rights")
     narrow = KubernetesCollector(filled.settings.model_copy(update={"token": VIEWER}), clock)
     try:
-        statuses = {each.source: each for each in await narrow.check()}
+        statuses = {status.source: status for status in await narrow.check()}
         assert not statuses["kubernetes nodes"].is_ok
         assert "ClusterRole" in (statuses["kubernetes nodes"].hint or "")
     finally:
@@ -204,14 +222,14 @@ async def test_the_shipped_role_suffices_when_the_server_checks_rights(filled: C
     granted = KubernetesCollector(filled.settings.model_copy(update={"token": VIEWER}), clock, first_retry_s=0.05)
     try:
         deadline = time.monotonic() + LIMIT_S
-        while wrong := [each for each in await granted.check() if not each.is_ok]:
+        while wrong := [status for status in await granted.check() if not status.is_ok]:
             assert time.monotonic() < deadline, wrong
             await asyncio.sleep(0.2)
     finally:
         await granted.close()
 
 
-def test_a_client_trusts_only_the_authority_it_is_told_when_tls_is_used(cluster: Cluster) -> None:
+def test_a_client_trusts_only_the_configured_authority_when_tls_is_used(cluster: Cluster) -> None:
     if cluster.settings.ca_file is None:
         pytest.skip("the stand-in of this test speaks plain HTTP")
     assert isinstance(cluster.api.tls, ssl.SSLContext)

@@ -1,4 +1,4 @@
-"""What the Kubernetes collector does when the API server fails, refuses, forgets or talks nonsense: on the stand-in."""
+"""The Kubernetes collector when the API server fails, refuses, expires versions or sends garbage: on the stand-in."""
 
 import base64
 import subprocess
@@ -42,52 +42,54 @@ async def collecting(settings: KubernetesSettings) -> AsyncIterator[KubernetesCo
         await collector.close()
 
 
-async def test_nothing_is_told_of_the_cluster_when_no_server_listens() -> None:
+async def test_nothing_is_reported_of_the_cluster_when_no_server_listens() -> None:
     async with collecting(make_settings(f"http://127.0.0.1:{free_port()}")) as collector:
-        seen = await look(collector)
-        assert seen.inventory is None
-        assert seen.queue is None
-        assert "no API server listens" in seen.failing()["kubernetes API server"]
+        observations = await look(collector)
+        assert observations.inventory is None
+        assert observations.queue is None
+        assert "cannot connect to the API server" in observations.failing()["kubernetes API server"]
         (status,) = await collector.check()
         assert not status.is_ok
 
 
-async def test_the_past_is_kept_back_and_the_present_told_again_when_the_server_restarts(tmp_path: Path) -> None:
+async def test_old_state_is_withheld_and_current_state_reported_when_the_server_restarts(tmp_path: Path) -> None:
     port = free_port()
     with stand_in(port=port) as state:
         Api(state.url, "secret").create(node("gpu-1"))
         collector = KubernetesCollector(make_settings(state.url), clock, first_retry_s=0.02)
-        seen = await look(collector)
-        assert list(seen.node_states) == ["gpu-1"]
+        observations = await look(collector)
+        assert list(observations.node_states) == ["gpu-1"]
     try:
-        seen = await look_until(collector, lambda seen: seen.inventory is None)
-        assert "kubernetes nodes" in seen.failing()
-        assert seen.queue is None
+        observations = await look_until(collector, lambda observations: observations.inventory is None)
+        assert "kubernetes nodes" in observations.failing()
+        assert observations.queue is None
         with stand_in(port=port, state=state):
             Api(state.url, "secret").create(node("gpu-2"))
-            seen = await look_until(collector, lambda seen: not seen.failing() and len(seen.node_states) == 2)
-            assert seen.queue is not None
-            assert seen.queue.is_complete
+            observations = await look_until(
+                collector, lambda observations: not observations.failing() and len(observations.node_states) == 2
+            )
+            assert observations.queue is not None
+            assert observations.queue.is_complete
     finally:
         await collector.close()
     note(
         "fault",
         what="the Kubernetes API restarts",
-        promised="the past is not told again as new, the present is",
+        promised="old state is not reported as new, current state is",
         measured="as promised",
     )
 
 
-async def test_everything_is_listed_anew_when_the_server_has_forgotten_the_past(server: StandIn) -> None:
+async def test_everything_is_listed_again_when_the_watch_version_has_expired(server: StandIn) -> None:
     async with collecting(make_settings(server.url)) as collector:
         await look(collector)
         server.bookmark_s = 1e9
         server.compact()
         server.break_streams()
         Api(server.url, "secret").create(node("gpu-2"))
-        seen = await look_until(collector, lambda seen: "gpu-2" in seen.node_states)
-        assert not seen.failing()
-        listed = [each for each in server.requests if each.startswith("GET /api/v1/nodes?limit")]
+        observations = await look_until(collector, lambda observations: "gpu-2" in observations.node_states)
+        assert not observations.failing()
+        listed = [request for request in server.requests if request.startswith("GET /api/v1/nodes?limit")]
         assert len(listed) >= 2
 
 
@@ -96,8 +98,8 @@ async def test_a_watch_goes_on_where_it_was_when_the_connection_breaks(server: S
         await look(collector)
         server.break_streams()
         Api(server.url, "secret").create(node("gpu-2"))
-        await look_until(collector, lambda seen: "gpu-2" in seen.node_states)
-        listed = [each for each in server.requests if each.startswith("GET /api/v1/nodes?limit")]
+        await look_until(collector, lambda observations: "gpu-2" in observations.node_states)
+        listed = [request for request in server.requests if request.startswith("GET /api/v1/nodes?limit")]
         assert len(listed) == 1
 
 
@@ -119,21 +121,21 @@ async def test_a_list_is_begun_again_when_its_next_page_has_expired(
 
     monkeypatch.setattr(client_module.KubernetesClient, "get", forget_once)
     async with collecting(make_settings(server.url)) as collector:
-        seen = await look_until(collector, lambda seen: len(seen.node_states) == 4)
+        observations = await look_until(collector, lambda observations: len(observations.node_states) == 4)
         assert forgotten
-        assert not seen.failing()
+        assert not observations.failing()
 
 
-async def test_the_rest_is_told_when_one_kind_is_forbidden(server: StandIn) -> None:
+async def test_other_kinds_are_reported_when_one_kind_is_forbidden(server: StandIn) -> None:
     server.forbidden.add("jobs")
     async with collecting(make_settings(server.url)) as collector:
-        seen = await look(collector)
-        assert list(seen.failing()) == ["kubernetes owners"]
-        assert 'cannot list resource "jobs"' in seen.failing()["kubernetes owners"]
-        assert "ClusterRole" in (seen.statuses["kubernetes owners"].hint or "")
-        assert seen.queue is not None
-        assert seen.queue.is_complete  # it never could be read: nothing is hidden that was shown before
-        assert "train" in seen.workloads
+        observations = await look(collector)
+        assert list(observations.failing()) == ["kubernetes owners"]
+        assert 'cannot list resource "jobs"' in observations.failing()["kubernetes owners"]
+        assert "ClusterRole" in (observations.statuses["kubernetes owners"].hint or "")
+        assert observations.queue is not None
+        assert observations.queue.is_complete  # it could never be read, so nothing shown before disappears
+        assert "train" in observations.workloads
 
 
 async def test_nothing_is_ended_when_a_kind_that_was_read_no_longer_answers(server: StandIn) -> None:
@@ -141,22 +143,22 @@ async def test_nothing_is_ended_when_a_kind_that_was_read_no_longer_answers(serv
         await look(collector)
         server.garbage.add("jobs")
         server.break_streams()
-        seen = await look_until(collector, lambda seen: "kubernetes owners" in seen.failing())
-        assert "is not JSON" in seen.failing()["kubernetes owners"]
-        assert seen.queue is not None
-        assert not seen.queue.is_complete
+        observations = await look_until(collector, lambda observations: "kubernetes owners" in observations.failing())
+        assert "is not JSON" in observations.failing()["kubernetes owners"]
+        assert observations.queue is not None
+        assert not observations.queue.is_complete
         server.garbage.clear()
-        seen = await look_until(collector, lambda seen: not seen.failing())
-        assert seen.queue is not None
-        assert seen.queue.is_complete
+        observations = await look_until(collector, lambda observations: not observations.failing())
+        assert observations.queue is not None
+        assert observations.queue.is_complete
 
 
 async def test_others_do_not_wait_when_one_kind_is_not_answered(server: StandIn) -> None:
     server.silent.add("replicasets")
     async with collecting(make_settings(server.url, timeout_s=0.3)) as collector:
-        seen = await look_until(collector, lambda seen: seen.queue is not None)
-        assert list(seen.failing()) == ["kubernetes owners"]
-        assert "train" in seen.workloads
+        observations = await look_until(collector, lambda observations: observations.queue is not None)
+        assert list(observations.failing()) == ["kubernetes owners"]
+        assert "train" in observations.workloads
 
 
 async def test_a_kind_is_read_when_it_is_installed_while_running(
@@ -164,44 +166,46 @@ async def test_a_kind_is_read_when_it_is_installed_while_running(
 ) -> None:
     monkeypatch.setattr(collector_module, "DISCOVER_EVERY_MS", 0)
     async with collecting(make_settings(server.url)) as collector:
-        seen = await look(collector)
-        assert "kubernetes kueue" not in seen.statuses  # not installed is no fault
+        observations = await look(collector)
+        assert "kubernetes kueue" not in observations.statuses  # not installed is no fault
         api = Api(server.url, "secret")
         api.install([definition("kueue.x-k8s.io", "v1beta1", "clusterqueues", "ClusterQueue", namespaced=False)])
-        seen = await look(collector)
-        assert seen.statuses["kubernetes kueue"].is_ok
+        observations = await look(collector)
+        assert observations.statuses["kubernetes kueue"].is_ok
 
 
 async def test_a_deleted_workload_was_cancelled_when_it_had_not_ended(server: StandIn) -> None:
     async with collecting(make_settings(server.url)) as collector:
         assert (await look(collector)).workloads["train"].state is WorkloadState.RUNNING
         Api(server.url, "secret").delete(pod("train"))
-        seen = await look_until(collector, lambda seen: seen.workloads["train"].state is not WorkloadState.RUNNING)
-        found = seen.workloads["train"]
-        assert (found.state, found.tags["exit_reason"]) == (WorkloadState.CANCELLED, "Deleted")
-        assert found.ended_at is not None
+        observations = await look_until(
+            collector, lambda observations: observations.workloads["train"].state is not WorkloadState.RUNNING
+        )
+        workload = observations.workloads["train"]
+        assert (workload.state, workload.tags["exit_reason"]) == (WorkloadState.CANCELLED, "Deleted")
+        assert workload.ended_at is not None
         assert not (await look(collector)).workloads
 
 
 async def test_the_token_is_named_when_the_server_does_not_take_it(server: StandIn) -> None:
     async with collecting(make_settings(server.url, token="wrong")) as collector:
-        seen = await look(collector)
-        assert "401" in seen.failing()["kubernetes API server"]
-        assert "wrong" not in str(seen.statuses)
+        observations = await look(collector)
+        assert "401" in observations.failing()["kubernetes API server"]
+        assert "wrong" not in str(observations.statuses)
 
 
-async def test_the_skew_is_told_when_the_servers_clock_is_off(server: StandIn) -> None:
+async def test_clock_skew_is_reported_when_the_servers_clock_is_off(server: StandIn) -> None:
     server.clock_ahead_s = 600.0
     async with collecting(make_settings(server.url)) as collector:
-        seen = await look(collector)
-        assert list(seen.failing()) == ["kubernetes clock"]
-        assert "s ahead of" in seen.failing()["kubernetes clock"]
-        assert "train" in seen.workloads
+        observations = await look(collector)
+        assert list(observations.failing()) == ["kubernetes clock"]
+        assert "s ahead of" in observations.failing()["kubernetes clock"]
+        assert "train" in observations.workloads
     note(
         "fault",
         what="the Kubernetes server's clock is off",
-        promised="the skew is told",
-        measured="told",
+        promised="the skew is reported",
+        measured="reported",
     )
 
 
@@ -244,5 +248,5 @@ async def test_a_client_certificate_is_shown_when_the_kubeconfig_has_one(tmp_pat
         (tmp_path / "config").write_text(yaml.safe_dump(config))
         settings = KubernetesSettings(mode="kubeconfig", kubeconfig=tmp_path / "config")
         async with collecting(settings) as collector:
-            seen = await look(collector)
-            assert not seen.failing()
+            observations = await look(collector)
+            assert not observations.failing()

@@ -9,7 +9,7 @@ from servers.reliability import note
 from stores.batches import NOON, Sample, batch_of
 from stores.killing import run_and_kill
 
-from clusterscape.analyze.stats.needs import Needs, Threshold
+from clusterscape.analyze.stats.contract import Needs, Threshold
 from clusterscape.ingest.pipeline import IngestListener
 from clusterscape.model import Allocation, SampleBatch, Unit, UnitId, UnixMs, WorkloadId
 from clusterscape.model.rules import Basis, Quantity, Statistic, StatisticKind
@@ -115,10 +115,10 @@ def test_statistics_equal_an_uninterrupted_run_when_the_process_is_killed_again_
             take_in(calm_store, calm_statistics, number)
         statistics.on_allocations(held(stop - 1), UnixMs(newest))
         expected = read_lives(calm_statistics)
-        found = read_lives(statistics)
-        assert found.keys() == expected.keys()
+        lives = read_lives(statistics)
+        assert lives.keys() == expected.keys()
         for life, numbers in expected.items():
-            np.testing.assert_array_equal(found[life], numbers, err_msg=str(life))
+            np.testing.assert_array_equal(lives[life], numbers, err_msg=str(life))
         store.close()
         first = stop
     calm_store.close()

@@ -18,7 +18,7 @@ from clusterscape.model import UnitId
 from clusterscape.settings import MetricsServerSettings, RemoteWriteSettings, RetentionSettings, StorageSettings
 from clusterscape.store.metrics import MetricStore, open_metric_store
 from clusterscape.store.metrics.prometheus_api import PrometheusApi
-from clusterscape.store.metrics.servers import open_remote_writer, open_server_store
+from clusterscape.store.metrics.victoria import open_remote_writer, open_server_store
 from clusterscape.watch.exporting import batch_of as batch_of_rows
 
 pytestmark = pytest.mark.server
@@ -34,13 +34,13 @@ def victoria(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VictoriaServe
 
 @pytest.fixture(scope="module")
 def proxy(victoria: VictoriaServer) -> Iterator[Proxy]:
-    with cluster_proxy(victoria.url) as found:
-        yield found
+    with cluster_proxy(victoria.url) as cluster:
+        yield cluster
 
 
 def values(store: MetricStore, start: int = NOON, end: int = NOON + 3_600_000) -> list[float]:
-    found: list[float] = store.series(["power_watts"], [UNIT], **window(start, end))["value"].to_list()
-    return found
+    samples: list[float] = store.series(["power_watts"], [UNIT], **window(start, end))["value"].to_list()
+    return samples
 
 
 def wait_for(is_so: Callable[[], bool], limit_s: float = 60.0) -> None:
@@ -56,7 +56,9 @@ def test_tenants_of_a_cluster_see_their_own_samples_when_they_share_its_addresse
 ) -> None:
     stores = []
     for number, tenant in enumerate(("7", "7:3")):
-        settings = MetricsServerSettings.model_validate({"layout": "cluster", "tenant": tenant, "writes": writes})
+        settings = MetricsServerSettings.model_validate(
+            {"layout": "cluster", "tenant": tenant, "write_protocol": writes}
+        )
         store = open_server_store(proxy.url, settings, cluster=writes)
         store.append(batch_of(("power_watts", UNIT, NOON, float(number))))
         store.append_history([batch_of(("power_watts", UNIT, NOON + 15_000, 10.0 + number))])
@@ -66,7 +68,7 @@ def test_tenants_of_a_cluster_see_their_own_samples_when_they_share_its_addresse
     assert all(store.info().samples is None for store in stores), "a cluster does not tell of one tenant"
     for store in stores:
         store.close()
-    paths = {path.partition("?")[0].rpartition("/")[0] for path, _ in proxy.seen}
+    paths = {path.partition("?")[0].rpartition("/")[0] for path, _ in proxy.requests}
     assert {"/insert/7/prometheus/api/v1", "/select/7:3/prometheus/api/v1"} <= paths
 
 
@@ -79,14 +81,14 @@ def test_headers_and_parameters_go_along_when_they_are_set(proxy: Proxy) -> None
         query_parameters={"dedup": "true", "partial_response": "false"},
     )
     store = open_server_store(proxy.url, settings, cluster=None)
-    proxy.seen.clear()
+    proxy.requests.clear()
     values(store)
     store.append(batch_of(("power_watts", UNIT, NOON, 1.0)))
     store.close()
-    assert {path.split("/")[1] for path, _ in proxy.seen} == {"select", "insert"}
-    for _, headers in proxy.seen:
-        told = (headers["Authorization"], headers["X-Scope-OrgID"], headers["AccountID"])
-        assert told == ("Bearer a token", "gpu-team", "4")
+    assert {path.split("/")[1] for path, _ in proxy.requests} == {"select", "insert"}
+    for _, headers in proxy.requests:
+        sent = (headers["Authorization"], headers["X-Scope-OrgID"], headers["AccountID"])
+        assert sent == ("Bearer a token", "gpu-team", "4")
 
 
 def test_vmauth_keeps_tenants_apart_when_each_has_its_token(victoria: VictoriaServer, tmp_path: Path) -> None:
@@ -122,7 +124,7 @@ def test_samples_wait_on_disk_and_arrive_in_order_when_the_server_was_away(
     assert store.info().spooled_samples == 5
     with pytest.raises(StoreError, match="does not answer"):
         values(store)
-    store.close()  # a restart loses nothing of what waits
+    store.close()  # a restart loses no queued sample
 
     store = open_metric_store(storage, RetentionSettings(), spools=True)
     store.append(batch_of(("power_watts", UNIT, NOON + 5 * 15_000, 5.0)))
@@ -135,9 +137,9 @@ def test_samples_wait_on_disk_and_arrive_in_order_when_the_server_was_away(
         assert values(store) == [float(index) for index in range(7)]
     assert store.info().lost_samples == 0
     store.close()
-    told = [record.message for record in caplog.records if record.levelno >= logging.WARNING]
-    assert sum("samples wait on disk" in line for line in told) == 1, "one clear line, not one for each scrape"
-    assert sum("takes samples again" in line for line in told) == 1
+    messages = [record.message for record in caplog.records if record.levelno >= logging.WARNING]
+    assert sum("samples wait on disk" in line for line in messages) == 1, "one clear line, not one for each scrape"
+    assert sum("accepts samples again" in line for line in messages) == 1
     note(
         "fault",
         what="the time-series database is away",
@@ -163,20 +165,20 @@ def test_our_own_metrics_reach_prometheus_by_remote_write_when_it_receives() -> 
             ("cluster_units", "site", (["north"], [72.0])),
             ("power_watts", "unit", ([UNIT], [300.0])),
         ):
-            names, found = api.query(f"clusterscape_{name}{{{matchers}}}", time_ms=now, label=label)
-            assert (names, found.tolist()) == expected
+            names, values = api.query(f"clusterscape_{name}{{{matchers}}}", time_ms=now, label=label)
+            assert (names, values.tolist()) == expected
         api.close()
 
 
 def test_samples_are_counted_as_lost_when_the_server_will_never_take_them(tmp_path: Path) -> None:
     now = int(time.time() * 1000)
     with prometheus_server([]) as plain, prometheus_server([], receives=True) as url:
-        deaf = open_server_store(plain, MetricsServerSettings(writes="remote_write"), cluster=None)
+        deaf = open_server_store(plain, MetricsServerSettings(write_protocol="remote_write"), cluster=None)
         with pytest.raises(StoreError):  # it receives nothing
             deaf.append(batch_of(("power_watts", UNIT, now, 1.0)))
         deaf.close()
         storage = StorageSettings(
-            data_dir=tmp_path, metrics=url, metrics_server=MetricsServerSettings(writes="remote_write")
+            data_dir=tmp_path, metrics=url, metrics_server=MetricsServerSettings(write_protocol="remote_write")
         )
         store = open_metric_store(storage, RetentionSettings(), spools=True)
         store.append(batch_of(("power_watts", UNIT, now, 1.0)))

@@ -1,4 +1,4 @@
-"""The embedded metric store killed at any moment while it writes and compacts: what was acknowledged is there, once."""
+"""The embedded metric store killed at any moment while it writes and compacts: acknowledged writes are there once."""
 
 import contextlib
 import random
@@ -24,7 +24,7 @@ EAGER = CompactionPolicy(wait_ms=0, fan_in=2, small_cells=64, segment_cells=20_0
 
 
 def samples_of(write: int) -> list[Sample]:
-    """What write number ``write`` holds; every seventh is of the day before."""
+    """Samples of write number ``write``; every seventh is of the day before."""
     at = NOON + write * 15_000 - (DAY if write % HISTORY_EVERY == 0 else 0)
     return [(metric, unit, at, float(write)) for metric in METRICS for unit in UNITS]
 
@@ -67,11 +67,11 @@ def test_every_acknowledged_write_is_there_once_when_the_writer_is_killed_twenty
         last = run_and_kill(write_until_killed, folder, first, randomly.uniform(0.0, 0.3))
         present |= set(range(first, last + 1))
         store = open_store(folder)
-        found = read_all(store)
-        if any(sample[3] == last + 1 for sample in found):
+        samples = read_all(store)
+        if any(sample[3] == last + 1 for sample in samples):
             present.add(last + 1)  # durable, but killed before it could say so: all of it or nothing
         expected = sorted(sample for write in present for sample in samples_of(write))
-        assert found == expected
+        assert samples == expected
         assert store.info().samples == len(expected)
         store.close()
         assert not list(folder.glob("damaged/*"))

@@ -25,7 +25,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "disk"
     folder.mkdir()
     if os.geteuid() != 0:
-        pytest.skip("a small file system can only be mounted by root; the quota test beside this runs everywhere")
+        pytest.skip("a small file system can only be mounted by root; the quota test in this file runs everywhere")
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(folder)], capture_output=True, check=False
     )
@@ -73,8 +73,8 @@ def files_of(folder: Path) -> set[str]:
 def assert_no_leftovers(folder: Path) -> None:
     """No temporary file, and no segment that the manifest does not name."""
     manifest = json.loads((folder / "manifest.json").read_text())
-    known = {entry["file"] for entry in manifest["raw"]}
-    assert {name for name in files_of(folder) if name.startswith("raw/") and name.endswith(".parquet")} == known
+    listed = {entry["file"] for entry in manifest["raw"]}
+    assert {name for name in files_of(folder) if name.startswith("raw/") and name.endswith(".parquet")} == listed
     assert not [name for name in files_of(folder) if name.endswith(".tmp")]
 
 

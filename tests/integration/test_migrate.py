@@ -27,14 +27,14 @@ from clusterscape.cli.entry import app
 from clusterscape.errors import ConfigError, StoreBusyError, StoreError
 from clusterscape.model import UnixMs
 from clusterscape.settings import MetricsServerSettings, RetentionSettings, StorageSettings
+from clusterscape.store import moving
 from clusterscape.store.artifacts import FolderArtifactStore
 from clusterscape.store.metrics import EmbeddedMetricStore, VictoriaMetricStore
-from clusterscape.store.metrics.servers import open_server_store
-from clusterscape.store.migration import samples
-from clusterscape.store.migration.samples import find_difference, summarize
+from clusterscape.store.metrics.victoria import open_server_store
+from clusterscape.store.moving import find_difference, summarize_samples
 from clusterscape.store.records import WorkloadFilter, open_record_store
+from clusterscape.store.records.advisory_locks import Fence, Leadership
 from clusterscape.store.records.engines import record_engine
-from clusterscape.store.records.leadership import Fence, Leadership
 
 pytestmark = pytest.mark.server
 
@@ -49,7 +49,7 @@ LARGE = bytes(range(256)) * 40_000  # more than one part
 @pytest.fixture(scope="module")
 def victoria(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VictoriaServer]:
     folder = tmp_path_factory.mktemp("migrate") / "victoria"
-    with run_victoria(folder, "-dedup.minScrapeInterval=0s") as server:  # what is sent twice would be seen
+    with run_victoria(folder, "-dedup.minScrapeInterval=0s") as server:  # samples sent twice would be visible
         yield server
 
 
@@ -67,8 +67,8 @@ def seaweed() -> Iterator[SeaweedServer]:
 
 @pytest.fixture
 def proxy(victoria: VictoriaServer) -> Iterator[Proxy]:
-    with cluster_proxy(victoria.url) as found:
-        yield found
+    with cluster_proxy(victoria.url) as cluster:
+        yield cluster
 
 
 @pytest.fixture
@@ -142,8 +142,8 @@ def test_a_site_is_the_same_when_it_went_to_servers_and_came_back(
     moved = migrate(environ, *to)["parts"]
     assert moved["metrics"]["samples"] == before.height == DAYS * SCRAPES * len(UNITS) * len(METRICS) + 1
     by_day = moved["metrics"]["by_day_and_metric"]
-    assert {each["samples"] for each in by_day if each["metric"] == "gpu_util_ratio"} == {SCRAPES * len(UNITS)}
-    assert {each["table"]: each["rows"] for each in moved["records"]["tables"]}["workloads"] == 200
+    assert {row["samples"] for row in by_day if row["metric"] == "gpu_util_ratio"} == {SCRAPES * len(UNITS)}
+    assert {row["table"]: row["rows"] for row in moved["records"]["tables"]}["workloads"] == 200
     assert list(site.glob(".migration-*")) == []
 
     shared = {**environ, "CLUSTERSCAPE_STORAGE__RECORDS": places[1]}  # records that stay where they are are no obstacle
@@ -154,8 +154,8 @@ def test_a_site_is_the_same_when_it_went_to_servers_and_came_back(
     back = tmp_path / "back"
     returned = migrate(environ, *(word for place in places for word in ("--from", place)), "--to", str(back))["parts"]
     assert returned["records"]["tables"] == moved["records"]["tables"]
-    assert [(each["key"], each["sha256"]) for each in returned["artifacts"]["files"]] == [
-        (each["key"], each["sha256"]) for each in moved["artifacts"]["files"]
+    assert [(file["key"], file["sha256"]) for file in returned["artifacts"]["files"]] == [
+        (file["key"], file["sha256"]) for file in moved["artifacts"]["files"]
     ]
     after = all_samples(back)
     assert after.drop("value").equals(before.drop("value"))
@@ -179,7 +179,7 @@ def count_all(proxy: Proxy, tenant: str) -> int:
     """By the server's own count."""
     now = int(time.time() * 1000)
     with reading(proxy, tenant) as store:
-        return sum(each.samples for each in store.days(start_ms=UnixMs(now - 20 * DAY), end_ms=UnixMs(now + DAY)))
+        return sum(day.samples for day in store.days(start_ms=UnixMs(now - 20 * DAY), end_ms=UnixMs(now + DAY)))
 
 
 def count_day(proxy: Proxy, tenant: str, day_ms: int) -> int:
@@ -187,11 +187,11 @@ def count_day(proxy: Proxy, tenant: str, day_ms: int) -> int:
         return store.read_all(METRICS, start_ms=UnixMs(day_ms), end_ms=UnixMs(day_ms + DAY)).height
 
 
-def test_it_goes_on_and_doubles_nothing_when_it_was_killed_on_the_way(
+def test_migration_resumes_and_doubles_nothing_when_it_was_killed(
     site: Path, proxy: Proxy, postgres: PostgresServer, seaweed: SeaweedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     environ = environment(site, "2", seaweed)
-    monkeypatch.setattr(samples, "VISIBLE_AFTER_S", 0.0)  # this test waits by itself
+    monkeypatch.setattr(moving, "VISIBLE_AFTER_S", 0.0)  # this test waits by itself
     to = ["--to", proxy.url, "--to", postgres.new_database(), "--to", "s3://artifacts/killed"]
     proxy.takes = 3
     command = [sys.executable, "-m", "clusterscape.cli", "migrate", *to, "--json"]
@@ -205,10 +205,10 @@ def test_it_goes_on_and_doubles_nothing_when_it_was_killed_on_the_way(
     fourth_day = (first_ms // DAY + 3) * DAY
     wait_until(lambda: count_day(proxy, "2", fourth_day) == SCRAPES * len(UNITS) * len(METRICS), 120)
 
-    before = len(proxy.seen)
+    before = len(proxy.requests)
     moved = migrate(environ, *to)["parts"]
     assert moved["metrics"]["samples"] == DAYS * SCRAPES * len(UNITS) * len(METRICS) + 1
-    sent = [path for path, _ in proxy.seen[before:] if path.startswith("/insert")]
+    sent = [path for path, _ in proxy.requests[before:] if path.startswith("/insert")]
     assert len(sent) < DAYS, "what had arrived is not sent again"
     assert count_all(proxy, "2") == moved["metrics"]["samples"], "the server, which keeps doubles, has none"
     assert list(site.glob(".migration-*")) == []
@@ -226,7 +226,7 @@ def test_nothing_is_changed_when_the_move_makes_no_sense(
     environ = environment(site, "3", seaweed)
     with pytest.raises(ConfigError, match="the same"):
         migrate(environ, "--to", "embedded")
-    with pytest.raises(ConfigError, match="names no store"):
+    with pytest.raises(ConfigError, match="is not a store"):
         migrate(environ, "--to", "ftp://somewhere")
     holder = EmbeddedMetricStore(site / "metrics", RetentionSettings())
     with pytest.raises(StoreBusyError, match="in use"):
@@ -238,7 +238,7 @@ def test_nothing_is_changed_when_the_move_makes_no_sense(
     open_record_store(StorageSettings(records=collected)).close()
     engine = record_engine(StorageSettings(records=collected))
     collector = Leadership(engine, "collector 1/1", Fence())
-    assert collector.try_take()
+    assert collector.try_acquire()
     with pytest.raises(StoreBusyError, match="a server collects"):
         migrate(environ, "--from", collected, "--to", "sqlite:////nowhere/records.db")
     collector.release()
@@ -247,7 +247,7 @@ def test_nothing_is_changed_when_the_move_makes_no_sense(
     other = open_record_store(StorageSettings(records=filled))
     other.write_workloads([job(7)], at_ms=T0)
     other.close()
-    with pytest.raises(StoreError, match="already holds other records"):
+    with pytest.raises(StoreError, match="already has other records"):
         migrate(environ, "--to", filled)
 
 
@@ -256,6 +256,6 @@ def test_a_difference_is_said_in_words_when_samples_did_not_arrive_as_they_were(
     assert find_difference(rows, rows.reverse()) is None
     assert "1 of 2 are missing" in str(find_difference(rows, rows.head(1)))
     changed = rows.with_columns(pl.Series("value", [1.0, 2.5]))
-    assert "another value" in str(find_difference(rows, changed))
-    assert list(summarize(rows)) == list(summarize(rows.reverse()))
-    assert list(summarize(rows)) != list(summarize(rows.with_columns(pl.col("time_ms") + 1)))
+    assert "different values" in str(find_difference(rows, changed))
+    assert list(summarize_samples(rows)) == list(summarize_samples(rows.reverse()))
+    assert list(summarize_samples(rows)) != list(summarize_samples(rows.with_columns(pl.col("time_ms") + 1)))

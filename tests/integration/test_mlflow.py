@@ -57,16 +57,16 @@ def test_calls_are_picked_up_when_there_is_no_mlflow_server(command: Command) ->
     assert (run.folder / "artifacts/notes/hello.txt").read_text() == "hello"
 
 
-def test_script_is_left_alone_when_its_user_has_told_mlflow_a_place(command: Command) -> None:
+def test_tracking_uri_is_kept_when_the_user_has_set_it(command: Command) -> None:
     command.variables["MLFLOW_TRACKING_URI"] = "http://127.0.0.1:9"
     command.script("where.py", "import os\nprint(os.environ['MLFLOW_TRACKING_URI'], os.environ.get('MLFLOW_RUN_ID'))\n")
     assert command("run", "-l", "none", "where.py").stdout == "http://127.0.0.1:9 None\n"
-    heard = command("run", "-l", "none", "--mlflow", "http://127.0.0.1:9", "where.py")
-    assert "127.0.0.1:9/" not in heard.stdout
-    assert "kept on disk, not sent: http://127.0.0.1:9 does not answer" in heard.stderr
+    process = command("run", "-l", "none", "--mlflow", "http://127.0.0.1:9", "where.py")
+    assert "127.0.0.1:9/" not in process.stdout
+    assert "not uploaded, kept on disk: http://127.0.0.1:9 does not respond" in process.stderr
 
 
-def test_address_is_refused_when_it_is_no_servers(command: Command) -> None:
+def test_address_is_refused_when_it_is_not_of_a_server(command: Command) -> None:
     done = command("run", "--mlflow", "sqlite:///mlflow.db", "model.py")
     assert done.returncode == 2
     assert "not an MLflow server's address" in done.stderr
@@ -78,7 +78,7 @@ def sent_while_away(command: Command, place: MlflowServer) -> str:
     """A run that ended before its MLflow server was there."""
     done = command("run", "-l", "proc", "-e", "away", "--mlflow", place.url, "model.py")
     assert done.returncode == 0
-    assert "kept on disk, not sent" in done.stderr
+    assert "not uploaded, kept on disk" in done.stderr
     return command.only_run().run
 
 
@@ -104,7 +104,7 @@ def test_everything_arrives_when_the_server_was_away_and_when_it_is_there(
     command.script("plan.csv", plan)
     done = command("plan", "plan.csv", "--mlflow", server.url)
     assert done.returncode == 1, done.stderr
-    if "not sent" in done.stdout:  # a busy machine: the plan waits for its server only for some seconds
+    if "not uploaded" in done.stdout:  # a busy machine: the plan waits for its server only for some seconds
         assert command("runs", "upload", "--mlflow", server.url).returncode == 0
     runs = {run["info"]["run_name"]: run for run in runs_of(server, "1")}
     assert set(runs) == {"7", "cpu_A", "cpu_B"}
@@ -135,8 +135,8 @@ def check_run(server: MlflowServer, run: dict[str, Any], *, status: str) -> None
 
 
 def runs_of(server: MlflowServer, experiment: str) -> list[dict[str, Any]]:
-    found = server.ask("experiments/get-by-name", experiment_name=experiment)["experiment"]
-    runs: list[dict[str, Any]] = server.ask("runs/search", {"experiment_ids": [found["experiment_id"]]})["runs"]
+    stored = server.ask("experiments/get-by-name", experiment_name=experiment)["experiment"]
+    runs: list[dict[str, Any]] = server.ask("runs/search", {"experiment_ids": [stored["experiment_id"]]})["runs"]
     return runs
 
 

@@ -1,4 +1,4 @@
-"""Signing in through a real OpenID provider: what is right comes in, and what is not is refused with its reason."""
+"""Sign-in through a real OpenID provider: valid ones succeed, others are refused with a reason."""
 
 import time
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def oidc_settings(issuer: str) -> dict[str, object]:
         "client_id": CLIENT_ID,
         "client_secret": CLIENT_SECRET,
         "scopes": ("openid", "profile", "groups"),
-        "title": "Example",
+        "provider_name": "Example",
     }
 
 
@@ -81,15 +81,15 @@ def with_query(address: str, **changes: str) -> str:
     return urlunsplit(parts._replace(query=urlencode(query)))
 
 
-def who(client: TestClient) -> dict[str, object] | None:
-    told: dict[str, object] | None = client.get("/api/v1/session").json()["who"]
-    return told
+def signed_in(client: TestClient) -> dict[str, object] | None:
+    account: dict[str, object] | None = client.get("/api/v1/session").json()["who"]
+    return account
 
 
 def test_groups_become_role_and_projects_when_somebody_signs_in(client: TestClient, provider: OidcServer) -> None:
     assert client.get("/api/v1/session").json()["provider"] == "Example"
     assert sign_in(client, provider, "ada", "/rules?q=x") == "/rules?q=x"
-    assert who(client) == {
+    assert signed_in(client) == {
         "login": "ada",
         "title": "ada by name",
         "role": "admin",
@@ -98,17 +98,17 @@ def test_groups_become_role_and_projects_when_somebody_signs_in(client: TestClie
     }
     assert client.get("/api/v1/cluster").status_code == 200
     assert sign_in(client, provider, "bob") == "/"
-    told = who(client)
-    assert told is not None
-    assert (told["login"], told["role"], told["projects"]) == ("bob", "lead", ["speech"])
+    account = signed_in(client)
+    assert account is not None
+    assert (account["login"], account["role"], account["projects"]) == ("bob", "lead", ["speech"])
 
 
-def test_question_is_bound_to_the_browser_when_it_is_begun(client: TestClient) -> None:
+def test_sign_in_request_is_bound_to_the_browser_when_started(client: TestClient) -> None:
     address = begin(client)
-    asked = {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
-    assert (asked["response_type"], asked["code_challenge_method"]) == ("code", "S256")
-    assert len(asked["state"]) >= 43
-    assert len(asked["nonce"]) >= 43
+    parameters = {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
+    assert (parameters["response_type"], parameters["code_challenge_method"]) == ("code", "S256")
+    assert len(parameters["state"]) >= 43
+    assert len(parameters["nonce"]) >= 43
     assert CLIENT_SECRET not in address
 
 
@@ -124,29 +124,29 @@ def test_cookies_are_kept_from_scripts_when_the_provider_let_somebody_in(
     assert "Max-Age=0" in cookies[1]
 
 
-def test_it_is_refused_when_another_browser_began_it(
+def test_sign_in_is_refused_when_another_browser_began_it(
     site: GuardedSite, client: TestClient, provider: OidcServer
 ) -> None:
     address = provider.sign_in(begin(client), "ada", callback=CALLBACK)
     victim = site.client()
     assert come_back(victim, address) == "/?sign_in=state"
-    assert who(victim) is None
+    assert signed_in(victim) is None
     assert come_back(client, with_query(address, state="x" * 43)) == "/?sign_in=state"
-    assert who(client) is None
+    assert signed_in(client) is None
 
 
-def test_it_is_refused_when_the_nonce_is_another(client: TestClient, provider: OidcServer) -> None:
+def test_sign_in_is_refused_when_the_nonce_differs(client: TestClient, provider: OidcServer) -> None:
     address = with_query(begin(client), nonce="of-somebody-else")
     assert come_back(client, provider.sign_in(address, "ada", callback=CALLBACK)) == "/?sign_in=nonce"
-    assert who(client) is None
+    assert signed_in(client) is None
 
 
-def test_it_is_refused_when_the_proof_key_is_another(client: TestClient, provider: OidcServer) -> None:
+def test_sign_in_is_refused_when_the_proof_key_differs(client: TestClient, provider: OidcServer) -> None:
     address = with_query(begin(client), code_challenge="E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM")
     assert come_back(client, provider.sign_in(address, "ada", callback=CALLBACK)) == "/?sign_in=refused"
 
 
-def test_it_is_refused_when_the_code_has_expired_or_was_used(client: TestClient, provider: OidcServer) -> None:
+def test_sign_in_is_refused_when_the_code_has_expired_or_was_used(client: TestClient, provider: OidcServer) -> None:
     first = begin(client)
     address = provider.sign_in(first, "ada", callback=CALLBACK)
     cookie = client.cookies["clusterscape_sign_in"]
@@ -164,38 +164,38 @@ def test_it_is_refused_when_the_code_has_expired_or_was_used(client: TestClient,
         provider.control(code_ttl_s=60)
 
 
-def test_it_is_refused_when_signing_in_took_too_long(
-    site: GuardedSite, client: TestClient, provider: OidcServer
-) -> None:
+def test_sign_in_is_refused_when_it_took_too_long(site: GuardedSite, client: TestClient, provider: OidcServer) -> None:
     address = provider.sign_in(begin(client), "ada", callback=CALLBACK)
     site.pass_time(0.2)
     assert come_back(client, address) == "/?sign_in=expired"
 
 
-def test_it_goes_on_when_the_provider_has_turned_its_keys(client: TestClient, provider: OidcServer) -> None:
+def test_sign_in_works_when_the_provider_has_rotated_its_keys(client: TestClient, provider: OidcServer) -> None:
     assert sign_in(client, provider, "ada") == "/"
     provider.control(keys="new")
     client.cookies.clear()
     assert sign_in(client, provider, "bob") == "/"
-    told = who(client)
-    assert told is not None
-    assert told["login"] == "bob"
+    account = signed_in(client)
+    assert account is not None
+    assert account["login"] == "bob"
 
 
-def test_it_is_refused_when_no_group_may_come_in(site: GuardedSite, client: TestClient, provider: OidcServer) -> None:
+def test_sign_in_is_refused_when_no_group_has_a_role(
+    site: GuardedSite, client: TestClient, provider: OidcServer
+) -> None:
     assert sign_in(client, provider, "eve") == "/?sign_in=no_role"
-    assert who(client) is None
+    assert signed_in(client) is None
     assert site.identity.store.account(Way.OIDC, "eve") is None
 
 
-def test_it_is_refused_when_a_user_name_went_to_another_person(client: TestClient, provider: OidcServer) -> None:
+def test_sign_in_is_refused_when_a_user_name_went_to_another_person(client: TestClient, provider: OidcServer) -> None:
     assert sign_in(client, provider, "ada") == "/"
     client.cookies.clear()
     assert sign_in(client, provider, "ada:2") == "/?sign_in=other_person"
-    assert who(client) is None
+    assert signed_in(client) is None
 
 
-def test_it_is_refused_when_the_provider_says_no(client: TestClient) -> None:
+def test_sign_in_is_refused_when_the_provider_returns_an_error(client: TestClient) -> None:
     address = begin(client)
     state = parse_qs(urlsplit(address).query)["state"][0]
     assert come_back(client, f"{CALLBACK}?error=access_denied&state={state}") == "/?sign_in=refused"
@@ -203,7 +203,7 @@ def test_it_is_refused_when_the_provider_says_no(client: TestClient) -> None:
     assert come_back(client, f"{CALLBACK}?code=x&state=y") == "/?sign_in=state"
 
 
-def test_page_is_told_when_the_provider_is_down(small_cluster: SmallCluster, tmp_path: Path) -> None:
+def test_page_reports_the_error_when_the_provider_is_down(small_cluster: SmallCluster, tmp_path: Path) -> None:
     nowhere = f"http://127.0.0.1:{free_port()}"
     with guarded_site(small_cluster, tmp_path, **AUTH, oidc=oidc_settings(nowhere)) as site:
         answer = site.client().get("/api/v1/session/oidc")

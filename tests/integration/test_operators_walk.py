@@ -1,4 +1,4 @@
-"""The first day of an operator with a real Slurm, told as a story: install, init, serve, and every number against Slurm's own."""
+"""The first day of an operator with a real Slurm, step by step: install, init, serve, and every number against Slurm's own."""
 
 import json
 import re
@@ -30,7 +30,7 @@ ACCOUNTING_LIMIT_S = 400.0
 
 @dataclass
 class Operator:
-    """Somebody with a shell in an empty folder, in which the wheel was installed."""
+    """An operator with a shell in an empty folder, in which the wheel was installed."""
 
     folder: Path
     command: Path
@@ -47,7 +47,7 @@ class Operator:
         return mine | {"HOME": str(self.folder)} | {f"CLUSTERSCAPE_{key}": value for key, value in settings.items()}
 
     def run(self, *words: str) -> str:
-        """One command; what it printed."""
+        """Runs one command and returns its output."""
         done = subprocess.run(
             [str(self.command), *words], cwd=self.folder, env=self.environment(), capture_output=True, text=True,
             timeout=120, check=False,
@@ -81,7 +81,7 @@ class Operator:
             raise TimeoutError(str(refused)) from None
 
 
-# what Slurm says
+# Slurm's own numbers
 
 
 def slurm_jobs(slurm: SlurmServer) -> dict[str, tuple[str, int]]:
@@ -89,12 +89,12 @@ def slurm_jobs(slurm: SlurmServer) -> dict[str, tuple[str, int]]:
     lines = slurm.command(
         "squeue", "-h", "-r", "-t", "PD,R,S", "-O", "JobID:30,JobArrayID:30,StateCompact:9,tres-alloc:300"
     )
-    found = {}
+    jobs = {}
     for line in lines.splitlines():
         parts = line.split()
         gpus = re.search(r"gres/gpu=(\d+)", parts[3]) if len(parts) > 3 else None
-        found[parts[1]] = (parts[2], int(gpus[1]) if gpus else 0)
-    return found
+        jobs[parts[1]] = (parts[2], int(gpus[1]) if gpus else 0)
+    return jobs
 
 
 def slurm_gpu_seconds(slurm: SlurmServer) -> dict[str, int]:
@@ -102,29 +102,29 @@ def slurm_gpu_seconds(slurm: SlurmServer) -> dict[str, int]:
     lines = slurm.command(
         "sacct", "-a", "-X", "-D", "-n", "-P", "-S", "now-1day", "-o", "jobid,state,elapsedraw,alloctres"
     )
-    found: dict[str, int] = {}
+    seconds: dict[str, int] = {}
     for line in lines.splitlines():
         job, _, elapsed, tres = line.split("|")
         gpus = re.search(r"gres/gpu=(\d+)", tres)
-        found[job] = found.get(job, 0) + int(elapsed) * (int(gpus[1]) if gpus else 0)
-    return found
+        seconds[job] = seconds.get(job, 0) + int(elapsed) * (int(gpus[1]) if gpus else 0)
+    return seconds
 
 
 def check_numbers(operator: Operator) -> None:
-    """Every number of ClusterScape beside Slurm's, once both have settled."""
+    """Compares every number of ClusterScape with Slurm's, once both have settled."""
 
     def is_equal() -> bool:
         theirs = slurm_jobs(operator.slurm)
         ours = {
-            each["workload"].removeprefix("slurm:"): each
+            row["workload"].removeprefix("slurm:"): row
             for state in ("running", "waiting", "suspended")
-            for each in operator.ask("list", "workloads", "--state", state, "--limit", "1000")["workloads"]
+            for row in operator.ask("list", "workloads", "--state", state, "--limit", "1000")["workloads"]
         }
         status = operator.ask("status")
         running = {job for job, (state, _) in theirs.items() if state == "R"}
         return (
             set(ours) == set(theirs)
-            and {job for job, each in ours.items() if each["state"] == "running"} == running
+            and {job for job, row in ours.items() if row["state"] == "running"} == running
             and status["units"]["allocated"] == sum(gpus for state, gpus in theirs.values() if state == "R")
             and status["running"] == len([job for job in running if theirs[job][1]])
         )
@@ -177,8 +177,8 @@ def test_the_first_day_of_an_operator(operator: tuple[Operator, list[NodeExporte
         dated = slurm.submit("--gres=gpu:2", "-p", "a100", "-c1", "-t", "30", "--begin=now+1day")
         waiting = [slurm.submit("--gres=gpu:8", "-p", "a100", "-c1", "-t", str(20 + 10 * i)) for i in range(3)]
         processors = slurm.submit("-p", "all", "-c1", "-t", "5", script="sleep 600")
-        gone = slurm.submit("--gres=gpu:1", "-p", "v100", "-c1", "-t", "5")
-        slurm.command("scancel", str(gone))
+        cancelled = slurm.submit("--gres=gpu:1", "-p", "v100", "-c1", "-t", "5")
+        slurm.command("scancel", str(cancelled))
         for job in whole:
             slurm.wait_for_state(job, "RUNNING")
         check_numbers(walker)
@@ -203,7 +203,9 @@ def test_the_first_day_of_an_operator(operator: tuple[Operator, list[NodeExporte
             "scontrol", "create", "reservation", "reservationname=maint", "starttime=now+2hours", "duration=60",
             f"nodes={nodes}", "users=root", "flags=maint",
         )  # fmt: skip
-        wait_until(lambda: [each["name"] for each in walker.ask("status")["reservations"]] == ["maint"], LIMIT_S)
+        wait_until(
+            lambda: [reservation["name"] for reservation in walker.ask("status")["reservations"]] == ["maint"], LIMIT_S
+        )
         slurm.command("scontrol", "delete", "reservationname=maint")
 
         # Somebody important comes: Slurm preempts a job, which is requeued. What it had used until then is not lost.
@@ -254,5 +256,5 @@ def _job(walker: Operator, job: str) -> Any:
 
 
 def _gpu_seconds(walker: Operator, job: str) -> float:
-    found = _job(walker, job)["gpu_hours"]
-    return 0.0 if found is None else found * 3600
+    hours = _job(walker, job)["gpu_hours"]
+    return 0.0 if hours is None else hours * 3600

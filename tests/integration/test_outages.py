@@ -10,11 +10,11 @@ pytestmark = pytest.mark.server
 
 
 def test_every_scrape_and_every_end_is_right_when_slurm_and_the_metrics_server_were_away(tmp_path: Path) -> None:
-    seen = live_through(tmp_path, outage_s=4, scrape_s=0.5, look_s=1)
+    result = live_through(tmp_path, outage_s=4, scrape_s=0.5, look_s=1)
     note(
         "fault",
         what="slurmctld and the metrics server go away and come back; then Slurm is out of reach",
         promised="each scrape is stored once; jobs hold units until Slurm says they ended, also those that nobody saw end",
-        measured=f"{seen.scrapes:,} scrapes of each unit, all there once; ends as in Slurm's accounting; "
-        f"{len(seen.log_lines)} log lines",
+        measured=f"{result.scrapes:,} scrapes of each unit, all there once; ends as in Slurm's accounting; "
+        f"{len(result.log_lines)} log lines",
     )

@@ -1,4 +1,4 @@
-"""What only PostgreSQL can get wrong: logins, rights, lost connections, other people's tables."""
+"""Faults specific to PostgreSQL: logins, rights, lost connections, foreign tables."""
 
 from collections.abc import Iterator
 
@@ -30,14 +30,14 @@ def refusal(url: str) -> StoreError:
 
 def test_the_login_is_named_without_password_when_it_is_refused(postgres: PostgresServer) -> None:
     error = refusal(postgres.url("postgres", password="not-the-word"))
-    assert "refuses the login" in error.message
+    assert "rejected the login" in error.message
     assert "not-the-word" not in error.message
     assert "pg_hba.conf" in str(error.hint)
 
 
 def test_createdb_is_proposed_when_there_is_no_such_database(postgres: PostgresServer) -> None:
     error = refusal(postgres.url("nowhere"))
-    assert "no such database" in error.message
+    assert "database does not exist" in error.message
     assert "createdb" in str(error.hint)
 
 
@@ -45,7 +45,7 @@ def test_the_grant_is_named_when_the_user_may_not_create_tables(postgres: Postgr
     url = postgres.new_database()
     postgres.execute("CREATE ROLE guest LOGIN PASSWORD 'guest'")
     error = refusal(url.replace(f"clusterscape:{postgres.password}@", "guest:guest@"))
-    assert "denies a right" in error.message
+    assert "denied permission" in error.message
     assert "GRANT CREATE" in str(error.hint)
 
 
@@ -59,7 +59,7 @@ def test_a_newer_store_is_refused_when_opened(postgres: PostgresServer) -> None:
 def test_nothing_is_created_when_the_database_holds_foreign_tables(postgres: PostgresServer) -> None:
     url = postgres.new_database()
     postgres.execute("CREATE TABLE workloads (mine TEXT)", url=url)
-    assert "other origin" in refusal(url).message
+    assert "of another application" in refusal(url).message
     engine = engines.postgres_engine(make_url(url))
     with engine.connect() as connection:
         names = connection.execute(text("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")).scalars().all()
@@ -69,7 +69,7 @@ def test_nothing_is_created_when_the_database_holds_foreign_tables(postgres: Pos
 
 def test_migrated_schema_equals_the_tables_when_run_to_the_end(postgres: PostgresServer) -> None:
     engine = engines.postgres_engine(make_url(postgres.new_database()))
-    migrations.bring_up_to_date(engine, "postgres")
+    migrations.upgrade_schema(engine, "postgres")
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"version_table": tables.VERSION_TABLE})
         assert compare_metadata(context, tables.metadata) == []

@@ -16,9 +16,8 @@ from clusterscape.model import UnixMs
 from clusterscape.settings import PostgresSettings, StorageSettings
 from clusterscape.store.changes import Changes, Versions
 from clusterscape.store.records import migrations, open_record_store, tables
-from clusterscape.store.records.engines import record_engine
-from clusterscape.store.records.faults import explained
-from clusterscape.store.records.leadership import Fence, Leadership
+from clusterscape.store.records.advisory_locks import Fence, Leadership
+from clusterscape.store.records.engines import database_errors, record_engine
 from clusterscape.store.records.mirror import MirroredRecordStore
 from clusterscape.store.records.relay import ChangeRelay
 
@@ -39,9 +38,9 @@ def storage(postgres: PostgresServer) -> StorageSettings:
 @pytest.fixture
 def engine(storage: StorageSettings) -> Iterator[Engine]:
     open_record_store(storage).close()
-    found = record_engine(storage)
-    yield found
-    found.dispose()
+    opened = record_engine(storage)
+    yield opened
+    opened.dispose()
 
 
 def wait_for(event: threading.Event) -> None:
@@ -72,17 +71,21 @@ def test_a_statement_is_ended_when_it_takes_too_long(postgres: PostgresServer) -
     hasty = StorageSettings(records=postgres.new_database(), postgres=PostgresSettings(statement_timeout_s=0.2))
     store = open_record_store(hasty)
     engine = record_engine(hasty)
-    with pytest.raises(StoreBusyError, match="statement timeout"), explained("here"), engine.connect() as connection:
+    with (
+        pytest.raises(StoreBusyError, match="statement timeout"),
+        database_errors("here"),
+        engine.connect() as connection,
+    ):
         connection.execute(text("SELECT pg_sleep(30)"))
     store.write_workloads([job(1)], at_ms=T0)  # the connection is as good as before
     engine.dispose()
     store.close()
 
 
-def test_a_reader_is_told_to_come_again_when_all_connections_are_taken(postgres: PostgresServer) -> None:
+def test_a_reader_gets_a_busy_error_when_all_connections_are_in_use(postgres: PostgresServer) -> None:
     small = PostgresSettings(pool_size=1, max_overflow=0, pool_timeout_s=0.2)
     engine = record_engine(StorageSettings(records=postgres.new_database(), postgres=small))
-    with engine.connect(), pytest.raises(StoreBusyError, match="too many readers"), explained("here"):
+    with engine.connect(), pytest.raises(StoreBusyError, match="too many readers"), database_errors("here"):
         engine.connect()
     engine.dispose()
 
@@ -115,8 +118,8 @@ def test_one_leads_and_another_takes_over_when_its_connection_breaks(
     fences = [Fence(), Fence()]
     first, second = (Leadership(engine, "collector 1/1", fence) for fence in fences)
     stores = [open_record_store(storage, fence=fence) for fence in fences]
-    assert first.try_take()
-    assert not second.try_take()
+    assert first.try_acquire()
+    assert not second.try_acquire()
     assert first.wait(0.05)
     stores[0].write_workloads([job(1)], at_ms=T0)
 
@@ -124,17 +127,17 @@ def test_one_leads_and_another_takes_over_when_its_connection_breaks(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'clusterscape collector 1/1'"
     )
     assert not first.wait(60)
-    assert second.try_take()
-    # The first has not let go yet: whatever it still has in hand is refused.
-    with pytest.raises(StoreError, match="another process has begun to collect"):
+    assert second.try_acquire()
+    # The first has not released its lock yet: its pending writes are refused.
+    with pytest.raises(StoreError, match="another process collects now"):
         stores[0].write_workloads([job(2)], at_ms=T0)
     stores[1].write_workloads([job(3)], at_ms=T0)
     first.release()
-    stores[0].write_document("views", "mine", {}, at_ms=T0)  # what people write passes
-    assert {each.id for each in stores[1].active_workloads()} == {job(1).id, job(3).id}
-    assert not first.try_take()
+    stores[0].write_document("views", "mine", {}, at_ms=T0)  # writes of users pass
+    assert {workload.id for workload in stores[1].active_workloads()} == {job(1).id, job(3).id}
+    assert not first.try_acquire()
     second.release()
-    assert first.try_take()
+    assert first.try_acquire()
     first.release()
     for store in stores:
         store.close()
@@ -142,12 +145,14 @@ def test_one_leads_and_another_takes_over_when_its_connection_breaks(
 
 def test_locks_of_different_shards_are_held_side_by_side_when_there_are_several(engine: Engine) -> None:
     shards = [Leadership(engine, f"collector {number}/2", Fence()) for number in (1, 2)]
-    assert all(shard.try_take() for shard in shards)
+    assert all(shard.try_acquire() for shard in shards)
     for shard in shards:
         shard.release()
 
 
-def test_a_process_hears_what_another_wrote_when_both_listen(engine: Engine, storage: StorageSettings) -> None:
+def test_a_process_is_notified_of_another_processes_write_when_both_listen(
+    engine: Engine, storage: StorageSettings
+) -> None:
     here, there = Changes(first=100), Changes(first=200)
     mirror, writer = MirroredRecordStore(open_record_store(storage)), open_record_store(storage)
     heard, ticked = threading.Event(), threading.Event()
@@ -158,7 +163,7 @@ def test_a_process_hears_what_another_wrote_when_both_listen(engine: Engine, sto
 
     def note(versions: Versions) -> None:
         if mirror.active_workloads():
-            heard.set()  # the mirror is fresh before the number is told
+            heard.set()  # the mirror is fresh before the number is reported
         if versions.newest_sample_at == 5:
             ticked.set()
 
@@ -171,7 +176,7 @@ def test_a_process_hears_what_another_wrote_when_both_listen(engine: Engine, sto
         relay.start()
     writer.write_workloads([job(1)], at_ms=T0)
     deadline = time.monotonic() + 60
-    while not heard.is_set():  # a listener hears what is said after it began
+    while not heard.is_set():  # a listener receives notifications sent after it began
         there.bump_inventory()
         assert time.monotonic() < deadline
         heard.wait(0.2)

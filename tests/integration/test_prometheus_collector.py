@@ -55,14 +55,14 @@ def victoria(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest_asyncio.fixture
 async def collector_of() -> AsyncIterator[MakeCollector]:
-    made: list[PrometheusCollector] = []
+    opened: list[PrometheusCollector] = []
 
     def make(url: str, **settings: object) -> PrometheusCollector:
-        made.append(PrometheusCollector(PrometheusSettings(url=url, **settings), now))
-        return made[-1]
+        opened.append(PrometheusCollector(PrometheusSettings(url=url, **settings), now))
+        return opened[-1]
 
     yield make
-    for collector in made:
+    for collector in opened:
         await collector.close()
 
 
@@ -71,15 +71,15 @@ def now() -> UnixMs:
 
 
 async def poll(collector: PrometheusCollector) -> tuple[RawScrape | None, SourceStatus]:
-    seen = [observation async for observation in collector.poll(now())]
-    assert len(seen) == 1
-    assert isinstance(seen[0], ScrapeObserved)
-    (status,) = seen[0].statuses
-    return (seen[0].scrapes[0] if seen[0].scrapes else None), status
+    observations = [observation async for observation in collector.poll(now())]
+    assert len(observations) == 1
+    assert isinstance(observations[0], ScrapeObserved)
+    (status,) = observations[0].statuses
+    return (observations[0].scrapes[0] if observations[0].scrapes else None), status
 
 
 async def poll_until_rows(collector: PrometheusCollector, least: int) -> RawScrape:
-    """Polls until there are ``least`` new rows: what is scraped needs a moment to become visible."""
+    """Polls until there are ``least`` new rows: scraped samples become visible with a delay."""
     for _ in range(150):
         scrape, _ = await poll(collector)
         if scrape is not None and len(scrape.series) >= least:
@@ -92,7 +92,7 @@ def values_of(scrape: RawScrape, name: str) -> dict[str, float]:
     """The last value of each GPU."""
     rows = zip(scrape.series, scrape.value, strict=True)
     series = [(scrape.table.series[code], float(value)) for code, value in rows]
-    return {each.labels["gpu"]: value for each, value in series if each.name == name}
+    return {key.labels["gpu"]: value for key, value in series if key.name == name}
 
 
 async def test_labels_values_and_times_are_the_exporters_when_prometheus_is_read(
@@ -116,15 +116,15 @@ async def test_each_sample_comes_once_and_changes_follow_when_polled_again(
     collector = collector_of(prometheus)
     table = (await poll_until_rows(collector, 8)).table
     dcgm.text = exposition(50)
-    seen: set[tuple[int, int]] = set()
+    earlier: set[tuple[int, int]] = set()
     for _ in range(150):
         scrape = await poll_until_rows(collector, 1)
         assert scrape.table is table
         assert scrape.time_ms is not None
         new = {(int(code), int(at)) for code, at in zip(scrape.series, scrape.time_ms, strict=True)}
         assert len(new) == len(scrape.series)
-        assert not new & seen
-        seen |= new
+        assert not new & earlier
+        earlier |= new
         if values_of(scrape, "DCGM_FI_DEV_GPU_UTIL") == {str(gpu): 50.0 + gpu for gpu in range(4)}:
             return
     raise AssertionError("the change never came")
@@ -151,9 +151,9 @@ async def test_only_the_selected_are_read_when_the_matcher_is_narrow(
 @pytest.mark.parametrize(
     ("matcher", "message", "hint"),
     [
-        ('{job="dcgm"', "refuses the query: .*parse", "matcher"),
+        ('{job="dcgm"', "the query was rejected: .*parse", "matcher"),
         ('{job="elsewhere"}', 'no series match {job="elsewhere"}', "DCGM_FI_DEV_GPU_UTIL"),
-        ('{__name__="go_goroutines"}', "matches 1 metrics, none of a GPU", "dcgm-exporter"),
+        ('{__name__="go_goroutines"}', "matches 1 metrics, but none of GPUs", "dcgm-exporter"),
     ],
 )
 async def test_the_matcher_is_blamed_when_it_selects_nothing_useful(
@@ -202,7 +202,7 @@ async def test_the_time_is_named_when_the_server_hangs(collector_of: MakeCollect
 
     server = await asyncio.start_server(hang, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    assert "no answer within 0.2 s" in await failure_of(collector_of(f"http://127.0.0.1:{port}", timeout_s=0.2))
+    assert "no response within 0.2 s" in await failure_of(collector_of(f"http://127.0.0.1:{port}", timeout_s=0.2))
     released.set()
     server.close()
     await server.wait_closed()
@@ -211,12 +211,12 @@ async def test_the_time_is_named_when_the_server_hangs(collector_of: MakeCollect
 async def test_access_is_asked_for_when_the_server_wants_a_login(dcgm: Exporter, collector_of: MakeCollector) -> None:
     with prometheus_server([dcgm.target], password_hash=OPEN_SESAME) as url:
         assert "collect.prometheus.token" in await failure_of(collector_of(url))
-        assert "refuses access (HTTP 401)" in await failure_of(collector_of(url, token="wrong-token"))
+        assert "access denied (HTTP 401)" in await failure_of(collector_of(url, token="wrong-token"))
         let_in = url.replace("http://", "http://site:open-sesame@")
         assert len((await poll_until_rows(collector_of(let_in), 8)).series) >= 8
 
 
-async def test_a_series_vanishes_and_silence_is_told_when_its_exporter_dies(collector_of: MakeCollector) -> None:
+async def test_a_series_vanishes_and_silence_is_reported_when_its_exporter_dies(collector_of: MakeCollector) -> None:
     with exporter(exposition(1)) as dying, prometheus_server([dying.target]) as url:
         collector = collector_of(url)
         await poll_until_rows(collector, 8)
@@ -229,9 +229,9 @@ async def test_a_series_vanishes_and_silence_is_told_when_its_exporter_dies(coll
                 break
             await asyncio.sleep(0.4)
         later = UnixMs(now() + 360_000)
-        (seen,) = [observation async for observation in collector.poll(later)]
-    assert isinstance(seen, ScrapeObserved)
-    assert "no new sample for 6 minutes" in str(seen.statuses[0].message)
+        (observed,) = [observation async for observation in collector.poll(later)]
+    assert isinstance(observed, ScrapeObserved)
+    assert "no new sample for 6 minutes" in str(observed.statuses[0].message)
 
 
 async def test_samples_are_read_fresh_when_the_server_is_victoria_metrics(

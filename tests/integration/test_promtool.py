@@ -30,12 +30,12 @@ def check(folder: Path, text: str) -> str:
 
 
 def test_shipped_rules_are_valid_when_exported(tmp_path: Path) -> None:
-    rules = [each.rule for each in shipped_rules() if not each.rule.scope.subject.is_hardware]
+    rules = [shipped.rule for shipped in shipped_rules() if not shipped.rule.scope.subject.is_hardware]
     text, skipped = to_prometheus_rules(rules)
     assert not skipped
     assert f"{len(rules)} rules found" in check(tmp_path, text)
     without, skipped = to_prometheus_rules(rules, job_label=None)
-    assert [(each.key, why) for each, why in skipped] == [
+    assert [(shipped.key, why) for shipped, why in skipped] == [
         ("gpu-imbalance", "it compares the GPUs of a workload, and no label names it")
     ]
     check(tmp_path, without)
@@ -60,7 +60,7 @@ def test_rule_is_valid_when_exported(tmp_path: Path, text: str) -> None:
 
 
 def fired(folder: Path, rules: list[Rule], series: dict[str, str], minute: int) -> set[tuple[str, str | None]]:
-    """(job, gpu) of what promtool says fires after so many minutes of these series, one value a minute."""
+    """(job, gpu) of alerts that fire in promtool after so many minutes of these series, one value a minute."""
     text, skipped = to_prometheus_rules(rules)
     assert not skipped
     check(folder, text)
@@ -80,7 +80,7 @@ def fired(folder: Path, rules: list[Rule], series: dict[str, str], minute: int) 
     path.write_text(json.dumps(suite))
     promtool = need_program("promtool", "prometheus")
     done = subprocess.run([promtool, "test", "rules", path], capture_output=True, text=True, check=False)
-    # It is asked for nothing and tells what it got instead.
+    # No alert is expected, so promtool prints those it got.
     got = done.stdout + done.stderr
     return {
         (_label(line, "hpc_job") or "", _label(line, "gpu")) for line in got.splitlines() if 'alertname="test"' in line
@@ -88,8 +88,8 @@ def fired(folder: Path, rules: list[Rule], series: dict[str, str], minute: int) 
 
 
 def _label(line: str, name: str) -> str | None:
-    _, found, rest = line.partition(f'{name}="')
-    return rest.partition('"')[0] if found else None
+    _, separator, rest = line.partition(f'{name}="')
+    return rest.partition('"')[0] if separator else None
 
 
 def unit(metric: str, gpu: int, job: str) -> str:

@@ -1,4 +1,4 @@
-"""A real server and clients that keep to no rule: each is answered or ended, and others are served meanwhile."""
+"""A real server and clients that violate HTTP: each is answered or disconnected, and others are served meanwhile."""
 
 import itertools
 import json
@@ -15,10 +15,10 @@ from servers.serving import Served, serving
 
 LIMITS = """
 [limits.http]
-head_s = 1.0
-body_stall_s = 1.0
-bytes_per_s = 100000
-write_stall_s = 1.0
+header_timeout_s = 1.0
+body_timeout_s = 1.0
+min_bytes_per_s = 100000
+write_timeout_s = 1.0
 connections_per_address = 20
 """
 ELSEWHERE = "127.0.0.3"

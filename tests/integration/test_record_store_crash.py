@@ -27,9 +27,10 @@ def write_until_killed(storage: StorageSettings, first: int, acknowledge: "Conne
         ids = [WorkloadId(f"slurm:{batch}_{i}") for i in range(BATCH)]
         at = UnixMs(T0 + batch)
         store.write_workloads(
-            [Workload(id=each, state=WorkloadState.RUNNING, submitted_at=at, name="x" * 300) for each in ids], at_ms=at
+            [Workload(id=workload, state=WorkloadState.RUNNING, submitted_at=at, name="x" * 300) for workload in ids],
+            at_ms=at,
         )
-        store.write_allocations([Allocation(workload=each, unit=UnitId("n1:0"), from_at=at) for each in ids])
+        store.write_allocations([Allocation(workload=workload, unit=UnitId("n1:0"), from_at=at) for workload in ids])
         acknowledge.send(batch)
         batch += 1
 
@@ -67,7 +68,7 @@ def test_no_acknowledged_write_is_lost_when_the_writer_is_killed_twenty_times(st
         assert total == len(workloads)
         assert set(stored.values()) == {BATCH}
         assert acknowledged <= set(stored)
-        assert {each.workload for each in held} >= {
+        assert {allocation.workload for allocation in held} >= {
             w.id for w in workloads if int(w.id[6:].split("_")[0]) in acknowledged
         }
         assert len(held) % BATCH == 0

@@ -18,13 +18,13 @@ from servers.victoria import VictoriaServer, run_victoria
 
 from clusterscape.collect.dcgm import DcgmCollector
 from clusterscape.collect.schedule import poll_once
-from clusterscape.collect.sharding import Shard
+from clusterscape.collect.targets import Shard
 from clusterscape.errors import ConfigError
 from clusterscape.model import Observation, ScrapeObserved, UnitId, UnixMs
 from clusterscape.settings import DcgmSettings, RetentionSettings, Settings, StorageSettings
 from clusterscape.store.metrics import EmbeddedMetricStore, VictoriaMetricStore
+from clusterscape.store.records.advisory_locks import KIND
 from clusterscape.store.records.engines import record_engine
-from clusterscape.store.records.leadership import KIND
 
 pytestmark = pytest.mark.server
 
@@ -44,7 +44,7 @@ def victoria(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VictoriaServe
 
 
 class LiveStream(threading.Thread):
-    """The server-sent events of one server, as a browser hears them."""
+    """The server-sent events of one server, as a browser receives them."""
 
     def __init__(self, url: str) -> None:
         super().__init__(daemon=True)
@@ -69,9 +69,9 @@ def held_by(records: str) -> str | None:
     """The number of the last process that began to collect."""
     engine = record_engine(StorageSettings(records=records))
     with engine.connect() as connection:
-        found = connection.exec_driver_sql(f"SELECT body FROM documents WHERE kind = '{KIND}'").scalar()
+        body = connection.exec_driver_sql(f"SELECT body FROM documents WHERE kind = '{KIND}'").scalar()
     engine.dispose()
-    return found
+    return body
 
 
 def collecting(served: Served) -> bool:
@@ -145,9 +145,9 @@ jitter_s = 0
                 wait_until(lambda: stream.newest_sample_at > restarted_at, LIMIT_S)
         victoria.flush()
         metrics = VictoriaMetricStore(victoria.url, cluster="replicas")
-        found = metrics.read_all(["gpu_util_ratio"], start_ms=UnixMs(0), end_ms=UnixMs(killed_at))
+        samples = metrics.read_all(["gpu_util_ratio"], start_ms=UnixMs(0), end_ms=UnixMs(killed_at))
         metrics.close()
-        assert found.height >= stored, "nothing that was stored is lost"
+        assert samples.height >= stored, "nothing that was stored is lost"
     note(
         "fault",
         what="two servers over one PostgreSQL; kill −9 of the collecting one",
@@ -158,21 +158,23 @@ jitter_s = 0
 
 async def test_three_collectors_scrape_each_exporter_once_when_they_share_them() -> None:
     with node_exporters(7, gpus=1) as exporters:
-        settings = DcgmSettings(targets=tuple(each.target for each in exporters), jitter_s=0)
-        seen: list[list[str]] = []
+        settings = DcgmSettings(targets=tuple(exporter.target for exporter in exporters), jitter_s=0)
+        scraped_nodes: list[list[str]] = []
         for number in (1, 2, 3):
             collector = DcgmCollector(settings, lambda: UnixMs(0), owns=Shard(number, 3).owns)
-            found: list[str] = []
+            scraped: list[str] = []
 
-            async def keep(each: Observation, found: list[str] = found) -> None:
-                assert isinstance(each, ScrapeObserved)
-                found.extend(scrape.node or "" for scrape in each.scrapes)
+            async def keep(observation: Observation, scraped: list[str] = scraped) -> None:
+                assert isinstance(observation, ScrapeObserved)
+                scraped.extend(scrape.node or "" for scrape in observation.scrapes)
 
             await poll_once(collector, keep, lambda: UnixMs(0))
             await collector.close()
-            seen.append(found)
-        assert sorted(node for nodes in seen for node in nodes) == sorted(each.node for each in exporters)
-        assert [each.scrapes for each in exporters] == [1] * 7
+            scraped_nodes.append(scraped)
+        assert sorted(node for nodes in scraped_nodes for node in nodes) == sorted(
+            exporter.node for exporter in exporters
+        )
+        assert [exporter.scrapes for exporter in exporters] == [1] * 7
 
 
 def test_roles_are_refused_when_the_stores_cannot_be_shared() -> None:

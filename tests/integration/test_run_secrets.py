@@ -57,13 +57,13 @@ raise ValueError(
 
 def git(folder: Path, *words: str) -> None:
     environ = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
-    who = ("-c", "user.name=me", "-c", "user.email=me@example.org")
-    subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True, env=environ)
+    identity = ("-c", "user.name=me", "-c", "user.email=me@example.org")
+    subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True, env=environ)
 
 
 @pytest.fixture
 def command(tmp_path: Path) -> Command:
-    """A repository and an environment as careless as can be."""
+    """A repository and an environment full of secrets."""
     folder = tmp_path / "code"
     folder.mkdir()
     command = Command(folder=folder, home=tmp_path / "home", deadline_s=180)
@@ -118,7 +118,7 @@ def test_no_secret_is_stored_or_sent_when_a_run_is_full_of_them(command: Command
         run = command.only_run()
         answers = answers_of(url, run.run)
         shown = json.loads(urllib.request.urlopen(f"{url}/api/v1/runs/{run.run}", timeout=30).read())
-    # What is harmless has arrived by every way.
+    # Harmless values have arrived in every way.
     assert shown["row"]["params"] | {"api_key": "", "hf_token": ""} == {"lr": "0.125", "api_key": "", "hf_token": ""}
     assert "harmless-word" in shown["command"][2]
     assert "+HARMLESS" not in shown["environment"]["git"]["diff"]

@@ -67,7 +67,7 @@ def run_and_send(command: Command, url: str, *words: str) -> None:
     if "is slow" in done.stderr:
         assert command("runs", "upload", "--server", url).returncode == 0
     else:
-        assert "not sent" not in done.stderr
+        assert "not uploaded" not in done.stderr
 
 
 @pytest.fixture
@@ -95,8 +95,8 @@ def test_run_is_a_workload_with_samples_when_it_was_sent(command: Command, tmp_p
         assert row["results"]["loss"] == 0.001
         tree = get(f"{url}/api/v1/runs/tree")
         assert [workload["runs"] for workload in tree["experiments"][0]["workloads"]] == [[row["run"]]]
-        asked = f"run={row['run']}&metric=loss&axis=step&points=100"
-        with urllib.request.urlopen(f"{url}/api/v1/runs/series?{asked}", timeout=30) as answer:
+        query = f"run={row['run']}&metric=loss&axis=step&points=100"
+        with urllib.request.urlopen(f"{url}/api/v1/runs/series?{query}", timeout=30) as answer:
             line = pl.read_ipc_stream(answer.read())
         assert (line["x"][0], line["x"][-1], line["value"][0], line["value"][-1]) == (0.0, 999.0, 1.0, 0.001)
         assert shown["row"]["samples"] == command.only_run().samples - 1 + 1001  # NaN is not stored, steps are
@@ -155,22 +155,22 @@ def test_run_is_gone_and_not_taken_again_when_its_owner_deletes_it(command: Comm
         run_and_send(command, url, "-l", "none")
         deleted, other = (run.run for run in command.runs())
         refused = command("runs", "delete", deleted, "--server", url)
-        assert (refused.returncode, "Give --yes" in refused.stderr) == (2, True)
+        assert (refused.returncode, "Use --yes" in refused.stderr) == (2, True)
         done = json.loads(command("runs", "delete", deleted, "--server", url, "--yes", "--json").stdout)
         assert done["deleted"] == [deleted]
         assert [row["run"] for row in get(f"{url}/api/v1/runs")] == [other]
         assert [row["workload"] for row in get(f"{url}/api/v1/workloads")["workloads"]] == [f"run:{other}"]
         again = command("runs", "upload", deleted, other, "--server", url)
         assert again.returncode == 1
-        assert f"{deleted} is kept on disk, not sent" in again.stderr
-        assert "1 run sent" in again.stderr
+        assert f"{deleted} was not uploaded and is kept on disk" in again.stderr
+        assert "1 run uploaded" in again.stderr
         assert command("runs", "delete", deleted, "--server", url, "--yes").returncode == 1
         assert {run.run for run in command.runs()} == {deleted, other}, "what was recorded here stays"
         assert command("runs", "delete", deleted, "--local", "--yes").returncode == 0
         assert {run.run for run in command.runs()} == {other}
 
 
-def test_error_has_the_one_shape_when_what_is_sent_is_wrong(tmp_path: Path) -> None:
+def test_error_has_the_common_shape_when_the_request_is_wrong(tmp_path: Path) -> None:
     with server(tmp_path / "data", free_port()) as (url, _):
         for path, body in (
             ("a/files/tracker.spool", b"nonsense"),

@@ -36,13 +36,13 @@ def test_both_ways_of_printing_give_the_same_jobs_when_slurm_ran_them(tmp_path: 
     for trace in (printed, structured):
         assert set(trace.frame["job_id"]) == {str(job) for job in ended}
         for job, (status, gpus, requested_s) in expected.items():
-            found = find(trace, job)
-            assert (found["status"], found["gpus"]) == (status, gpus)
-            assert requested_s is None or found["requested_s"] == requested_s
+            row = find(trace, job)
+            assert (row["status"], row["gpus"]) == (status, gpus)
+            assert requested_s is None or row["requested_s"] == requested_s
         reasons = {note.reason: note.count for note in trace.notes}
         assert reasons["the job has not ended"] >= 1
     assert any(note.reason == "a job step, not a job" for note in printed.notes)
     for job in ended:
-        one, other = find(printed, job), find(structured, job)
+        printed_row, structured_row = find(printed, job), find(structured, job)
         for column in ("user", "queue", "wait_s", "run_s", "processors", "nodes"):
-            assert one[column] == other[column], (job, column)
+            assert printed_row[column] == structured_row[column], (job, column)

@@ -1,4 +1,4 @@
-"""``clusterscape serve`` as a site runs it: a real Slurm, a real HTTP exporter, and what its API then says."""
+"""``clusterscape serve`` as a site runs it: a real Slurm, a real HTTP exporter, and the answers of its API."""
 
 import json
 import signal

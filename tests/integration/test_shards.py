@@ -15,7 +15,7 @@ from servers.victoria import VictoriaServer, run_victoria
 from typer.testing import CliRunner
 
 from clusterscape.cli.entry import app
-from clusterscape.collect.sharding import Shard
+from clusterscape.collect.targets import Shard
 from clusterscape.errors import StoreBusyError
 from clusterscape.model import UnixMs
 from clusterscape.settings import StorageSettings
@@ -43,18 +43,18 @@ def victoria(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VictoriaServe
 
 
 def owned(number: int, exporters: list[NodeExporter]) -> list[NodeExporter]:
-    found = [each for each in exporters if Shard(number, SHARDS).owns_name(each.node)]
-    assert found, "the hash gives every shard a node here"
-    return found
+    shard = [exporter for exporter in exporters if Shard(number, SHARDS).owns_name(exporter.node)]
+    assert shard, "the hash gives every shard a node here"
+    return shard
 
 
 def wait_for_scrapes(exporters: list[NodeExporter], more: int = 4) -> None:
-    before = [each.scrapes for each in exporters]
-    wait_until(lambda: all(each.scrapes >= was + more for each, was in zip(exporters, before, strict=True)))
+    before = [exporter.scrapes for exporter in exporters]
+    wait_until(lambda: all(exporter.scrapes >= was + more for exporter, was in zip(exporters, before, strict=True)))
 
 
 def stored_numbers(victoria: VictoriaServer) -> dict[str, list[int]]:
-    """What the exporters counted, as it was stored, by node."""
+    """Stored counts of the exporters, by node."""
     victoria.flush()
     store = VictoriaMetricStore(victoria.url, cluster=CLUSTER)
     rows = store.read_all(["memory_used_bytes"], start_ms=UnixMs(0), end_ms=UnixMs(2**45)).sort("time_ms")
@@ -105,12 +105,14 @@ def test_each_node_is_scraped_by_its_shard_alone_when_one_is_killed_and_replaced
             migrate(environ, tmp_path / "too-early")
 
         orphans = owned(2, exporters)
-        others = [each for each in exporters if each not in orphans]
+        others = [exporter for exporter in exporters if exporter not in orphans]
         second.kill()
         wait_for_scrapes(others, 1)  # one that was under way when it was killed is over by now
-        left = {each.node: each.scrapes for each in orphans}
+        left = {exporter.node: exporter.scrapes for exporter in orphans}
         wait_for_scrapes(others, 6)
-        assert {each.node: each.scrapes for each in orphans} == left, "another shard's nodes are nobody else's"
+        assert {exporter.node: exporter.scrapes for exporter in orphans} == left, (
+            "another shard's nodes are nobody else's"
+        )
         start(2, "shard-2-again")
         wait_for_scrapes(exporters)
         assert get_json(f"{first.url}/api/v1/cluster")["units"]["total"] == NODES

@@ -35,7 +35,7 @@ def clock() -> UnixMs:
 
 
 @dataclass
-class Seen:
+class Observations:
     """One poll's observations, sorted."""
 
     inventory: InventoryObserved | None
@@ -59,19 +59,19 @@ class Seen:
         return [allocation.unit for allocation in self.queue.allocations if allocation.workload == workload]
 
 
-async def look(collector: SlurmCollector) -> Seen:
-    seen = Seen(None, None, {}, [], {})
+async def look(collector: SlurmCollector) -> Observations:
+    observations = Observations(None, None, {}, [], {})
     async for observation in collector.poll(clock()):
         if isinstance(observation, InventoryObserved):
-            seen.inventory = observation
+            observations.inventory = observation
         elif isinstance(observation, QueueObserved):
-            seen.queue = observation
+            observations.queue = observation
         elif isinstance(observation, HistoryObserved):
-            seen.history |= {workload.id: workload for workload in observation.workloads}
-            seen.history_allocations += observation.allocations
+            observations.history |= {workload.id: workload for workload in observation.workloads}
+            observations.history_allocations += observation.allocations
         elif isinstance(observation, SourceStatus):
-            seen.statuses[observation.source] = observation
-    return seen
+            observations.statuses[observation.source] = observation
+    return observations
 
 
 @pytest.fixture(scope="module")
@@ -89,9 +89,9 @@ def server(shared_server: SlurmServer) -> Iterator[SlurmServer]:
 
 @pytest.fixture(params=["cli", "rest"])
 async def collector(request: pytest.FixtureRequest, server: SlurmServer) -> AsyncIterator[SlurmCollector]:
-    found = by_commands(server) if request.param == "cli" else by_rest(server)
-    yield found
-    await found.close()
+    opened = by_commands(server) if request.param == "cli" else by_rest(server)
+    yield opened
+    await opened.close()
 
 
 def by_commands(server: SlurmServer) -> SlurmCollector:
@@ -103,7 +103,7 @@ def by_rest(server: SlurmServer) -> SlurmCollector:
 
 
 def units_by_scontrol(server: SlurmServer, job: int) -> list[str]:
-    """What ``scontrol show job -d`` says, taken apart by other means than the collector's."""
+    """Output of ``scontrol show job -d``, parsed independently of the collector."""
     units = []
     text = server.command("scontrol", "show", "job", "-d", str(job))
     for hosts, indices in re.findall(r"^\s+Nodes=(\S+) .*GRES=gpu:\w+:\d+\(IDX:([\d,-]+)\)", text, re.MULTILINE):
@@ -132,28 +132,29 @@ async def test_commands_and_slurmrestd_agree_with_scontrol_when_jobs_of_all_kind
     server.wait_until(lambda: server.reason_of(blocked) == "Resources", "the large job to be considered")
 
     cli, rest = by_commands(server), by_rest(server)
-    one, other = await look(cli), await look(rest)
+    by_command, by_daemon = await look(cli), await look(rest)
     await rest.close()
 
-    assert one.queue is not None
-    assert other.queue is not None
-    assert one.queue.is_complete
-    assert not one.queue.dropped
+    assert by_command.queue is not None
+    assert by_daemon.queue is not None
+    assert by_command.queue.is_complete
+    assert not by_command.queue.dropped
     # The scheduler revises its plans between the two looks.
     plans = [
-        [replace(workload, expected_start_at=None) for workload in seen.workloads.values()] for seen in (one, other)
+        [replace(workload, expected_start_at=None) for workload in observations.workloads.values()]
+        for observations in (by_command, by_daemon)
     ]
     assert plans[0] == plans[1]
-    assert one.queue.allocations == other.queue.allocations
-    assert one.nodes == other.nodes
+    assert by_command.queue.allocations == by_daemon.queue.allocations
+    assert by_command.nodes == by_daemon.nodes
 
     for job in (uneven, whole):
-        assert one.units_of(f"slurm:{job}") == units_by_scontrol(server, job)
-    assert len(one.units_of(f"slurm:{uneven}")) == 3
-    assert len(one.units_of(f"slurm:{whole}")) == 8
-    assert {allocation.source for allocation in one.queue.allocations} == {AllocationSource.SCHEDULER_INDEX}
+        assert by_command.units_of(f"slurm:{job}") == units_by_scontrol(server, job)
+    assert len(by_command.units_of(f"slurm:{uneven}")) == 3
+    assert len(by_command.units_of(f"slurm:{whole}")) == 8
+    assert {allocation.source for allocation in by_command.queue.allocations} == {AllocationSource.SCHEDULER_INDEX}
 
-    jobs = one.workloads
+    jobs = by_command.workloads
     assert jobs[f"slurm:{uneven}"].experiment == "uneven"
     assert jobs[f"slurm:{uneven}"].resource_type == "A100-3"
     assert jobs[f"slurm:{uneven}"].nodes == ("gpu02", "gpu03")
@@ -163,10 +164,10 @@ async def test_commands_and_slurmrestd_agree_with_scontrol_when_jobs_of_all_kind
     tasks = [jobs[f"slurm:{array}_{task}"] for task in range(1, 5)]
     assert [task.state for task in tasks] == [WorkloadState.RUNNING] * 2 + [WorkloadState.WAITING] * 2
     assert tasks[3].pending_reason == "JobArrayTaskLimit"
-    assert len(one.units_of(tasks[0].id)) == 2
-    assert not set(one.units_of(tasks[0].id)) & set(one.units_of(tasks[1].id))
+    assert len(by_command.units_of(tasks[0].id)) == 2
+    assert not set(by_command.units_of(tasks[0].id)) & set(by_command.units_of(tasks[1].id))
 
-    assert len(one.units_of(f"slurm:{shared}")) == 1
+    assert len(by_command.units_of(f"slurm:{shared}")) == 1
     assert (jobs[f"slurm:{shared}"].gpus_requested, jobs[f"slurm:{shared}"].tags["shared_gpu"]) == (0, "shard:2")
 
     assert (jobs[f"slurm:{blocked}"].state, jobs[f"slurm:{blocked}"].pending_reason) == (
@@ -181,24 +182,24 @@ async def test_commands_and_slurmrestd_agree_with_scontrol_when_jobs_of_all_kind
 async def test_inventory_names_every_gpu_when_slurm_numbers_them(
     server: SlurmServer, collector: SlurmCollector
 ) -> None:
-    seen = await look(collector)
-    assert seen.inventory is not None
-    assert {node.id: (node.machine_type, node.gpu_count) for node in seen.inventory.nodes} == {
+    observations = await look(collector)
+    assert observations.inventory is not None
+    assert {node.id: (node.machine_type, node.gpu_count) for node in observations.inventory.nodes} == {
         "gpu01": ("A100", 8),
         "gpu02": ("A100", 8),
         "gpu03": ("A100", 8),
         "vgpu1": ("V100", 4),
     }
-    assert len(seen.inventory.units) == 28
-    partitions = {partition.name: partition for partition in seen.inventory.partitions}
+    assert len(observations.inventory.units) == 28
+    partitions = {partition.name: partition for partition in observations.inventory.partitions}
     assert partitions["a100"].nodes == ("gpu01", "gpu02", "gpu03")
     assert partitions["a100"].is_default
     assert partitions["all"].nodes == ("gpu01", "gpu02", "gpu03", "vgpu1")
     assert partitions["all"].max_time_s == 7 * 86_400
-    assert all(status.is_ok for status in seen.statuses.values())
+    assert all(status.is_ok for status in observations.statuses.values())
 
 
-async def test_history_tells_how_jobs_ended_when_they_are_over(server: SlurmServer, collector: SlurmCollector) -> None:
+async def test_history_has_final_states_when_jobs_have_ended(server: SlurmServer, collector: SlurmCollector) -> None:
     done = server.submit("--exclusive", "-w", "gpu03", script="true")
     failed = server.submit("--gpus=1", script="exit 3")
     killed = server.submit("--gpus=1", script="kill -9 $$")
@@ -216,10 +217,10 @@ async def test_history_tells_how_jobs_ended_when_they_are_over(server: SlurmServ
         server.wait_for_state(job, "COMPLETED", "FAILED", "CANCELLED")
     server.wait_until(lambda: server.is_accounted(done, failed, killed, cancelled), "the accounting to know")
 
-    seen = await look(collector)
-    found = {key: workload.state for key, workload in seen.history.items() if key in wanted}
-    assert found == wanted
-    queue, history = seen.workloads, seen.history
+    observations = await look(collector)
+    states = {key: workload.state for key, workload in observations.history.items() if key in wanted}
+    assert states == wanted
+    queue, history = observations.workloads, observations.history
     assert (queue[f"slurm:{failed}"].exit_code, queue[f"slurm:{killed}"].exit_signal) == (3, 9)
     assert history[f"slurm:{killed}"].exit_signal == 9
     assert history[f"slurm:{done}"].exit_code == 0
@@ -227,14 +228,14 @@ async def test_history_tells_how_jobs_ended_when_they_are_over(server: SlurmServ
     assert queue[f"slurm:{never}"].started_at is None
     assert history[f"slurm:{failed}"].ended_at == queue[f"slurm:{failed}"].ended_at
     # Nobody saw which GPUs these jobs had; only of the one that had all of its node is it known.
-    known = [allocation for allocation in seen.history_allocations if allocation.workload in wanted]
-    assert {(allocation.workload, allocation.source) for allocation in known} == {
+    allocations = [allocation for allocation in observations.history_allocations if allocation.workload in wanted]
+    assert {(allocation.workload, allocation.source) for allocation in allocations} == {
         (f"slurm:{done}", AllocationSource.WHOLE_NODE)
     }
-    assert len(known) == 8
+    assert len(allocations) == 8
 
 
-async def test_new_life_begins_when_a_job_is_requeued(server: SlurmServer) -> None:
+async def test_new_execution_begins_when_a_job_is_requeued(server: SlurmServer) -> None:
     collector = by_commands(server)
     started = server.folder / "started"
     job = server.submit("--gpus=1", "--requeue", script=f"touch {started}; sleep 600")
@@ -272,7 +273,7 @@ async def test_drained_node_has_its_reason_when_an_operator_drains_it(
     assert nodes["gpu01"].state is NodeState.IDLE
 
 
-async def test_failure_is_told_and_recovery_follows_when_slurmctld_goes_away(
+async def test_failure_is_reported_and_recovery_follows_when_slurmctld_goes_away(
     server: SlurmServer, collector: SlurmCollector
 ) -> None:
     job = server.submit("--gpus=2")
@@ -300,21 +301,21 @@ async def test_failure_is_told_and_recovery_follows_when_slurmctld_goes_away(
     note(
         "fault",
         what="slurmctld goes away and comes back",
-        promised="a failure is told instead of an empty queue; recovery without help",
-        measured="told and recovered",
+        promised="a failure is reported instead of an empty queue; recovery without help",
+        measured="reported and recovered",
     )
 
 
 async def test_only_accounting_fails_when_slurmdbd_is_down(server: SlurmServer, collector: SlurmCollector) -> None:
     server.stop("slurmdbd")
     try:
-        seen = await look(collector)
+        observations = await look(collector)
     finally:
         server.start_accounting_daemon()
-    assert [name for name, status in seen.statuses.items() if not status.is_ok] == ["slurm accounting"]
-    assert "slurmdbd" in (seen.statuses["slurm accounting"].hint or "")
-    assert seen.queue is not None
-    assert seen.inventory is not None
+    assert [name for name, status in observations.statuses.items() if not status.is_ok] == ["slurm accounting"]
+    assert "slurmdbd" in (observations.statuses["slurm accounting"].hint or "")
+    assert observations.queue is not None
+    assert observations.inventory is not None
     note(
         "fault",
         what="slurmdbd is down",
@@ -326,11 +327,11 @@ async def test_only_accounting_fails_when_slurmdbd_is_down(server: SlurmServer, 
 async def test_hint_names_munge_when_it_is_down(server: SlurmServer) -> None:
     server.stop("munged")
     try:
-        seen = await look(by_commands(server))
+        observations = await look(by_commands(server))
     finally:
         server.start_munge()
-    assert seen.queue is None
-    assert "munge" in (seen.statuses["slurm queue"].hint or "")
+    assert observations.queue is None
+    assert "munge" in (observations.statuses["slurm queue"].hint or "")
 
 
 @pytest.fixture
@@ -346,9 +347,9 @@ async def test_token_is_taken_while_valid_and_named_when_expired(token_server: S
 
     async def status_with(user: str | None, token: str | None) -> SourceStatus:
         collector = SlurmCollector(SlurmSettings(mode="rest", url=url, user=user, token=token, history_days=0), clock)
-        seen = await look(collector)
+        observations = await look(collector)
         await collector.close()
-        return seen.statuses["slurm queue"]
+        return observations.statuses["slurm queue"]
 
     assert (await status_with("root", tokens[600])).is_ok
     token_server.wait_until(lambda: clock() > expires_at + 1_000, "the token to expire")
@@ -356,23 +357,23 @@ async def test_token_is_taken_while_valid_and_named_when_expired(token_server: S
     assert not expired.is_ok
     assert "the token for slurmrestd expired on" in (expired.message or "")
     assert "scontrol token username=root" in (expired.hint or "")
-    assert "wants a token" in ((await status_with(None, None)).message or "")
+    assert "requires a token" in ((await status_with(None, None)).message or "")
 
 
-async def test_check_finds_everything_in_order_when_it_is(server: SlurmServer, collector: SlurmCollector) -> None:
-    found = {status.source: status for status in await collector.check()}
-    assert all(status.is_ok for status in found.values())
-    assert "Slurm 22.05" in (found["slurm nodes"].message or "")
-    assert "4 nodes, 4 with GPUs (28 in all)" in (found["slurm nodes"].message or "")
-    assert set(found) == {"slurm nodes", "slurm partitions", "slurm queue", "slurm GPU indices", "slurm accounting"}
+async def test_check_reports_ok_when_everything_works(server: SlurmServer, collector: SlurmCollector) -> None:
+    statuses = {status.source: status for status in await collector.check()}
+    assert all(status.is_ok for status in statuses.values())
+    assert "Slurm 22.05" in (statuses["slurm nodes"].message or "")
+    assert "4 nodes, 4 with GPUs (28 in all)" in (statuses["slurm nodes"].message or "")
+    assert set(statuses) == {"slurm nodes", "slurm partitions", "slurm queue", "slurm GPU indices", "slurm accounting"}
 
 
 async def test_missing_socket_is_named_when_slurmrestd_is_not_there(server: SlurmServer) -> None:
     collector = SlurmCollector(SlurmSettings(mode="rest", url="unix:/nonexistent/sock"), clock)
-    seen = await look(collector)
+    observations = await look(collector)
     await collector.close()
-    assert not any(status.is_ok for status in seen.statuses.values())
-    assert "no socket at unix:/nonexistent/sock" in (seen.statuses["slurm queue"].message or "")
+    assert not any(status.is_ok for status in observations.statuses.values())
+    assert "no socket at unix:/nonexistent/sock" in (observations.statuses["slurm queue"].message or "")
 
 
 def test_nothing_is_left_behind_when_the_server_ends_without_its_controller() -> None:
@@ -390,16 +391,18 @@ def test_nothing_is_left_behind_when_the_server_ends_without_its_controller() ->
             os.kill(pid, 0)
 
 
-async def test_parts_of_priorities_are_told_by_the_commands_when_jobs_wait(server: SlurmServer) -> None:
+async def test_priority_parts_are_reported_by_the_commands_when_jobs_wait(server: SlurmServer) -> None:
     running = server.submit("-N3", "--gpus-per-node=8", "-p", "a100")
     server.wait_for_state(running, "RUNNING")
     blocked = server.submit("-N3", "--gpus-per-node=8", "-p", "a100", "--nice=77")
     server.wait_until(lambda: server.reason_of(blocked) in ("Resources", "Priority"), "the second job to be considered")
-    told = {}
+    parts = {}
     for collector in (by_commands(server), by_rest(server)):
-        seen = [each async for each in collector.poll(clock()) if isinstance(each, PrioritiesObserved)]
-        told[collector] = [each.parts for each in seen]
+        priorities = [
+            observation async for observation in collector.poll(clock()) if isinstance(observation, PrioritiesObserved)
+        ]
+        parts[collector] = [observation.parts for observation in priorities]
         await collector.close()
-    by_command, by_daemon = told.values()
-    assert by_daemon == []  # slurmrestd does not tell them
+    by_command, by_daemon = parts.values()
+    assert by_daemon == []  # slurmrestd does not report them
     assert by_command[0][str(blocked)]["nice"] == -77

@@ -1,4 +1,4 @@
-"""A real Slurm whose exporters go by other names: GPUs count once, what is open is asked, silence belongs to the right node."""
+"""A real Slurm whose exporters go by other names: GPUs count once, unclear names are asked about, silence is the right node's."""
 
 import io
 import json
@@ -35,9 +35,9 @@ def slurm(request: pytest.FixtureRequest) -> Iterator[SlurmServer]:
 @pytest.fixture
 def exporters() -> Iterator[list[NodeExporter]]:
     """One for each node, all of them reached under localhost, as over forwarded ports."""
-    with node_exporters(list(NODES), gpus=8) as found:
-        found[3].gpus, found[3].model = 4, "Tesla V100-SXM2-32GB"
-        yield found
+    with node_exporters(list(NODES), gpus=8) as nodes:
+        nodes[3].gpus, nodes[3].model = 4, "Tesla V100-SXM2-32GB"
+        yield nodes
 
 
 def settings(slurm: SlurmServer, targets: Sequence[str], folder: Path, more: str = "") -> str:
@@ -60,15 +60,15 @@ timeout_s = 1
 
 
 def run_doctor(config: str, folder: Path) -> tuple[int, dict[str, dict[str, Any]], str]:
-    """The exit code, every check by what it looked at, and what a person reads."""
+    """The exit code, the checks by subject, and the printed text."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "doctor.toml"
     path.write_text(config)
     path.chmod(0o600)
     command = [sys.executable, "-m", "clusterscape.cli", "doctor", "--config", str(path)]
-    told = subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=120, check=False)
+    process = subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=120, check=False)
     shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    return told.returncode, {each["what"]: each for each in json.loads(told.stdout)}, shown.stdout
+    return process.returncode, {check["what"]: check for check in json.loads(process.stdout)}, shown.stdout
 
 
 def count(served: Served) -> tuple[int, int]:
@@ -87,16 +87,16 @@ def test_cluster_is_as_large_as_sinfo_says_when_exporters_are_behind_forwarded_p
     slurm: SlurmServer, exporters: list[NodeExporter], tmp_path: Path
 ) -> None:
     exporters[1].host = "gpu02.cluster.example.org"
-    config = settings(slurm, [each.address for each in exporters], tmp_path)
+    config = settings(slurm, [exporter.address for exporter in exporters], tmp_path)
     code, checks, shown = run_doctor(config, tmp_path / "doctor")
     assert checks["names of nodes"]["message"] == (
         "28 GPUs on 4 nodes; every node with GPUs has an exporter, every exporter its node"
     )
-    assert (code, "All is well" in shown) == (0, True), shown
+    assert (code, "All checks passed" in shown) == (0, True), shown
 
     with serving(tmp_path, config) as served:
         # Slurm alone has these numbers as well: wait until every exporter's GPUs are known by what they measure.
-        wait_until(lambda: all(each.scrapes >= 2 for each in exporters))
+        wait_until(lambda: all(exporter.scrapes >= 2 for exporter in exporters))
         sampled = {row["unit"] for row in wait_for_units(served) if row["gpu_util_ratio"] is not None}
         assert count(served) == gpus_by_sinfo(slurm) == (28, 4)
         assert sampled == {f"{node}:{index}" for node, gpus in NODES.items() for index in range(gpus)}
@@ -109,40 +109,40 @@ def wait_for_units(served: Served) -> list[dict[str, Any]]:
         with urllib.request.urlopen(f"{served.url}/api/v1/units.parquet", timeout=30) as response:
             table = pl.read_parquet(io.BytesIO(response.read()))
         rows = table.to_dicts()
-        known = [row for row in rows if row.get("gpu_util_ratio") is not None]
-        return rows if len(known) == len(rows) else []
+        sampled = [row for row in rows if row.get("gpu_util_ratio") is not None]
+        return rows if len(sampled) == len(rows) else []
 
-    found: list[dict[str, Any]] = []
+    units: list[dict[str, Any]] = []
 
     def are_sampled() -> bool:
-        found[:] = read()
-        return bool(found)
+        units[:] = read()
+        return bool(units)
 
     wait_until(are_sampled)
-    return found
+    return units
 
 
 def test_alias_is_asked_about_and_counts_once_when_nothing_ties_it(
     slurm: SlurmServer, exporters: list[NodeExporter], tmp_path: Path
 ) -> None:
     exporters[2].host = "c7a9f2b1d3e4"  # a container
-    targets = [each.address for each in exporters[:3]]  # and none for vgpu1
+    targets = [exporter.address for exporter in exporters[:3]]  # and none for vgpu1
     config = settings(slurm, targets, tmp_path)
     line = f'"{exporters[2].address}" = "gpu03"'
 
     code, checks, shown = run_doctor(config, tmp_path / "doctor")
-    asked = checks[f"exporter {exporters[2].address}"]
+    check = checks[f"exporter {exporters[2].address}"]
     assert code == 1
-    assert "All is well" not in shown
-    assert not asked["ok"]
-    assert line in asked["hint"]
+    assert "All checks passed" not in shown
+    assert not check["ok"]
+    assert line in check["hint"]
     lacking = checks["nodes without an exporter"]
     assert (lacking["ok"], lacking["message"].partition(":")[0]) == (False, "gpu03, vgpu1")
 
     with serving(tmp_path, config) as served:
         wait_until(lambda: bool(get_json(f"{served.url}/api/v1/sources")["questions"]))
         sources = get_json(f"{served.url}/api/v1/sources")
-        assert [each["setting"] for each in sources["questions"]] == [line]
+        assert [question["setting"] for question in sources["questions"]] == [line]
         assert sources["nodes_without_exporter"] == ["gpu03", "vgpu1"]
         assert count(served) == gpus_by_sinfo(slurm)
         assert get_json(f"{served.url}/api/v1/cluster")["open_questions"] == 3
@@ -160,7 +160,11 @@ def test_gpus_count_once_when_one_exporter_is_listed_twice(
     slurm: SlurmServer, exporters: list[NodeExporter], tmp_path: Path
 ) -> None:
     first = exporters[0]
-    twice = [*(each.address for each in exporters), f"http://127.0.0.1:{first.port}/metrics", f"127.0.0.1:{first.port}"]
+    twice = [
+        *(exporter.address for exporter in exporters),
+        f"http://127.0.0.1:{first.port}/metrics",
+        f"127.0.0.1:{first.port}",
+    ]
     with serving(tmp_path, settings(slurm, twice, tmp_path)) as served:
         wait_for_units(served)
         time_before = first.scrapes
@@ -173,7 +177,7 @@ def test_all_gpus_of_the_node_are_silent_when_its_exporter_at_an_address_falls_s
     slurm: SlurmServer, exporters: list[NodeExporter], tmp_path: Path
 ) -> None:
     """Seven of eight are held: the one that is free is stale, but silent are all eight."""
-    targets = [f"127.0.0.1:{each.port}" for each in exporters]
+    targets = [f"127.0.0.1:{exporter.port}" for exporter in exporters]
     job = slurm.submit("--gpus=7", "-w", "gpu01")
     slurm.wait_for_state(job, "RUNNING")
     try:
@@ -197,5 +201,5 @@ def test_all_gpus_of_the_node_are_silent_when_its_exporter_at_an_address_falls_s
 
 def units_of(served: Served) -> dict[str, int]:
     """The summary's units by state."""
-    found: dict[str, int] = get_json(f"{served.url}/api/v1/cluster")["units"]
-    return found
+    counts: dict[str, int] = get_json(f"{served.url}/api/v1/cluster")["units"]
+    return counts

@@ -1,4 +1,4 @@
-"""Faults of hardware that no job holds, on a real Slurm with pretend exporters: found, told, listed with their times, and over.
+"""Faults of hardware that no job holds, on a real Slurm with simulated exporters: detected, reported, listed, and ended.
 
 The clock of the site is put forward between looks, so that windows of minutes need none.
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from alerting.channels import PaperChannel
+from clusters.opened import open_queries
 from servers.exporters import NodeExporter, node_exporters
 from servers.roots import SUITES
 from servers.slurm import SlurmServer, slurm_server
@@ -19,7 +20,7 @@ from clusterscape.collect.dcgm import DcgmCollector
 from clusterscape.collect.slurm import SlurmCollector
 from clusterscape.ingest.pipeline import Ingest
 from clusterscape.model import UnixMs
-from clusterscape.query import Queries, QueryContext
+from clusterscape.query import QueryContext
 from clusterscape.settings import DcgmSettings, RetentionSettings, SlurmSettings, StorageSettings
 from clusterscape.store.changes import Changes
 from clusterscape.store.metrics import open_metric_store
@@ -55,10 +56,10 @@ class Site:
         context = QueryContext(
             metrics=self.metrics, records=self.records, changes=self.changes, clock=self.clock, cluster="test"
         )
-        self.queries = Queries(context, self.ingest, watch=self.watch)
+        self.queries = open_queries(context, self.ingest, watch=self.watch)
         self.collectors = (
             DcgmCollector(
-                DcgmSettings(targets=tuple(each.address for each in self.exporters), jitter_s=0, timeout_s=2),
+                DcgmSettings(targets=tuple(exporter.address for exporter in self.exporters), jitter_s=0, timeout_s=2),
                 self.clock,
             ),
             SlurmCollector(
@@ -89,16 +90,16 @@ class Site:
     def faults(self) -> set[tuple[str, str, str | None]]:
         """Open ones: rule, node or source, GPU."""
         return {
-            (each.rule, each.workload, each.unit)
-            for each in self.watch.open_violations
-            if each.workload.startswith(("node:", "source:"))
+            (violation.rule, violation.workload, violation.unit)
+            for violation in self.watch.open_violations
+            if violation.workload.startswith(("node:", "source:"))
         }
 
-    async def told(self) -> list[tuple[str, str]]:
+    async def notifications(self) -> list[tuple[str, str]]:
         await self.alerts.deliver_due()
         self.ahead_ms += 600_000
         await self.alerts.deliver_due()
-        return self.paper.told()
+        return self.paper.delivered()
 
 
 @pytest.fixture(scope="module", params=[None, *SUITES], ids=lambda version: version or "installed")
@@ -117,12 +118,12 @@ async def site(slurm: SlurmServer, tmp_path: Path) -> AsyncIterator[Site]:
         exporters[3].gpus, exporters[3].model = 4, "Tesla V100-SXM2-32GB"
         for exporter in exporters:
             exporter.lines = [f"DCGM_FI_DEV_XID_ERRORS{{{exporter.labels(i)}}} 0" for i in range(exporter.gpus)]
-        made = Site(slurm, exporters, tmp_path)
-        yield made
-        await made.close()
+        opened = Site(slurm, exporters, tmp_path)
+        yield opened
+        await opened.close()
 
 
-async def test_faults_of_free_gpus_are_found_told_and_listed_when_no_job_runs(site: Site) -> None:
+async def test_faults_of_free_gpus_are_reported_and_listed_when_no_job_runs(site: Site) -> None:
     gpu01, gpu02, gpu03, _ = site.exporters
     await site.look(4)
     assert site.faults == set(), "nothing is wrong yet"
@@ -138,9 +139,9 @@ async def test_faults_of_free_gpus_are_found_told_and_listed_when_no_job_runs(si
     }
     counts = site.queries.cluster.summary().units
     assert (counts.faulty, counts.silent, counts.allocated) == (2, 8, 0)
-    assert set(await site.told()) == {("started", f"node:{node}") for node in ("gpu01", "gpu02", "gpu03")}
+    assert set(await site.notifications()) == {("started", f"node:{node}") for node in ("gpu01", "gpu02", "gpu03")}
 
-    gpu01.lines[3] = f"DCGM_FI_DEV_XID_ERRORS{{{gpu01.labels(3)}}} 0"  # the driver was loaded anew
+    gpu01.lines[3] = f"DCGM_FI_DEV_XID_ERRORS{{{gpu01.labels(3)}}} 0"  # the driver was reloaded
     gpu02.gpus = 8
     gpu03.is_down = False
     await site.look(9)
@@ -151,7 +152,7 @@ async def test_faults_of_free_gpus_are_found_told_and_listed_when_no_job_runs(si
     assert fault.since < fault.until < site.clock()
 
 
-async def test_node_and_scheduler_are_found_when_they_are_away(site: Site) -> None:
+async def test_node_and_scheduler_faults_are_found_when_they_are_down(site: Site) -> None:
     slurm = site.slurm
     await site.look(2)
     slurm.command("scontrol", "update", "nodename=gpu02", "state=down", "reason=power supply")
@@ -167,7 +168,7 @@ async def test_node_and_scheduler_are_found_when_they_are_away(site: Site) -> No
         await site.look(3)
         away = {("source-away", "source:slurm", None)}
         assert site.faults == away | {("node-down", "node:gpu02", None), ("node-drained", "node:gpu03", None)}
-        assert ("started", "source:slurm") in await site.told()
+        assert ("started", "source:slurm") in await site.notifications()
     finally:
         if "slurmctld" not in slurm.processes:
             slurm.start_controller()

@@ -1,4 +1,4 @@
-"""GPU-hours beside ``sacct --duplicates`` of a real slurmdbd: every execution of every job counts, as Slurm counts it."""
+"""GPU-hours compared with ``sacct --duplicates`` of a real slurmdbd: every execution of every job counts, as Slurm counts it."""
 
 import random
 import re
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from clusters.opened import open_queries
 from servers.roots import SUITES
 from servers.slurm import SlurmServer, slurm_server
 from servers.slurm_conf import NodeGroup
@@ -15,7 +16,7 @@ from servers.slurm_conf import NodeGroup
 from clusterscape.collect.slurm import SlurmCollector
 from clusterscape.ingest.pipeline import Ingest
 from clusterscape.model import UnixMs, WorkloadState
-from clusterscape.query import Queries, QueryContext
+from clusterscape.query import QueryContext
 from clusterscape.query.scheduling.history import read_history
 from clusterscape.settings import RetentionSettings, SlurmSettings, StorageSettings
 from clusterscape.store.changes import Changes
@@ -53,7 +54,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[SlurmServer]:
 
 
 class Site:
-    """A ClusterScape over the Slurm, begun anew at will. ``mode``: how it asks."""
+    """A ClusterScape over the Slurm, which can be restarted. ``mode``: how it reads Slurm."""
 
     def __init__(self, server: SlurmServer, folder: Path, mode: str) -> None:
         self._server = server
@@ -65,18 +66,18 @@ class Site:
         context = QueryContext(
             metrics=self.metrics, records=self.records, changes=self._changes, clock=clock, cluster="test"
         )
-        self.queries = Queries(context, self.ingest)
+        self.queries = open_queries(context, self.ingest)
 
     def restart(self) -> None:
-        """Forget everything but what is stored."""
+        """Drops all state that is not stored."""
         self.ingest = Ingest(self.metrics, self.records, self._changes, clock=clock)
 
     async def look(self, *, history: bool) -> None:
         """Poll once; a new collector reads the accounting from its beginning."""
         url = f"unix:{self._server.rest_socket}" if self._mode == "rest" else None
         days = 0.2 if history else 0.0
-        asked = SlurmSettings(conf=self._server.conf, mode=self._mode, url=url, history_days=days)
-        collector = SlurmCollector(asked, clock)
+        settings = SlurmSettings(conf=self._server.conf, mode=self._mode, url=url, history_days=days)
+        collector = SlurmCollector(settings, clock)
         async for observation in collector.poll(clock()):
             self.ingest.accept(observation)
         await collector.close()
@@ -85,7 +86,7 @@ class Site:
         """GPU-seconds by job, of those that started, in whole seconds as the list of workloads shows them."""
         listed = self.queries.workloads.page(limit=1000).workloads
         return {
-            each.workload.removeprefix("slurm:"): each.gpu_hours * 3600 for each in listed if each.gpu_hours is not None
+            row.workload.removeprefix("slurm:"): row.gpu_hours * 3600 for row in listed if row.gpu_hours is not None
         }
 
 
@@ -111,7 +112,7 @@ def site(server: SlurmServer, tmp_path: Path, request: pytest.FixtureRequest) ->
 
 
 class Story:
-    """Does to jobs what happens to jobs, in an order drawn at random."""
+    """Requeues, suspends, preempts, fails and cancels jobs in random order."""
 
     def __init__(self, server: SlurmServer, seed: int) -> None:
         self._server = server
@@ -131,9 +132,11 @@ class Story:
 
     def go_on(self) -> None:
         """One more event."""
-        deed = self._random.choice((self.requeue, self.suspend, self.resume, self.preempt, self.fail_node, self.cancel))
-        if deed():
-            self.done[deed.__name__] += 1
+        action = self._random.choice(
+            (self.requeue, self.suspend, self.resume, self.preempt, self.fail_node, self.cancel)
+        )
+        if action():
+            self.done[action.__name__] += 1
 
     def requeue(self) -> bool:
         job = self._choose("RUNNING")
@@ -215,9 +218,7 @@ async def test_gpu_hours_equal_those_of_sacct_when_jobs_are_requeued_preempted_a
     assert len(story.done) >= 4, story.done
     await site.look(history=True)
     running, theirs = site.gpu_s(), sacct_gpu_s(server)
-    gpus = {
-        each.workload.removeprefix("slurm:"): each.gpus_requested for each in site.queries.workloads.page().workloads
-    }
+    gpus = {row.workload.removeprefix("slurm:"): row.gpus_requested for row in site.queries.workloads.page().workloads}
     assert running.keys() >= theirs.keys()
     for job, seconds in theirs.items():
         assert running[job] == pytest.approx(seconds, abs=(5 + TRUNCATION_S) * max(8, gpus.get(job, 8))), job
@@ -254,13 +255,13 @@ async def test_units_were_held_during_every_execution_when_a_job_was_requeued(
     server.wait_until(lambda: server.is_accounted(job), "accounting")
     await site.look(history=True)
     detail = site.queries.workloads.detail(f"slurm:{job}")
-    assert [each.scheduler_state for each in detail.executions] == ["REQUEUED"]
+    assert [execution.scheduler_state for execution in detail.executions] == ["REQUEUED"]
     assert not detail.executions[0].is_estimated
     assert detail.workload.state is WorkloadState.CANCELLED
-    held = Counter((each.from_at, each.to_at) for each in detail.allocations)
-    executions = [(each.started_at, each.ended_at) for each in (detail.executions[0], detail.workload)]
+    held = Counter((span.from_at, span.to_at) for span in detail.allocations)
+    executions = [(execution.started_at, execution.ended_at) for execution in (detail.executions[0], detail.workload)]
     assert held == Counter(dict.fromkeys(executions, 2))
-    spans = sum((each.to_at or 0) - each.from_at for each in detail.allocations)
+    spans = sum((span.to_at or 0) - span.from_at for span in detail.allocations)
     assert detail.workload.gpu_hours == pytest.approx(spans / 3_600_000)
     site.metrics.close()
     site.records.close()

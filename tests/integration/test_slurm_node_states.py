@@ -1,4 +1,4 @@
-"""States of a real Slurm's nodes, looked at afterwards: as sinfo said then, and nothing from before Slurm was heard."""
+"""States of a real Slurm's nodes, read afterwards: as sinfo reported then, and nothing from before the first poll of Slurm."""
 
 import time
 from collections.abc import Iterator
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from clusters.opened import open_queries
 from servers.exporters import NodeExporter, node_exporters
 from servers.roots import SUITES
 from servers.slurm import SlurmServer, slurm_server
@@ -51,7 +52,7 @@ class Site:
 
     async def look_at_exporters(self, exporters: list[NodeExporter]) -> UnixMs:
         at = self.clock()
-        settings = DcgmSettings(targets=tuple(each.address for each in exporters), jitter_s=0)
+        settings = DcgmSettings(targets=tuple(exporter.address for exporter in exporters), jitter_s=0)
         collector = DcgmCollector(settings, self.clock)
         async for observation in collector.poll(at):
             self.ingest.accept(observation)
@@ -60,8 +61,8 @@ class Site:
 
     def states_at(self, at: UnixMs) -> dict[str, tuple[str, str | None]]:
         """Of the first whole minute after a look."""
-        found = self.queries.cluster.nodes(at + MINUTE_MS)
-        return {node.node: (node.state.value, node.reason) for node in found}
+        nodes = self.queries.cluster.nodes(at + MINUTE_MS)
+        return {node.node: (node.state.value, node.reason) for node in nodes}
 
 
 @pytest.fixture(scope="module", params=[None, *SUITES], ids=lambda version: version or "installed")
@@ -84,12 +85,12 @@ def site(slurm: SlurmServer, tmp_path: Path) -> Iterator[Site]:
     )
 
     def clock() -> UnixMs:
-        return made.clock()
+        return opened.clock()
 
     ingest = Ingest(metrics, records, changes, clock=clock)
     context = QueryContext(metrics=metrics, records=records, changes=changes, clock=clock, cluster="test")
-    made = Site(records, ingest, Queries(context, ingest), slurm)
-    yield made
+    opened = Site(records, ingest, open_queries(context, ingest), slurm)
+    yield opened
     metrics.close()
     records.close()
 
@@ -98,7 +99,7 @@ async def test_past_states_are_those_that_sinfo_gave_when_nodes_were_drained_and
     slurm = site.slurm
     with node_exporters(list(slurm.node_names), gpus=8) as exporters:
         heard_at = await site.look_at_exporters(exporters)
-    assert site.records.node_states(at_ms=heard_at) == [], "nobody has told a state yet"
+    assert site.records.node_states(at_ms=heard_at) == [], "no state has been reported yet"
     job = slurm.submit("--gpus=3", "-w", "gpu01")
     slurm.wait_for_state(job, "RUNNING")
     try:

@@ -1,4 +1,4 @@
-"""Planned starts beside Slurm's own: on a real Slurm, with a maintenance, preemption and partitions that share nodes."""
+"""Planned starts compared with Slurm's own: on a real Slurm, with a maintenance, preemption and partitions that share nodes."""
 
 import re
 import time
@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from clusters.opened import open_queries
 from servers.roots import SUITES
 from servers.slurm import SlurmServer, slurm_server
 
@@ -56,18 +57,18 @@ def queries(tmp_path: Path) -> Iterator[tuple[Queries, Ingest]]:
     changes = Changes()
     ingest = Ingest(metrics, records, changes, clock=clock)
     context = QueryContext(metrics=metrics, records=records, changes=changes, clock=clock, cluster="test")
-    yield Queries(context, ingest), ingest
+    yield open_queries(context, ingest), ingest
     metrics.close()
     records.close()
 
 
 async def read_rows(server: SlurmServer, queries: tuple[Queries, Ingest]) -> dict[str, QueueRow]:
-    asked, ingest = queries
+    opened, ingest = queries
     collector = SlurmCollector(SlurmSettings(conf=server.folder / "etc/slurm.conf", history_days=0), clock)
     async for observation in collector.poll(clock()):
         ingest.accept(observation)
     await collector.close()
-    return {row.workload.removeprefix("slurm:"): row for row in asked.queue.all().workloads}
+    return {row.workload.removeprefix("slurm:"): row for row in opened.queue.all().workloads}
 
 
 def submit(server: SlurmServer, *words: str) -> str:
@@ -75,16 +76,16 @@ def submit(server: SlurmServer, *words: str) -> str:
 
 
 def slurm_start_s(server: SlurmServer, job: str) -> float:
-    """What ``squeue --start`` says; Slurm's backfilling has to have looked at it first."""
-    found = ""
+    """Start by ``squeue --start``, once Slurm's backfilling has planned the job."""
+    planned = ""
 
     def is_planned() -> bool:
-        nonlocal found
-        found = server.command("squeue", "--start", "-h", "-j", job, "-o", "%S").strip()
-        return bool(re.match(r"\d{4}-", found))
+        nonlocal planned
+        planned = server.command("squeue", "--start", "-h", "-j", job, "-o", "%S").strip()
+        return bool(re.match(r"\d{4}-", planned))
 
     server.wait_until(is_planned, f"Slurm to plan {job}")
-    return datetime.fromisoformat(found).timestamp()
+    return datetime.fromisoformat(planned).timestamp()
 
 
 @pytest.fixture
@@ -116,19 +117,19 @@ async def test_starts_are_after_a_maintenance_as_slurm_says_when_jobs_do_not_fit
     assert row.likely.from_at >= row.planned_at - SLACK_S * 1000
     (listed,) = queries[0].cluster.summary().reservations
     assert (listed.name, listed.is_maintenance, listed.is_active) == ("maint", True, False)
-    # What the form says is what Slurm would say to the same request.
+    # The form predicts the same start as Slurm for the same request.
     tested = dry_run_start_s(clean, "-p", "a100", "--gres=gpu:8", "-t", "60")
-    told = queries[0].waits.ask(gpus=8, hours=1, partition="a100").start
-    assert told.plan_at / 1000 >= tested - SLACK_S
+    prediction = queries[0].waits.ask(gpus=8, hours=1, partition="a100").start
+    assert prediction.plan_at / 1000 >= tested - SLACK_S
 
 
 def dry_run_start_s(server: SlurmServer, *words: str) -> float:
     """When ``sbatch --test-only`` says that such a job would start."""
-    asked = ["sbatch", "--test-only", "--mem=1000", *words, "--wrap", "sleep 1"]
-    said = server.command("sh", "-c", '"$@" 2>&1', "sh", *asked)
-    found = re.search(r"to start at (\S+)", said)
-    assert found is not None, said
-    return datetime.fromisoformat(found[1]).timestamp()
+    command = ["sbatch", "--test-only", "--mem=1000", *words, "--wrap", "sleep 1"]
+    output = server.command("sh", "-c", '"$@" 2>&1', "sh", *command)
+    match = re.search(r"to start at (\S+)", output)
+    assert match is not None, output
+    return datetime.fromisoformat(match[1]).timestamp()
 
 
 async def test_a_job_starts_at_once_as_in_slurm_when_it_may_preempt(

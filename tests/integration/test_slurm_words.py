@@ -1,17 +1,18 @@
-"""What people read of a job beside what Slurm says of it: reasons, ids and exit codes, on a real Slurm with accounting."""
+"""What the page says of a job compared with what Slurm says: reasons, ids and exit codes, on a real Slurm with accounting."""
 
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from clusters.opened import open_queries
 from servers.roots import SUITES
 from servers.slurm import SlurmServer, slurm_server
 from servers.slurm_conf import NodeGroup
 
 from clusterscape.collect.slurm import SlurmCollector
 from clusterscape.collect.slurm.parse_history import parse_history
-from clusterscape.collect.slurm.parse_nodes import Inventory
+from clusterscape.collect.slurm.parse_nodes import SlurmInventory
 from clusterscape.errors import NotFoundError
 from clusterscape.ingest.pipeline import Ingest
 from clusterscape.model import UnixMs, WorkloadId
@@ -52,7 +53,7 @@ def site(server: SlurmServer, tmp_path: Path) -> Iterator[tuple[Queries, Ingest]
     metrics, records = open_metric_store(storage, RetentionSettings()), open_record_store(storage)
     ingest = Ingest(metrics, records, Changes(), clock=clock)
     context = QueryContext(metrics=metrics, records=records, changes=Changes(), clock=clock, cluster="test")
-    yield Queries(context, ingest), ingest
+    yield open_queries(context, ingest), ingest
     server.cancel_all()
     metrics.close()
     records.close()
@@ -94,13 +95,13 @@ async def test_reasons_name_what_is_waited_for_when_jobs_wait(
     }
     server.wait_until(lambda: {name: server.reason_of(job) for name, job in jobs.items()} == reasons, "all reasons")
     await look(server, ingest)
-    found = {name: queries.workloads.detail(str(job)).workload for name, job in jobs.items()}
-    assert {name: (each.waits_for, each.pending_reason_text) for name, each in found.items()} == {
-        "small": (WaitKind.LIMIT, "The limit of QOS small on GPUs in all is reached (QOSGrpGRES)."),
-        "nlp": (WaitKind.LIMIT, "The limit of project nlp on GPUs in all is reached (AssocGrpGRES)."),
+    workloads = {name: queries.workloads.detail(str(job)).workload for name, job in jobs.items()}
+    assert {name: (workload.waits_for, workload.pending_reason_text) for name, workload in workloads.items()} == {
+        "small": (WaitKind.LIMIT, "The limit of QOS small on GPUs in total is reached (QOSGrpGRES)."),
+        "nlp": (WaitKind.LIMIT, "The limit of project nlp on GPUs in total is reached (AssocGrpGRES)."),
         "after": (WaitKind.DEPENDENCY, f"Waits for job {runs} to succeed."),
         "held": (WaitKind.HELD, "Held by its owner; release it with `scontrol release`."),
-        "later": (WaitKind.BEGIN_TIME, "Asked to start later."),
+        "later": (WaitKind.BEGIN_TIME, "Its requested begin time has not come yet."),
         "course": (WaitKind.RESERVATION, "Waits for its reservation course to begin."),
     }
     (partition,) = queries.queue.all().partitions
@@ -127,7 +128,7 @@ async def test_jobs_are_found_by_every_id_that_slurm_writes_when_asked(
         assert queries.search.search(f"{listed}.0").hits[0].key == f"slurm:{listed}"
         if raw not in (str(array), str(het)):  # Slurm, too, takes these for all tasks or components
             assert queries.workloads.detail(raw).workload.workload == f"slurm:{listed}"
-    with pytest.raises(NotFoundError, match=f"{array} stands for 3 workloads"):
+    with pytest.raises(NotFoundError, match=f"{array} matches 3 workloads"):
         queries.workloads.detail(str(array))
 
 
@@ -148,12 +149,12 @@ async def test_exit_codes_are_those_of_sacct_when_only_the_accounting_remembers(
     named = ",".join(map(str, jobs))
     for line in server.command("sacct", "-n", "-X", "-P", "-j", named, "-o", "jobid,exitcode,derivedexitcode").split():
         job, own, derived = line.split("|")
-        found = queries.workloads.detail(job).workload
-        assert f"{found.exit_code or 0}:{found.exit_signal or 0}" == own
-        assert f"{found.derived_exit_code or 0}:{found.derived_exit_signal or 0}" == derived
+        workload = queries.workloads.detail(job).workload
+        assert f"{workload.exit_code or 0}:{workload.exit_signal or 0}" == own
+        assert f"{workload.derived_exit_code or 0}:{workload.derived_exit_signal or 0}" == derived
     # As after five minutes, when the queue no longer shows them.
     before = {job: queries.workloads.detail(str(job)).workload for job in jobs}
-    assert [each.exit_code for each in before.values()] == [3, None, 0, 7, 0]
+    assert [workload.exit_code for workload in before.values()] == [3, None, 0, 7, 0]
 
 
 async def test_exit_codes_come_from_the_accounting_alone_when_the_queue_forgot_the_job(
@@ -165,9 +166,9 @@ async def test_exit_codes_come_from_the_accounting_alone_when_the_queue_forgot_t
     now_s = int(time.time())
     document = await collector._source.fetch_history(now_s - 600, now_s + 60)
     await collector.close()
-    found = {each.id: each for each in parse_history(document, Inventory(), clock()).workloads}[
+    workload = {row.id: row for row in parse_history(document, SlurmInventory(), clock()).workloads}[
         WorkloadId(f"slurm:{job}")
     ]
     # Steps do not run in the root folders of other versions: there is nothing to derive a code from.
     derived = 5 if "installed" in request.node.name else None
-    assert (found.exit_code, found.derived_exit_code) == (7, derived)
+    assert (workload.exit_code, workload.derived_exit_code) == (7, derived)

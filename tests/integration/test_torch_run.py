@@ -42,9 +42,9 @@ print("done", float(loss))
 def command(tmp_path_factory: pytest.TempPathFactory) -> Command:
     folder = tmp_path_factory.mktemp("torch")
     (folder / "code").mkdir()
-    made = Command(folder=folder / "code", home=folder / "home", deadline_s=240)
-    made.script("train.py", TRAIN)
-    return made
+    tracked = Command(folder=folder / "code", home=folder / "home", deadline_s=240)
+    tracked.script("train.py", TRAIN)
+    return tracked
 
 
 def test_training_is_tracked_when_it_runs_alone(command: Command) -> None:

@@ -11,14 +11,13 @@ import polars as pl
 import pytest
 from servers.programs import free_port
 
-from clusterscape.analyze.trace.flow_modules import NamedModules, add_shards, find_layers, paths_of
-from clusterscape.analyze.trace.flow_spans import spans_to_operators
-from clusterscape.analyze.trace.packing import find_stage_modules
+from clusterscape.analyze.trace.document import find_stage_modules
+from clusterscape.analyze.trace.flow_spans import NamedModules, add_shards, find_layers, paths_of, spans_to_operators
 from clusterscape.analyze.trace.relations import relate_spans
 from clusterscape.analyze.trace.report import TraceReport, analyze_trace
 from clusterscape.collect.traces import read_traces
 from clusterscape.model.spans import RankFacts
-from clusterscape.model.verdicts import VerdictKind
+from clusterscape.model.trace_report import VerdictKind
 
 if os.environ.get("CI") != "true":  # there it must be installed
     pytest.importorskip("torch", reason="torch is not installed; `pip install -e '.[torch-tests]'` brings it")
@@ -33,12 +32,12 @@ OUTPUT = Path(__file__).parents[1] / "e2e/output"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("captured")
+    captured = tmp_path_factory.mktemp("captured")
     script = Path(__file__).with_name("torch_pipeline.py")
-    command = [sys.executable, str(script), str(free_port()), str(made), str(DELAYED_RANK), str(DELAY_S)]
+    command = [sys.executable, str(script), str(free_port()), str(captured), str(DELAYED_RANK), str(DELAY_S)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    return made
+    return captured
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +54,7 @@ def test_a_trace_and_a_capture_are_left_by_every_rank_when_a_run_is_captured(fol
     assert {path.name.split(".")[0] for path in (folder / "ranks").iterdir()} == wanted
 
 
-def test_stages_groups_and_placements_are_known_when_a_capture_lies_beside(report: TraceReport) -> None:
+def test_stages_groups_and_placements_are_known_when_a_capture_is_next_to_the_trace(report: TraceReport) -> None:
     assert [(facts.rank, facts.stage, facts.world_size, facts.backend) for facts in report.trace.ranks] == [
         (rank, rank // 2, 4, "gloo") for rank in range(4)
     ]
@@ -63,7 +62,7 @@ def test_stages_groups_and_placements_are_known_when_a_capture_lies_beside(repor
     assert own == {None: (0, 1, 2, 3), "pp": (1, 3), "tp": (2, 3)}
     modules = {module.path: module for module in facts_of(report, 3).modules}
     assert modules["blocks.1.up"].class_name == "Linear"
-    weight = next(each for each in modules["blocks.1.down"].parameters if each.name == "weight")
+    weight = next(parameter for parameter in modules["blocks.1.down"].parameters if parameter.name == "weight")
     assert (weight.shape, weight.local_shape, weight.placements) == ((64, 256), (64, 128), (("tp", "shard 1"),))
 
 
@@ -82,7 +81,7 @@ def test_all_communication_is_matched_when_gloo_names_no_groups(report: TraceRep
     assert sorted(groups["rank"].to_list()) == [[0, 1], [2, 3]]
     # Two blocks reduce in a forward; in a backward both in stage 1, and one in stage 0, whose input needs no gradient.
     # The head of stage 1 gathers in the forward and reduces in the backward.
-    assert sorted(groups["len"].to_list()) == [STEPS * MICRO_BATCHES * each * 2 for each in (3, 6)]
+    assert sorted(groups["len"].to_list()) == [STEPS * MICRO_BATCHES * passes * 2 for passes in (3, 6)]
 
 
 def test_the_held_up_rank_is_named_first_when_it_sleeps_in_its_forward(report: TraceReport) -> None:
@@ -109,7 +108,10 @@ def test_the_stage_is_known_when_a_profiler_of_ones_own_is_written(folder: Path)
 def test_how_tensors_are_split_is_known_when_modules_were_called(report: TraceReport) -> None:
     modules = {module.path: module for module in facts_of(report, 2).modules}
     block = [modules[f"blocks.0.{name}"] for name in ("up", "down")]
-    assert [(each.inputs[0].splits, each.outputs[0].splits) for each in block] == [((1, 1), (1, 2)), ((1, 2), (1, 1))]
+    assert [(module.inputs[0].splits, module.outputs[0].splits) for module in block] == [
+        ((1, 1), (1, 2)),
+        ((1, 2), (1, 1)),
+    ]
     assert block[0].outputs[0].shape == (16, 256)
     # Its parts are gathered before others get it.
     assert (modules["head"].parameters[0].splits, modules["head"].outputs[0].splits) == ((2, 1), (1, 1))
@@ -119,16 +121,16 @@ def test_strategy_is_in_the_flow_when_it_is_made_of_the_capture_and_the_trace(re
     stages = {facts.rank: facts.stage for facts in report.trace.ranks}
     kinds = {group.name: group.kind for facts in report.trace.ranks for group in facts.process_groups}
     step = int(report.steps["step"][0])
-    found = spans_to_operators(relate_spans(report), stages, step=step, origin_ns=0, group_kinds=kinds)
-    known = NamedModules(find_stage_modules(report.trace.ranks))
-    table = add_shards(found, known)
+    operators = spans_to_operators(relate_spans(report), stages, step=step, origin_ns=0, group_kinds=kinds)
+    modules = NamedModules(find_stage_modules(report.trace.ranks))
+    table = add_shards(operators, modules)
     marks = dict(table.drop_nulls("mark").group_by("mark").len().iter_rows())
     # Of one rank per stage: reduced 3 and 5 times a micro-batch, gathered once, sent and received both ways.
     assert marks == {"tp": 8 * MICRO_BATCHES, "redistribution": MICRO_BATCHES, "pp": 4 * MICRO_BATCHES}
     into_down = table.filter(pl.col("namespace") == "forward mb0/Stage/blocks.0/down")
     assert into_down["shards"].to_list()[0] == [[1, 2]]
-    spaces = sorted({path for space in found["namespace"].unique() for path in paths_of(space)})
-    assert {"forward mb0/Stage/blocks.0", "forward mb0/Stage/blocks.1"} <= find_layers(spaces, [0, 1], known)
+    spaces = sorted({path for space in operators["namespace"].unique() for path in paths_of(space)})
+    assert {"forward mb0/Stage/blocks.0", "forward mb0/Stage/blocks.1"} <= find_layers(spaces, [0, 1], modules)
 
 
 def test_memory_and_flops_are_known_when_the_run_is_captured(report: TraceReport) -> None:

@@ -74,7 +74,7 @@ def test_trace_is_drawn_and_survives_a_restart_when_the_command_sends_it(tmp_pat
         assert (row["state"], row["ranks"], row["name"]) == ("ready", 4, "run")
         assert row["headline"].startswith("Rank 0 comes last")
     with server(tmp_path / "state") as url:
-        assert [one["trace_id"] for one in command("list", "--server", url)] == [row["trace_id"]]
+        assert [trace["trace_id"] for trace in command("list", "--server", url)] == [row["trace_id"]]
         with urllib.request.urlopen(f"{url}/api/v1/traces/{row['trace_id']}/marey", timeout=60) as answer:
             body = answer.read()
             assert sum(map(int, answer.headers["X-Tables"].split(","))) == len(body)

@@ -68,10 +68,10 @@ def test_a_file_that_unpacks_to_a_thousand_times_its_size_takes_no_memory_of_the
         bomb = gzip.compress(SWF_LINE * 300_000) * 100  # 1.4 GB
         status, problem = send(server, "job-traces?name=bomb.swf.gz", bomb)
         assert (status, problem["code"]) == (413, "too_large")
-        assert "limits.uploads.unpacked_ratio" in str(problem["hint"])
+        assert "limits.uploads.decompression_ratio" in str(problem["hint"])
         assert str(tmp_path) not in json.dumps(problem)
         assert memory_of(server) < before + 400 * MIB
-        assert [each["name"] for each in get_json(f"{server.url}/api/v1/job-traces")["traces"][1:]] == ["small"]
+        assert [trace["name"] for trace in get_json(f"{server.url}/api/v1/job-traces")["traces"][1:]] == ["small"]
         check_collecting(server)
 
 
@@ -87,7 +87,7 @@ def test_uploads_stop_and_collection_goes_on_when_the_disk_is_nearly_full(tmp_pa
 
 
 def test_uploads_have_a_number_and_a_size(tmp_path: Path) -> None:
-    with site(tmp_path, f"kept = 3\nkept_bytes = {MIB}\njob_trace_bytes = {4 * MIB}") as server:
+    with site(tmp_path, f"stored_traces = 3\nstored_bytes = {MIB}\njob_trace_bytes = {4 * MIB}") as server:
         assert send(server, "job-traces?name=a.swf", SWF)[0] == 201
         trace = send(server, "traces", b'{"name": "x"}')[1]["trace_id"]
         status, problem = send(server, f"traces/{trace}/files/rank0.json", b"x" * 2 * MIB, "PUT")
@@ -96,8 +96,8 @@ def test_uploads_have_a_number_and_a_size(tmp_path: Path) -> None:
         assert send(server, "job-traces?name=b.swf", SWF)[0] == 201
         status, problem = send(server, "traces", b'{"name": "y"}')
         assert (status, problem["code"]) == (507, "quota")
-        assert "limits.uploads.kept" in str(problem["hint"])
-        assert server.own_metric("clusterscape_upload_bytes") > MIB  # kept and limit
+        assert "limits.uploads.stored_traces" in str(problem["hint"])
+        assert server.own_metric("clusterscape_upload_bytes") > MIB  # stored and limit
         urllib.request.urlopen(
             urllib.request.Request(f"{server.url}/api/v1/traces/{trace}", method="DELETE"), timeout=60
         ).close()

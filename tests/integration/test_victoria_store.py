@@ -1,4 +1,4 @@
-"""What only the VictoriaMetrics store meets: servers that are away, refuse, or are Prometheus instead."""
+"""Faults specific to the VictoriaMetrics store: servers that are down, refuse, or are Prometheus instead."""
 
 import time
 from pathlib import Path
@@ -12,7 +12,7 @@ from stores.batches import NOON, batch_of, window
 from clusterscape.errors import StoreError
 from clusterscape.model import UnitId, UnixMs
 from clusterscape.settings import RetentionSettings, StorageSettings
-from clusterscape.store.metrics import Statistic, VictoriaMetricStore, open_metric_store
+from clusterscape.store.metrics import SeriesStatistic, VictoriaMetricStore, open_metric_store
 
 pytestmark = pytest.mark.server
 
@@ -85,9 +85,9 @@ def test_series_are_read_when_server_is_prometheus() -> None:
             ("n1:0", 300.0, 300.0, 300.0),
             ("n1:1", 200.0, 200.0, 200.0),
         }
-        asked = [Statistic.P50, Statistic.MAX, Statistic.INCREASE]
-        found = store.statistics("power_watts", asked, **last_minute).sort("unit")
-        assert found.rows() == [("n1:0", 300.0, 300.0, 0.0), ("n1:1", 200.0, 200.0, 0.0)]
+        statistics = [SeriesStatistic.P50, SeriesStatistic.MAX, SeriesStatistic.INCREASE]
+        table = store.statistics("power_watts", statistics, **last_minute).sort("unit")
+        assert table.rows() == [("n1:0", 300.0, 300.0, 0.0), ("n1:1", 200.0, 200.0, 0.0)]
         with pytest.raises(StoreError, match="import"):
             store.append(batch_of(("power_watts", "n1:0", NOON, 1.0)))
         store.close()

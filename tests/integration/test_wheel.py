@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-SHOWN = "The sign-in provider does not answer, or not as it should."
+SHOWN = "The sign-in provider is not responding or sent an invalid response."
 """A text of the page."""
 
 
@@ -37,6 +37,7 @@ def test_wheel_holds_the_client_of_its_own_sources_when_built_from_a_checkout(tm
     first = build_wheel(checkout, tmp_path / "first")
     names = first.namelist()
     assert "clusterscape/serve/static/index.html" in names
+    assert "clusterscape/serve/static/report.html" in names
     assert "clusterscape/demo/shapes/h200.csv" in names
     assert "clusterscape/py.typed" in names
     assert not [name for name in names if "node_modules" in name]

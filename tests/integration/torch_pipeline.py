@@ -85,7 +85,7 @@ def train(rank: int, port: int, folder: str, delay_s: float) -> None:
     plan: dict[str, ParallelStyle] = {
         f"blocks.{number}.{name}": style for number in range(2) for name, style in styles.items()
     }
-    if stage:  # its parts are gathered: laid out anew
+    if stage:  # gathered parts are laid out again
         plan["head"] = ColwiseParallel(output_layouts=Replicate())
     parallelize_module(model, mesh["tp"], plan)
     with clusterscape.trace.capture(model, steps=STEPS, folder=folder) as capture:
@@ -126,12 +126,12 @@ def main() -> int:
         )
         for rank in range(4)
     ]
-    for each in ranks:
-        each.start()
-    for each in ranks:
-        each.join()
+    for process in ranks:
+        process.start()
+    for process in ranks:
+        process.join()
     train_alone(Path(folder) / "alone")
-    return max(abs(each.exitcode or 0) for each in ranks)
+    return max(abs(process.exitcode or 0) for process in ranks)
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ def test_averages_are_within_a_percent_when_dirlab_semantics_are_taken() -> None
     assert measures.bounded_slowdown == pytest.approx(136.05, rel=0.01)
 
 
-# The replay recorded beside the data: means of 40 jittered runs. A deviation is stated for the relaxed row only; the adaptive row
+# The replay recorded with the data: means of 40 jittered runs. A deviation is stated for the relaxed row only; the adaptive row
 # is held to two of the same.
 REPLAYED = {
     "relaxed": {"wait_s": 37_441.0, "bounded_slowdown": 38.05, "violation_s": 672.0},
@@ -96,10 +96,10 @@ def test_mira_table_is_reproduced_but_for_known_gaps_when_promises_are_relaxed(
     for name, value in REPLAYED[kind].items():
         assert abs(spreads[name].mean - value) <= deviations * STATED_SD[name], name
     for name, value in PUBLISHED[kind].items():
-        assert not spreads[name].tells_apart(value), name
+        assert not spreads[name].differs_from(value), name
     # Shown by `sched table`, described in the design: should one close, the docs must say so.
     for name, value in KNOWN_GAPS[kind].items():
-        assert spreads[name].tells_apart(value), name
+        assert spreads[name].differs_from(value), name
 
 
 def test_violation_is_a_fraction_for_less_wait_when_backfilling_is_frugal() -> None:

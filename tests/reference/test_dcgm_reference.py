@@ -47,13 +47,13 @@ def test_recorded_text_reads_as_the_reference_parser_reads_it_when_parsed(name: 
 
     scrape = ExpositionParser("recorded").parse(text.encode(), fetched_at=NOW)
 
-    found = sorted(
+    samples = sorted(
         (series.name, tuple(sorted(series.labels.items())), value)
         for series, value in zip(
             (scrape.table.series[code] for code in scrape.series), scrape.value.tolist(), strict=True
         )
     )
-    assert found == expected
+    assert samples == expected
     assert not scrape.malformed
 
 

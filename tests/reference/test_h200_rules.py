@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from clusterscape.analyze.rules.reading import parse_rule
-from clusterscape.analyze.rules.replay import ReplayedRow, at_speed, replay
+from clusterscape.analyze.rules.replay import ReplayedRow, replay, scale_times
 from clusterscape.analyze.rules.shipped import find_shipped_rule, shipped_rules
 from clusterscape.cli.recorded_lives import LOCAL, RecordedLives, build_recorded_lives, read_recorded_lives
-from clusterscape.collect.nvidia_smi import parse_smi_log
-from clusterscape.collect.run_events import RunSpan
+from clusterscape.collect.recorded_logs import RunSpan, parse_smi_log
 from clusterscape.model import UnixMs, WorkloadId
 from clusterscape.model.rules import Rule
 
@@ -46,9 +45,9 @@ def lives() -> RecordedLives:
 
 
 def shipped(key: str) -> Rule:
-    found = find_shipped_rule(key)
-    assert found is not None
-    return found.rule
+    entry = find_shipped_rule(key)
+    assert entry is not None
+    return entry.rule
 
 
 def without_min_age(rule: Rule) -> Rule:
@@ -70,12 +69,12 @@ def test_recording_is_whole_when_read(lives: RecordedLives) -> None:
 
 
 def test_table_names_every_rule_when_one_is_shipped() -> None:
-    assert set(TABLE) == {one.rule.key for one in shipped_rules() if not one.rule.scope.subject.is_hardware}
+    assert set(TABLE) == {entry.rule.key for entry in shipped_rules() if not entry.rule.scope.subject.is_hardware}
 
 
 @pytest.mark.parametrize("key", TABLE)
 def test_rule_fires_on_its_modes_only_when_the_runs_are_replayed(key: str, lives: RecordedLives) -> None:
-    assert fired_on(at_speed(shipped(key), SPEED), lives) == TABLE[key]
+    assert fired_on(scale_times(shipped(key), SPEED), lives) == TABLE[key]
 
 
 def test_stall_is_found_on_the_hang_only_when_runs_are_judged_from_their_first_samples(lives: RecordedLives) -> None:
@@ -119,8 +118,8 @@ def test_idle_tail_is_caught_when_a_mean_over_the_life_misses_it() -> None:
     """Four healthy runs on end, then the quiet GPU: 1.8 hours of work and 45 idle minutes at SPEED."""
     worked = _healthy_then_idle(repeats=4, idle_s=45)
     mean_based = parse_rule("gpu_util mean < 50% after 10m", key="mean-based", name="By the mean")
-    assert fired_on(at_speed(mean_based, SPEED), worked) == set()
-    (row,) = [row for row in judge([at_speed(shipped("idle-after-activity"), SPEED)], worked) if row.broken]
+    assert fired_on(scale_times(mean_based, SPEED), worked) == set()
+    (row,) = [row for row in judge([scale_times(shipped("idle-after-activity"), SPEED)], worked) if row.broken]
     idle_from_ms = int(worked.until_at[0]) - 45_000
     assert row.first_at is not None
     # The window is half an hour; p95 overlooks the last second of work.

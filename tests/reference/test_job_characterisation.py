@@ -7,7 +7,7 @@ import pytest
 from servers.reference import reference_data
 
 from clusterscape.analyze.jobs.describe import TracesDescription, describe_traces
-from clusterscape.analyze.jobs.verdicts import ClaimVerdict, PaperClaim
+from clusterscape.analyze.jobs.intervals import ClaimVerdict, PaperClaim
 from clusterscape.collect.job_traces import read_trace
 
 LOGS = {
@@ -25,15 +25,15 @@ def description(*names: str) -> TracesDescription:
     return describe_traces(traces)
 
 
-def claim_of(found: TracesDescription, key: str) -> PaperClaim:
-    return next(claim for claim in found.claims if claim.key == key)
+def claim_of(described: TracesDescription, key: str) -> PaperClaim:
+    return next(claim for claim in described.claims if claim.key == key)
 
 
 def test_median_run_times_are_those_known_when_philly_and_mira_are_compared() -> None:
-    found = description("philly", "mira")
-    medians = [trace.run_s.quantiles.p50 for trace in found.traces if trace.run_s.quantiles]
+    described = description("philly", "mira")
+    medians = [trace.run_s.quantiles.p50 for trace in described.traces if trace.run_s.quantiles]
     assert medians == [791, 3646]
-    claim = claim_of(found, "deep_learning_jobs_are_shorter")
+    claim = claim_of(described, "deep_learning_jobs_are_shorter")
     assert claim.verdict is ClaimVerdict.SUPPORTED
     assert claim.effect_by_user is not None
     assert claim.effect_by_user.high is not None
@@ -41,12 +41,12 @@ def test_median_run_times_are_those_known_when_philly_and_mira_are_compared() ->
 
 
 def test_failure_does_not_rise_with_size_when_mira_is_described() -> None:
-    found = description("mira")
-    failures = found.traces[0].failures
+    described = description("mira")
+    failures = described.traces[0].failures
     assert failures is not None
-    passed = [round(1 - each.unsuccessful.value, 3) for each in failures.by_size.classes]
+    passed = [round(1 - size_class.unsuccessful.value, 3) for size_class in failures.by_size.classes]
     assert passed == [0.695, 0.723, 0.694]
-    claim = claim_of(found, "larger_jobs_fail_more")
+    claim = claim_of(described, "larger_jobs_fail_more")
     assert claim.verdict is ClaimVerdict.NOT_SUPPORTED
     assert "failure does not rise with size" in claim.sentence
     assert "0.695/0.723/0.694" in claim.sentence
@@ -55,12 +55,12 @@ def test_failure_does_not_rise_with_size_when_mira_is_described() -> None:
 
 
 def test_failure_is_not_monotone_in_run_time_when_mira_is_described() -> None:
-    found = description("mira")
-    failures = found.traces[0].failures
+    described = description("mira")
+    failures = described.traces[0].failures
     assert failures is not None
-    shares = [each.unsuccessful.value for each in failures.by_run_time.classes]
+    shares = [time_class.unsuccessful.value for time_class in failures.by_run_time.classes]
     assert shares[1] < shares[0] < shares[2]
-    assert claim_of(found, "longer_jobs_fail_more").verdict is ClaimVerdict.NOT_SUPPORTED
+    assert claim_of(described, "longer_jobs_fail_more").verdict is ClaimVerdict.NOT_SUPPORTED
 
 
 @pytest.mark.parametrize(("log", "published"), [("mira", 0.83), ("theta", 0.53)])
@@ -86,9 +86,9 @@ def test_utilization_is_plausible_when_the_machine_is_known() -> None:
 
 
 def test_failure_rises_with_size_and_run_time_when_the_cm5_is_described() -> None:
-    found = describe_traces([read_trace(reference_data("sched", "pwa", "LANL-CM5-1994-4.1-cln.swf.gz"))])
-    assert claim_of(found, "larger_jobs_fail_more").verdict is ClaimVerdict.SUPPORTED
-    assert claim_of(found, "longer_jobs_fail_more").verdict is ClaimVerdict.SUPPORTED
+    described = describe_traces([read_trace(reference_data("sched", "pwa", "LANL-CM5-1994-4.1-cln.swf.gz"))])
+    assert claim_of(described, "larger_jobs_fail_more").verdict is ClaimVerdict.SUPPORTED
+    assert claim_of(described, "longer_jobs_fail_more").verdict is ClaimVerdict.SUPPORTED
 
 
 def test_waits_are_those_published_when_a_simulated_log_is_described() -> None:
@@ -100,10 +100,10 @@ def test_waits_are_those_published_when_a_simulated_log_is_described() -> None:
 
 
 def test_takeaway_two_does_not_hold_everywhere_when_four_systems_are_described() -> None:
-    found = description("mira", "theta", "thetagpu", "philly")
-    assert claim_of(found, "larger_jobs_fail_more_everywhere").verdict is ClaimVerdict.NOT_SUPPORTED
-    assert claim_of(found, "elapsed_time_predicts_everywhere").verdict is ClaimVerdict.SUPPORTED
+    described = description("mira", "theta", "thetagpu", "philly")
+    assert claim_of(described, "larger_jobs_fail_more_everywhere").verdict is ClaimVerdict.NOT_SUPPORTED
+    assert claim_of(described, "elapsed_time_predicts_everywhere").verdict is ClaimVerdict.SUPPORTED
     silent = next(
-        claim for claim in found.claims if claim.key == "larger_jobs_fail_more" and claim.traces == ["philly"]
+        claim for claim in described.claims if claim.key == "larger_jobs_fail_more" and claim.traces == ["philly"]
     )
     assert silent.verdict is ClaimVerdict.CANNOT_TELL

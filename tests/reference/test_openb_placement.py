@@ -61,8 +61,8 @@ def draw_jobs(path: Path, cluster: Cluster, random: np.random.Generator) -> Clus
     pods = pl.read_csv(path)
     milli = (pods["num_gpu"] * pods["gpu_milli"]).to_numpy()
     again = random.integers(0, pods.height, 2 * pods.height)
-    asked = milli.sum() + np.cumsum(milli[again])
-    kept = again[asked <= ARRIVED * 10 * cluster.total_gpus]
+    requested = milli.sum() + np.cumsum(milli[again])
+    kept = again[requested <= ARRIVED * 10 * cluster.total_gpus]
     chosen = pods[np.concatenate([random.permutation(pods.height), kept]).tolist()]
     places, none = np.arange(chosen.height), np.zeros(chosen.height, np.int64)
     codes = {model: 1 << place for place, model in enumerate(cluster.models)}
@@ -103,10 +103,10 @@ def allocate(workload: str, placement: str, seed: int) -> float:
 
 def test_allocation_and_order_are_those_published_when_pods_are_placed() -> None:
     published = read_published("default")
-    found = {name: float(np.mean([allocate("default", name, seed) for seed in SEEDS])) for name in THEIRS}
-    for name, percent in found.items():
+    allocated = {name: float(np.mean([allocate("default", name, seed) for seed in SEEDS])) for name in THEIRS}
+    for name, percent in allocated.items():
         assert percent == pytest.approx(published[name], abs=TOLERANCE), name
-    assert sorted(found, key=found.__getitem__) == sorted(published, key=published.__getitem__)
+    assert sorted(allocated, key=allocated.__getitem__) == sorted(published, key=published.__getitem__)
 
 
 @pytest.mark.parametrize("workload", ["gpushare40", "gpuspec33"])

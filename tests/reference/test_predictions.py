@@ -1,19 +1,19 @@
-"""Predictions on real logs: run times given elapsed time and waits with intervals, beside user requests and their plans."""
+"""Predictions on real logs: run times from elapsed time, and waits with intervals, compared with users' requests."""
 
 import pytest
 from servers.reference import reference_data
 
-from clusterscape.analyze.jobs.features import take_jobs
+from clusterscape.analyze.jobs.features import select_ran_jobs
 from clusterscape.analyze.jobs.runtime_report import PredictionReport, compare_predictors
 from clusterscape.collect.job_traces import read_trace
-from clusterscape.query.scheduling.backtest.report import WaitReport, replay_jobs, report_waits
-from clusterscape.query.scheduling.backtest.running import BacktestChoices, backtest
+from clusterscape.services.backtest.report import WaitReport, replay_jobs, report_waits
+from clusterscape.services.backtest.running import BacktestChoices, backtest
 
 MIRA_NODES = 49_152
 
 
 def compare(log: str) -> PredictionReport:
-    return compare_predictors(take_jobs(read_trace(reference_data("sched", "alcf", f"{log}_lumos.csv.gz"))))
+    return compare_predictors(select_ran_jobs(read_trace(reference_data("sched", "alcf", f"{log}_lumos.csv.gz"))))
 
 
 def test_elapsed_time_predicts_run_times_when_mira_jobs_ran_a_quarter_of_the_mean() -> None:
@@ -25,8 +25,8 @@ def test_elapsed_time_predicts_run_times_when_mira_jobs_ran_a_quarter_of_the_mea
     assert accuracy["elapsed-aware"] > accuracy["LightGBM"] > accuracy["user request"]
     assert later.q90_under_ratio.value == pytest.approx(0.1, abs=0.03)
     assert at_submission.q90_under_ratio.value == pytest.approx(0.1, abs=0.03)
-    asked = {row.name: row.accuracy.value for row in at_submission.rows}
-    assert asked["user request"] == pytest.approx(0.617, abs=0.001)
+    accuracy = {row.name: row.accuracy.value for row in at_submission.rows}
+    assert accuracy["user request"] == pytest.approx(0.617, abs=0.001)
 
 
 def test_run_times_are_predicted_at_least_as_well_as_users_ask_when_jobs_of_thetagpu_run() -> None:
@@ -60,7 +60,7 @@ def test_intervals_keep_their_promise_and_beat_the_plan_when_waits_are_forecast(
     parts: tuple[str, ...], total: int | None, most: float
 ) -> None:
     report = forecast(parts, total)
-    covered = {one.nominal: one.covered for one in report.calibrated}
+    covered = {interval.nominal: interval.covered for interval in report.calibrated}
     # Of some hundred forecasts the share varies by a point and a half by itself: two to three standard errors.
     assert 0.87 <= covered[0.9] <= 0.94
     assert covered[0.8] == pytest.approx(0.8, abs=0.05)

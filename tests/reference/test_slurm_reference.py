@@ -9,10 +9,10 @@ from aiohttp import web
 from servers.reference import reference_data
 
 from clusterscape.collect.slurm import SlurmCollector
-from clusterscape.collect.slurm.faults import read_answer, version_of
+from clusterscape.collect.slurm.faults import parse_response, version_of
 from clusterscape.collect.slurm.parse_history import parse_history
 from clusterscape.collect.slurm.parse_jobs import ParsedJobs, parse_jobs
-from clusterscape.collect.slurm.parse_nodes import Inventory, parse_nodes, parse_partitions
+from clusterscape.collect.slurm.parse_nodes import SlurmInventory, parse_nodes, parse_partitions
 from clusterscape.errors import SourceError
 from clusterscape.model import AllocationSource, NodeState, QueueObserved, SourceStatus, UnixMs, WorkloadState
 from clusterscape.settings import SlurmSettings
@@ -27,10 +27,10 @@ def folder(version: str) -> Path:
 
 
 def read(path: Path, key: str) -> dict[str, object]:
-    return read_answer(path.read_bytes(), asked=path.name, key=key)
+    return parse_response(path.read_bytes(), request=path.name, key=key)
 
 
-def inventory_of(version: str) -> Inventory:
+def inventory_of(version: str) -> SlurmInventory:
     return parse_nodes(read(folder(version) / "slurm-nodes.json", "nodes"))
 
 
@@ -216,11 +216,11 @@ def test_answers_to_other_questions_are_refused_when_read_as_jobs(version: str) 
         if not {"jobs", "nodes", "partitions"} & document.keys():
             with pytest.raises(SourceError):
                 read(path, "jobs")
-            assert parse_jobs(document, Inventory(), NOW).dropped == {"no list of jobs": 1}
+            assert parse_jobs(document, SlurmInventory(), NOW).dropped == {"no list of jobs": 1}
 
 
 @every_version
-def test_hint_tells_to_renew_the_token_when_it_has_expired(version: str) -> None:
+def test_hint_says_to_renew_the_token_when_it_has_expired(version: str) -> None:
     path = folder(version) / "slurm-jwt-expired-token.json"
     if not path.exists():
         assert version == "24.05/0.0.41"
@@ -282,13 +282,13 @@ async def test_newest_version_is_found_when_slurmrestd_serves_it(version: str) -
     await site.start()
     try:
         collector = SlurmCollector(SlurmSettings(mode="rest", url=site_address(runner), history_days=0.1), lambda: NOW)
-        seen = [observation async for observation in collector.poll(NOW)]
+        observations = [observation async for observation in collector.poll(NOW)]
         (nodes,) = [status for status in await collector.check() if status.source == "slurm nodes"]
         await collector.close()
     finally:
         await runner.cleanup()
-    assert all(status.is_ok for status in seen if isinstance(status, SourceStatus))
-    (queue,) = [observation for observation in seen if isinstance(observation, QueueObserved)]
+    assert all(status.is_ok for status in observations if isinstance(status, SourceStatus))
+    (queue,) = [observation for observation in observations if isinstance(observation, QueueObserved)]
     assert [allocation.unit for allocation in queue.allocations] == QUEUE["slurm-job-gpus-running"][version][2]
     assert api in (nodes.message or "") or version.startswith("24.05")
 

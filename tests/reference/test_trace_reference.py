@@ -15,15 +15,14 @@ from clusterscape.analyze.trace.align import align_clocks, apply_alignment
 from clusterscape.analyze.trace.drawn import DrawnTrace
 from clusterscape.analyze.trace.marey import draw_marey
 from clusterscape.analyze.trace.match import match_collectives
-from clusterscape.analyze.trace.operator_graph import build_operator_graph
 from clusterscape.analyze.trace.relations import relate_spans
 from clusterscape.analyze.trace.report import TraceReport, analyze_trace
-from clusterscape.analyze.trace.whatif import analyze_stragglers
+from clusterscape.analyze.trace.whatif import analyze_stragglers, build_operator_graph
 from clusterscape.collect.traces import read_traces
 from clusterscape.collect.traces.files import TraceFile, read_content
 from clusterscape.collect.traces.mindspore import parse_graphs
 from clusterscape.model.spans import Trace
-from clusterscape.model.verdicts import VerdictKind
+from clusterscape.model.trace_report import VerdictKind
 
 
 def report_on(*paths: Path) -> TraceReport:
@@ -50,8 +49,8 @@ def test_all_collectives_match_when_dlrm_is_read(dlrm: Trace) -> None:
 
 def test_clocks_are_recovered_when_dlrm_is_shifted(dlrm: Trace) -> None:
     generator = np.random.default_rng(7)
-    offsets = {rank: int(each) for rank, each in enumerate(generator.uniform(-233e6, 233e6, 8))}
-    drifts = {rank: float(each) for rank, each in enumerate(generator.uniform(-5e-6, 5e-6, 8))}
+    offsets = {rank: int(offset) for rank, offset in enumerate(generator.uniform(-233e6, 233e6, 8))}
+    drifts = {rank: float(drift) for rank, drift in enumerate(generator.uniform(-5e-6, 5e-6, 8))}
     begin = int(dlrm.spans["start_ns"].to_numpy().min())
     offset = pl.col("rank").replace_strict(offsets, return_dtype=pl.Int64)
     drift = pl.col("rank").replace_strict(drifts, return_dtype=pl.Float64)
@@ -70,8 +69,8 @@ def test_clocks_are_recovered_when_dlrm_is_shifted(dlrm: Trace) -> None:
 
 
 def test_there_is_no_straggler_when_all_ranks_are_copies_of_one(dlrm: Trace) -> None:
-    one = dlrm.spans.filter(pl.col("rank") == 3)
-    copies = [one.with_columns(pl.lit(rank, pl.Int32).alias("rank")) for rank in range(8)]
+    copied = dlrm.spans.filter(pl.col("rank") == 3)
+    copies = [copied.with_columns(pl.lit(rank, pl.Int32).alias("rank")) for rank in range(8)]
     report = analyze_trace(replace(dlrm, spans=pl.concat(copies)), np.random.default_rng(0))
     assert report.matches.instances == 8
     assert last_arrivers(report) == {None: 8}
@@ -140,25 +139,25 @@ def test_bubble_is_split_when_megatron_is_read() -> None:
 @pytest.mark.parametrize(
     ("folder", "note"),
     [
-        ("rank_unavailable", "Neither the trace nor the name tells the rank"),
-        ("distributed_info_unavailable", "Neither the trace nor the name tells the rank"),
-        ("cpu_only", "No rank has spans of a device"),
-        ("amd_trace", "Neither the trace nor the name tells the rank"),
+        ("rank_unavailable", "Neither the trace nor the name gives the rank"),
+        ("distributed_info_unavailable", "Neither the trace nor the name gives the rank"),
+        ("cpu_only", "No rank has device spans"),
+        ("amd_trace", "Neither the trace nor the name gives the rank"),
     ],
 )
 def test_oddities_are_said_when_a_file_lacks_something(folder: str, note: str) -> None:
     report = report_on(reference_data("traces", "kineto", folder))
-    assert any(note in each for each in report.notes)
+    assert any(note in line for line in report.notes)
     total = report.breakdown["compute_ns"] + report.breakdown["exposed_ns"] + report.breakdown["idle_ns"]
     assert (total == report.breakdown["step_ns"]).all()
 
 
-def test_process_groups_and_sizes_are_known_when_nccl_tells_them() -> None:
+def test_process_groups_and_sizes_are_known_when_nccl_reports_them() -> None:
     trace = read_traces([reference_data("traces", "kineto", "nccl_parser_config")])
-    found = trace.spans.filter(pl.col("span_class") == "communication")
-    assert found["collective"].null_count() == 0
-    assert set(found["process_group"].cast(pl.String)) == {"0"}
-    assert found["bytes"].null_count() == 0
+    spans = trace.spans.filter(pl.col("span_class") == "communication")
+    assert spans["collective"].null_count() == 0
+    assert set(spans["process_group"].cast(pl.String)) == {"0"}
+    assert spans["bytes"].null_count() == 0
 
 
 def drawn_from(report: TraceReport) -> DrawnTrace:

@@ -1,4 +1,4 @@
-"""A scheduler as one would write it first: plain lists, everything counted anew each time. Slow, obviously right.
+"""A reference scheduler: plain lists, everything recounted each time. Slow, obviously right.
 
 Tests compare the compiled simulation with it; the benchmark takes it as the peer.
 """
@@ -13,7 +13,7 @@ Score = Callable[["PlainJob", int], float]
 
 @dataclass
 class PlainJob:
-    """One job and what became of it."""
+    """One job with its start and first promised start."""
 
     number: int
     submit_s: int
@@ -107,8 +107,8 @@ class PlainScheduler:
                 continue
             end_s = now_s + job.estimate_s
             is_short = end_s < bound_s or (end_s == bound_s and self.semantics.bound == "inclusive")
-            is_beside = self.semantics.extra_nodes and job.processors <= self.free_at(start_s) - head.processors
-            if is_short or is_beside:
+            fits_extra_nodes = self.semantics.extra_nodes and job.processors <= self.free_at(start_s) - head.processors
+            if is_short or fits_extra_nodes:
                 self.start(job, now_s)
 
     def relaxation(self) -> float:
@@ -121,7 +121,7 @@ class PlainScheduler:
         return self.backfill.share * (min(part, 1.0) if self.semantics.adaptive_cap == "at_full_share" else part)
 
     def look_conservatively(self, now_s: int) -> None:
-        """Each job in order gets the first start at which it fits beside all before it, for as long as it is expected to run."""
+        """Each job in order gets the first start at which it fits, given all before it, for its whole expected run time."""
         held = [(now_s, job.estimated_end_s, job.processors) for job in self.running if job.estimated_end_s > now_s]
         for job in sorted(self.queue, key=lambda job: (self.score(job, now_s), job.number)):
             starts = sorted({now_s, *(end for _, end, _ in held)})

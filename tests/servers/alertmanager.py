@@ -23,15 +23,15 @@ class AlertmanagerServer:
     url: str
 
     def alerts(self) -> list[dict[str, Any]]:
-        """What fires now, as its API tells it; ended alerts are left out."""
+        """Firing alerts from its API, without ended ones."""
         with urllib.request.urlopen(f"{self.url}/api/v2/alerts?active=true", timeout=10) as response:
-            found: list[dict[str, Any]] = json.load(response)
-        return found
+            alerts: list[dict[str, Any]] = json.load(response)
+        return alerts
 
 
 @contextmanager
 def alertmanager_server() -> Iterator[AlertmanagerServer]:
-    """A server that keeps alerts and tells nobody."""
+    """A server that keeps alerts and notifies nobody."""
     program = need_program("prometheus-alertmanager", "prometheus-alertmanager")
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="clusterscape-alertmanager-", ignore_cleanup_errors=True) as folder:

@@ -29,7 +29,7 @@ def running_demo(
 ) -> Iterator[str]:
     """The address of a demo that shows all its GPUs and jobs and has its history, where that is needed.
 
-    ``headers``: what its first questions are sent with, where it wants to know who asks.
+    ``headers`` are sent with its first requests, if it requires authentication.
     """
     command = [sys.executable, "-m", "clusterscape.cli", "demo", "--gpus", str(gpus), "--port", str(port), "--json"]
     command += ["--placement", placement]
@@ -40,7 +40,7 @@ def running_demo(
         wait_until(lambda: get_json(f"{url}/api/v1/cluster", headers)["units"]["total"] >= gpus, limit_s)
         wait_until(lambda: get_json(f"{url}/api/v1/cluster", headers)["running"] > 0, limit_s)
         if needs_history:
-            wait_until(lambda: _history_hours(url, headers) > 23, limit_s)
+            wait_until(lambda: b"History filled in" in (folder / "demo.log").read_bytes(), limit_s)
         yield url
     finally:
         child.send_signal(signal.SIGINT)
@@ -62,7 +62,7 @@ def get_json(url: str, headers: Mapping[str, str] = {}) -> Any:
 
 
 def wait_until(condition: Callable[[], bool], limit_s: float = START_LIMIT_S) -> None:
-    """Ask until it is so; an answer that does not come in time is no answer yet."""
+    """Polls until the condition holds; a timeout counts as not yet."""
     end = time.monotonic() + limit_s
     while True:
         with suppress(TimeoutError):
@@ -80,8 +80,3 @@ def _read_ready(child: subprocess.Popen[bytes], log: Path) -> Any:
         assert line, f"the demo ended before it was ready: {log.read_text()}"
         text += line
     return json.loads(text)
-
-
-def _history_hours(url: str, headers: Mapping[str, str]) -> float:
-    store = get_json(f"{url}/api/v1/sources", headers)["store"]
-    return 0.0 if store["oldest_at"] is None else float(store["newest_at"] - store["oldest_at"]) / 3_600_000

@@ -1,4 +1,4 @@
-"""Exporters of dcgm text in threads of the test: they count who asks, and may take their time."""
+"""Exporters of dcgm text in threads of the test: they count requests, and may be slow."""
 
 import threading
 import time
@@ -64,7 +64,7 @@ def _serving(exporter: NodeExporter) -> Iterator[NodeExporter]:
             exporter.is_asked.set()
             time.sleep(exporter.pause_s)
             body = exporter.text().encode()
-            with suppress(ConnectionError):  # who asked has gone
+            with suppress(ConnectionError):  # the client has disconnected
                 self.send_response(503 if exporter.is_down else 200)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()

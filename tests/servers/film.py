@@ -43,7 +43,7 @@ class Film:
 
     @property
     def length_s(self) -> float:
-        """Of what was taken so far."""
+        """Length of the frames taken so far."""
         return sum(self._lengths_ms) / 1000
 
     def shoot(self, length_s: float = 1 / FRAMES_A_SECOND) -> None:
@@ -92,7 +92,7 @@ class Film:
         self._page.mouse.up()
 
     def click_and_go(self, place: Locator, *, length_s: float = 0.4) -> None:
-        """The same, but what follows happens unseen, until the next frame."""
+        """The same, but the effects are not filmed until the next frame."""
         self.point_at(place, length_s=length_s)
         self.let_go()
         place.click()

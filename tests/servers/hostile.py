@@ -20,7 +20,7 @@ import aiohttp
 from clusterscape.model.run_frames import NO_STEP, encode_event, encode_samples
 
 STRANGER_ADDRESS = "127.0.0.2"
-"""Not the proxy's: who comes from here is nobody."""
+"""Not the proxy's address: requests from here are unauthenticated."""
 ATTACK_S = 20.0
 """One attack goes on no longer."""
 CONNECTIONS = 100
@@ -65,19 +65,19 @@ Attack = Callable[[Attacker], Awaitable[None]]
 
 async def attack(attacker: Attacker, until: float) -> None:
     """All attacks, again and again."""
-    for each in itertools.cycle(ATTACKS):
+    for behavior in itertools.cycle(ATTACKS):
         if time.monotonic() >= until:
             return
-        attacker.begun.append((time.monotonic(), each.__name__))
+        attacker.begun.append((time.monotonic(), behavior.__name__))
         with suppress(TimeoutError, OSError):
             async with asyncio.timeout(ATTACK_S * 1.5):
-                await each(attacker)
+                await behavior(attacker)
 
 
 def attack_for(
     url: str, victim_run: str, victim_unit: str, until: float
 ) -> tuple[Counter[str], list[tuple[float, str]]]:
-    """All attacks until then, from a process of its own: what the attacker computes must not delay who measures."""
+    """All attacks until then, from a process of its own: the attacker's computing must not delay the measurement."""
     attacker = Attacker(url, victim_run, victim_unit)
     asyncio.run(attack(attacker, until))
     return attacker.answers, attacker.begun
@@ -210,11 +210,11 @@ async def stall_uploads(attacker: Attacker) -> None:
 async def ask_for_many_what_ifs(attacker: Attacker) -> None:
     async with attacker.session() as session, session.get("/api/v1/nodes") as answer:
         nodes = [row["node"] for row in await answer.json()]
-    asked = [
+    requests = [
         attacker.send("what-if", "POST", "/api/v1/scheduling/whatif", json={"futures": 24, "drained": [node]})
         for node in itertools.islice(itertools.cycle(nodes), 60)
     ]
-    await asyncio.gather(*asked)
+    await asyncio.gather(*requests)
     await attacker.send("what-if", "POST", "/api/v1/scheduling/whatif", json={"added": {"main": 10_000_000}})
 
 

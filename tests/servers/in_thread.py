@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import uvicorn
+from clusters.opened import open_services
 
 from clusterscape.query import Queries
 from clusterscape.serve.app import create_app
@@ -16,7 +17,8 @@ from clusterscape.serve.http_protocol import HttpConfig
 def served_in_thread(queries: Queries) -> Iterator[str]:
     """The address of a server on a free port of loopback."""
     guard = HttpGuard()
-    config = HttpConfig(create_app(queries, guard=guard), guard, host="127.0.0.1", port=0, log_level="error")
+    app = create_app(queries, services=open_services(queries), guard=guard)
+    config = HttpConfig(app, guard, host="127.0.0.1", port=0, log_level="error")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()

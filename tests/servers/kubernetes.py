@@ -62,7 +62,7 @@ class StandIn:
         self.streams = 0
 
     def write(self, kind: str, key: tuple[str, str], place: tuple[str, str], thing: Json) -> Json:
-        """One change; everybody who watches is told."""
+        """One change, sent to all watchers."""
         with self.changed:
             self.version += 1
             thing["metadata"]["resourceVersion"] = str(self.version)
@@ -128,7 +128,7 @@ class Handler(BaseHTTPRequestHandler):
             self._route(body)
         except Refusal as refusal:
             self._send(refusal.status["code"], refusal.status)
-        except OSError:  # who asked has gone
+        except OSError:  # the client has disconnected
             self.close_connection = True
 
     def _check_token(self) -> None:
@@ -173,7 +173,7 @@ class Handler(BaseHTTPRequestHandler):
             raise Refusal(404, "NotFound", "the server could not find the requested resource")
         self._misbehave(plural, group)
         key = (group, plural)
-        if self.command == "GET" and not name and query.get("watch") in ("1", "true"):
+        if self.command == "GET" and not name and query.get("watch", "").lower() in ("1", "t", "true"):
             return self._watch(key, namespace, query)
         if self.command == "GET" and not name:
             return self._list(key, f"{group}/{version}" if group else version, kinds[plural][0], namespace, query)
@@ -199,10 +199,10 @@ class Handler(BaseHTTPRequestHandler):
         groups = [
             {
                 "name": group,
-                "versions": [{"groupVersion": f"{group}/{version}", "version": version} for version in found],
-                "preferredVersion": {"groupVersion": f"{group}/{found[0]}", "version": found[0]},
+                "versions": [{"groupVersion": f"{group}/{version}", "version": version} for version in matching],
+                "preferredVersion": {"groupVersion": f"{group}/{matching[0]}", "version": matching[0]},
             }
-            for group, found in versions.items()
+            for group, matching in versions.items()
         ]
         return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
@@ -220,18 +220,18 @@ class Handler(BaseHTTPRequestHandler):
                 items = state.pages[query["continue"]]
             else:
                 version = state.version
-                found = sorted(state.objects.get(key, {}).items())
-                items = [copy.deepcopy(thing) for (home, _), thing in found if namespace in ("", home)]
-            told: Json = {"resourceVersion": str(version)}
+                matching = sorted(state.objects.get(key, {}).items())
+                items = [copy.deepcopy(thing) for (home, _), thing in matching if namespace in ("", home)]
+            metadata: Json = {"resourceVersion": str(version)}
             if limit and len(items) > limit:
                 token = base64.urlsafe_b64encode(json.dumps({"rv": version, "at": str(uuid.uuid4())}).encode()).decode()
                 state.pages[token] = items[limit:]
-                told |= {"continue": token, "remainingItemCount": len(items) - limit}
+                metadata |= {"continue": token, "remainingItemCount": len(items) - limit}
                 items = items[:limit]
         for item in items:  # as the server does: what the list says once is not repeated
             item.pop("kind", None)
             item.pop("apiVersion", None)
-        self._send(200, {"kind": f"{kind}List", "apiVersion": api, "metadata": told, "items": items})
+        self._send(200, {"kind": f"{kind}List", "apiVersion": api, "metadata": metadata, "items": items})
 
     def _watch(self, key: tuple[str, str], namespace: str, query: Json) -> None:
         state = self.state
@@ -242,23 +242,23 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         if since < state.oldest:
-            gone = Refusal(410, "Expired", f"too old resource version: {since} ({state.oldest})").status
-            self._chunk({"type": "ERROR", "object": gone})
+            expired = Refusal(410, "Expired", f"too old resource version: {since} ({state.oldest})").status
+            self._chunk({"type": "ERROR", "object": expired})
             self._end_stream()
             return
-        turn, told_at = state.streams, time.monotonic()
+        turn, sent_at = state.streams, time.monotonic()
         while not state.stopped and turn == state.streams and time.monotonic() < end:
             with state.changed:
                 events = [event for event in state.history if event[0] > since and event[2] == key]
-                latest = state.version  # what comes while waiting is told the next time round
+                latest = state.version  # changes during the wait are sent in the next iteration
                 if not events:
                     state.changed.wait(0.05)
             for version, kind, _, thing in events:
                 since = version
                 if namespace in ("", thing["metadata"].get("namespace", "")):
                     self._chunk({"type": kind, "object": thing})
-            if "allowWatchBookmarks" in query and not events and time.monotonic() - told_at > state.bookmark_s:
-                since, told_at = latest, time.monotonic()
+            if "allowWatchBookmarks" in query and not events and time.monotonic() - sent_at > state.bookmark_s:
+                since, sent_at = latest, time.monotonic()
                 self._chunk({"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(latest)}}})
         self._end_stream()
 
@@ -274,34 +274,34 @@ class Handler(BaseHTTPRequestHandler):
     def _object(self, key: tuple[str, str], kind: str, namespace: str, name: str, sub: str, body: Json) -> Json:
         state = self.state
         name = name or body.get("metadata", {}).get("name", "")
-        known = state.objects.get(key, {}).get((namespace, name))
+        stored = state.objects.get(key, {}).get((namespace, name))
         match self.command:
             case "POST":
-                if known is not None:
+                if stored is not None:
                     raise Refusal(409, "AlreadyExists", f'{key[1]} "{name}" already exists')
-                made: Json = {"metadata": {}} | copy.deepcopy(body)
-                made["metadata"] |= {"uid": str(uuid.uuid4()), "creationTimestamp": _now()}
+                created: Json = {"metadata": {}} | copy.deepcopy(body)
+                created["metadata"] |= {"uid": str(uuid.uuid4()), "creationTimestamp": _now()}
                 if namespace:
-                    made["metadata"]["namespace"] = namespace
+                    created["metadata"]["namespace"] = namespace
                 if kind == "CustomResourceDefinition":
-                    self._install(made)
+                    self._install(created)
                 elif kind != "CustomResourceDefinition" and key[0] in {g for g, _ in BUILT_IN}:
-                    made.pop("status", None)  # only to be written below /status
-                return state.write("ADDED", key, (namespace, name), made)
-            case _ if known is None:
+                    created.pop("status", None)  # only to be written below /status
+                return state.write("ADDED", key, (namespace, name), created)
+            case _ if stored is None:
                 raise Refusal(404, "NotFound", f'{key[1]} "{name}" not found')
             case "PUT":
-                made = copy.deepcopy(known) | (
+                created = copy.deepcopy(stored) | (
                     {"status": body.get("status", {})} if sub == "status" else copy.deepcopy(body)
                 )
-                made["metadata"] = (
-                    copy.deepcopy(known["metadata"]) if sub == "status" else known["metadata"] | body["metadata"]
+                created["metadata"] = (
+                    copy.deepcopy(stored["metadata"]) if sub == "status" else stored["metadata"] | body["metadata"]
                 )
-                return state.write("MODIFIED", key, (namespace, name), made)
+                return state.write("MODIFIED", key, (namespace, name), created)
             case "DELETE":
-                return state.write("DELETED", key, (namespace, name), copy.deepcopy(known))
+                return state.write("DELETED", key, (namespace, name), copy.deepcopy(stored))
             case _:
-                return known
+                return stored
 
     def _install(self, definition: Json) -> None:
         spec = definition["spec"]

@@ -46,21 +46,21 @@ class Api:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data=data, headers=headers, method=method)
         with urllib.request.urlopen(request, timeout=30, context=self.tls) as answer:
-            found: Json = json.loads(answer.read())
-        return found
+            document: Json = json.loads(answer.read())
+        return document
 
     def create(self, thing: Json) -> Json:
         """Make an object; of what the server keeps status apart, that too. Answers it as the server has it."""
-        made = self.ask("POST", self._path(thing), thing)
+        created = self.ask("POST", self._path(thing), thing)
         if "status" in thing and "." not in thing["apiVersion"].replace(".k8s.io", ""):
-            made = self.set_status(made, thing["status"])
-        return {"apiVersion": thing["apiVersion"], "kind": thing["kind"]} | made
+            created = self.set_status(created, thing["status"])
+        return {"apiVersion": thing["apiVersion"], "kind": thing["kind"]} | created
 
     def set_status(self, thing: Json, status: Json) -> Json:
         """Replace an object's status, as its controller does."""
         path = f"{self._path(thing)}/{thing['metadata']['name']}"
-        known = self.ask("GET", path)
-        return self.ask("PUT", f"{path}/status", known | {"status": status})
+        stored = self.ask("GET", path)
+        return self.ask("PUT", f"{path}/status", stored | {"status": status})
 
     def delete(self, thing: Json) -> None:
         """Remove an object at once."""

@@ -72,7 +72,7 @@ def mlflow_server(place: MlflowServer, postgres: PostgresServer, store: SeaweedS
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(words, env=environ, cwd=folder, stdout=log, stderr=log, start_new_session=True)
     try:
-        _wait_until_up(place, process, folder / "log")
+        wait_until_up(place, process, folder / "log")
         yield place
     finally:
         os.killpg(process.pid, signal.SIGTERM)  # it starts workers of its own, in the same session
@@ -84,7 +84,8 @@ def mlflow_server(place: MlflowServer, postgres: PostgresServer, store: SeaweedS
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _wait_until_up(place: MlflowServer, process: "subprocess.Popen[bytes]", log: Path) -> None:
+def wait_until_up(place: MlflowServer, process: "subprocess.Popen[bytes]", log: Path) -> None:
+    """Returns once it answers."""
     deadline = time.monotonic() + START_TIMEOUT_S
     while True:
         try:

@@ -24,13 +24,13 @@ CLIENT_SECRET = "a-secret-of-the-client-with-/+=-signs"
 
 @dataclass(frozen=True)
 class OidcServer:
-    """Where it is, and what it can be told to do."""
+    """Its URL, and how to control it."""
 
     url: str
 
-    def control(self, **what: object) -> None:
+    def control(self, **changes: object) -> None:
         """Turn its keys (``keys="new"``), or change the life of its codes (``code_ttl_s``)."""
-        request = urllib.request.Request(f"{self.url}/control", data=json.dumps(what).encode(), method="POST")
+        request = urllib.request.Request(f"{self.url}/control", data=json.dumps(changes).encode(), method="POST")
         urllib.request.urlopen(request, timeout=30).close()
 
     def sign_in(self, address: str, login: str, *, callback: str) -> str:

@@ -1,4 +1,4 @@
-"""A real ``clusterscape serve`` whose Slurm and metrics server go away for a while, and come back: what was seen on the way.
+"""A real ``clusterscape serve`` whose Slurm and metrics server go away for a while and come back.
 
 Owns the course of events and what must hold at each of its turns; how long it lasts is up to the caller.
 """
@@ -37,8 +37,8 @@ MIB = 2**20
 
 
 @dataclass
-class Seen:
-    """What an outage came to."""
+class OutageResult:
+    """Measurements of an outage."""
 
     outage_s: float = 0.0
     waited_samples: int = 0
@@ -91,8 +91,8 @@ class Site:
 
     def accounted(self, job: int) -> tuple[str, str, str]:
         """State, start and end (Unix seconds) by Slurm's own accounting."""
-        asked = ("sacct", "-n", "-X", "-P", "-o", "state,start,end", "-j", str(job))
-        lines = self.slurm.command("env", "SLURM_TIME_FORMAT=%s", *asked).split()
+        command = ("sacct", "-n", "-X", "-P", "-o", "state,start,end", "-j", str(job))
+        lines = self.slurm.command("env", "SLURM_TIME_FORMAT=%s", *command).split()
         state, start, end = lines[-1].split("|")
         return state, start, end
 
@@ -101,7 +101,7 @@ class Site:
         listed = self.slurm.command("squeue", "-h", "-t", "all", "-o", "%A").split()
         return str(job) not in listed
 
-    # what ClusterScape says
+    # state in ClusterScape
 
     def ask(self, path: str) -> Any:
         return get_json(f"{self.served.url}/api/v1{path}")
@@ -115,12 +115,14 @@ class Site:
             return {"workload": {"state": None, "ended_at": None, "started_at": None}, "allocations": []}
 
     def state(self, job: int) -> str | None:
-        found: str | None = self.workload(job)["workload"]["state"]
-        return found
+        state: str | None = self.workload(job)["workload"]["state"]
+        return state
 
     def held(self, job: int) -> list[str]:
         """The units it holds now."""
-        return sorted(each["unit"] for each in self.workload(job)["allocations"] if each["to_at"] is None)
+        return sorted(
+            allocation["unit"] for allocation in self.workload(job)["allocations"] if allocation["to_at"] is None
+        )
 
     def failing(self) -> int:
         return sum(group["failing"] for group in self.ask("/sources")["groups"])
@@ -134,15 +136,17 @@ class Site:
 
     def _differs_from_accounting(self, job: int, units: list[str]) -> str | None:
         state, start, end = self.accounted(job)
-        found = self.workload(job)
-        told = [found["workload"][name] for name in ("state", "started_at", "ended_at")]
-        held = {each["unit"]: each["to_at"] for each in found["allocations"]}
+        detail = self.workload(job)
+        reported = [detail["workload"][name] for name in ("state", "started_at", "ended_at")]
+        held = {allocation["unit"]: allocation["to_at"] for allocation in detail["allocations"]}
         ended = int(end) * 1000
-        is_same = told == [state.split()[0].lower(), int(start) * 1000, ended] and held == dict.fromkeys(units, ended)
-        return None if is_same else f"accounting: {state} {start} {end} {units}; told: {told} {held}"
+        is_same = reported == [state.split()[0].lower(), int(start) * 1000, ended] and held == dict.fromkeys(
+            units, ended
+        )
+        return None if is_same else f"accounting: {state} {start} {end} {units}; reported: {reported} {held}"
 
     def log(self) -> list[str]:
-        """What it logged."""
+        """Log lines of the server."""
         return self.served.log.read_text().splitlines()
 
 
@@ -179,9 +183,9 @@ jitter_s = 0
             yield Site(folder, slurm, exporters, victoria, port, view, served)
 
 
-def live_through(folder: Path, *, outage_s: float, scrape_s: float, look_s: float) -> Seen:
+def live_through(folder: Path, *, outage_s: float, scrape_s: float, look_s: float) -> OutageResult:
     """The whole course: both away, both back, then Slurm out of reach. Raises AssertionError where a promise is broken."""
-    seen = Seen(outage_s=outage_s)
+    result = OutageResult(outage_s=outage_s)
     with outage_site(folder, scrape_s=scrape_s, look_s=look_s) as site:
         ending, through = (
             site.submit("ending", "-w", "gpu01", "--gpus=2"),
@@ -196,47 +200,47 @@ def live_through(folder: Path, *, outage_s: float, scrape_s: float, look_s: floa
         units = {job: site.held(job) for job in (ending, through)}
         before = len(site.log())
 
-        _both_go_away(site, seen, ending, through, units)
+        _both_go_away(site, result, ending, through, units)
         _both_come_back(site, ending, through, waiting, units)
         _slurm_is_out_of_reach(site)
 
         wait_until(lambda: site.failing() == 0, LIMIT_S)
-        seen.log_lines = site.log()[before:]
+        result.log_lines = site.log()[before:]
         exporters, port = site.exporters, site.victoria_port
         _stop(site.served)
-        assert_every_scrape_is_there_once(f"http://127.0.0.1:{port}", exporters, scrape_s, seen)
-    _assert_few_lines(seen.log_lines)
-    return seen
+        assert_every_scrape_is_there_once(f"http://127.0.0.1:{port}", exporters, scrape_s, result)
+    _assert_few_lines(result.log_lines)
+    return result
 
 
-def _both_go_away(site: Site, seen: Seen, ending: int, through: int, units: dict[int, list[str]]) -> None:
+def _both_go_away(site: Site, result: OutageResult, ending: int, through: int, units: dict[int, list[str]]) -> None:
     site.slurm.stop("slurmctld")
     site.stop_victoria()
     gone_at = time.monotonic()
     wait_until(lambda: _slurm_failures(site) >= 3 and site.ask("/sources")["store"]["waiting_samples"] > 0, LIMIT_S)
-    said = site.ask("/sources")
-    for failure in (each for group in said["groups"] for each in group["failures"]):
-        assert "slurmctld does not answer" in failure["hint"], failure
+    sources = site.ask("/sources")
+    for failure in (entry for group in sources["groups"] for entry in group["failures"]):
+        assert "slurmctld does not respond" in failure["hint"], failure
         assert len(failure["message"]) < 300, failure
-    assert "does not answer" in said["store"]["trouble"], said["store"]
+    assert "does not answer" in sources["store"]["trouble"], sources["store"]
     assert _refusal(f"{site.served.url}/api/v1/series?metric=gpu_util_ratio&unit=gpu01:0") == 503
     server = psutil.Process(site.served.process.pid)
     is_finished = False
-    while (away_s := time.monotonic() - gone_at) < seen.outage_s:
-        seen.memory_mb.append(server.memory_info().rss / MIB)
-        if not is_finished and away_s > seen.outage_s / 2:
+    while (away_s := time.monotonic() - gone_at) < result.outage_s:
+        result.memory_mb.append(server.memory_info().rss / MIB)
+        if not is_finished and away_s > result.outage_s / 2:
             site.finish("ending")  # nobody is there to hear of it
             is_finished = True
         # Nothing is known to have ended, so nothing is said to have.
         assert [site.held(job) for job in (ending, through)] == [units[ending], units[through]]
-        time.sleep(min(15.0, seen.outage_s / 10))
+        time.sleep(min(15.0, result.outage_s / 10))
     if not is_finished:
         site.finish("ending")
-    seen.memory_mb.append(server.memory_info().rss / MIB)
-    seen.waited_samples = site.ask("/sources")["store"]["waiting_samples"]
+    result.memory_mb.append(server.memory_info().rss / MIB)
+    result.waited_samples = site.ask("/sources")["store"]["waiting_samples"]
     spool = site.folder / "site/data/spool"
-    seen.spool_bytes = sum(path.stat().st_size for path in spool.glob("*.parquet"))
-    assert seen.spool_bytes < 64 * MIB
+    result.spool_bytes = sum(path.stat().st_size for path in spool.glob("*.parquet"))
+    assert result.spool_bytes < 64 * MIB
 
 
 def _both_come_back(site: Site, ending: int, through: int, waiting: int, units: dict[int, list[str]]) -> None:
@@ -269,7 +273,7 @@ def _slurm_is_out_of_reach(site: Site) -> None:
     site.finish("missed")
     site.finish("unseen")
     site.slurm.wait_until(lambda: all(map(site.is_forgotten, (missed, unseen))), "slurmctld to forget the jobs")
-    site.slurm.wait_until(lambda: all(site.accounted(each)[2].isdigit() for each in (missed, unseen)), "accounting")
+    site.slurm.wait_until(lambda: all(site.accounted(job)[2].isdigit() for job in (missed, unseen)), "accounting")
     assert site.held(missed) == held
     site.join_again()
     site.wait_for_accounted_end(missed, held)
@@ -295,7 +299,9 @@ def _stop(served: Served) -> None:
     served.process.wait(60)
 
 
-def assert_every_scrape_is_there_once(url: str, exporters: list[NodeExporter], scrape_s: float, seen: Seen) -> None:
+def assert_every_scrape_is_there_once(
+    url: str, exporters: list[NodeExporter], scrape_s: float, result: OutageResult
+) -> None:
     """By the numbers that the exporters counted: each once, in the order of time, and no round lost.
 
     A number that is not there is a round that was lost only where the time of a round is missing, too: anybody on this machine
@@ -315,7 +321,7 @@ def assert_every_scrape_is_there_once(url: str, exporters: list[NodeExporter], s
                     f"{exporter.node}:{gpu} has {before / MIB:.0f} at {before_ms}, then {value / MIB:.0f} at {at_ms}"
                 )
             assert exporter.scrapes - 1 <= round(stored[-1][1] / MIB), "the last one may have come after the end"
-            seen.scrapes = len(stored)
+            result.scrapes = len(stored)
 
 
 def _assert_few_lines(lines: list[str]) -> None:
@@ -323,9 +329,9 @@ def _assert_few_lines(lines: list[str]) -> None:
     text = "\n".join(lines)
     assert "Traceback" not in text, text
     assert text.count("samples wait on disk") == 1, text
-    assert text.count("takes samples again") == 1, text
+    assert text.count("accepts samples again") == 1, text
     for part in ("nodes", "partitions", "queue"):
         # Twice away; a server that is going down may say other last words than one that is gone.
         assert 2 <= text.count(f"slurm {part}:") <= 6, text
-        assert 2 <= text.count(f"slurm {part} answers again") <= 4, text
+        assert 2 <= text.count(f"slurm {part} responds again") <= 4, text
     assert len(lines) <= 40, text

@@ -25,14 +25,14 @@ def open_picture(page: Page, path: str = "/") -> Locator:
 def open_held_picture(page: Page, path: str = "/") -> Locator:
     """The picture of one moment: jobs that start or end meanwhile do not move units under the pointer or the keys."""
     picture = open_picture(page, path)
-    page.get_by_role("button", name="Hold the picture (P)").click()
-    expect(page.get_by_role("button", name=re.compile("^held for"))).to_be_visible()
+    page.get_by_role("button", name="Pause live updates (P)").click()
+    expect(page.get_by_role("button", name=re.compile("^paused for"))).to_be_visible()
     wait_for_rest(page)
     return picture
 
 
 def wait_for_frames(page: Page) -> None:
-    """What was changed until now is drawn."""
+    """Waits until all changes are drawn."""
     page.evaluate(_TWO_FRAMES)
 
 

@@ -111,7 +111,7 @@ def _bin_dir() -> str | None:
 
 
 def _account() -> pwd.struct_passwd | None:
-    """Whom the server runs as: it refuses root, so root lends it another account."""
+    """Account that the server runs as; it refuses root."""
     if os.geteuid() != 0:
         return None
     try:

@@ -15,9 +15,9 @@ def need_program(name: str, package: str, *, search: str | None = None) -> str:
     ``search`` is an extra folder to look in, such as PostgreSQL's own bin folder.
     """
     path = os.pathsep.join(filter(None, [search, os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]))
-    found = shutil.which(name, path=path)
-    if found:
-        return found
+    program_path = shutil.which(name, path=path)
+    if program_path:
+        return program_path
     message = f"{name} is not installed; `apt-get install {package}` brings it"
     if os.environ.get("CI") == "true":
         pytest.fail(message)

@@ -1,4 +1,4 @@
-"""A client that speaks to a server's socket as it likes: half requests, wrong requests, requests without end."""
+"""A raw socket client: partial, malformed and endless requests."""
 
 import socket
 from collections.abc import Iterable
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from urllib.parse import urlsplit
 
-PATIENCE_S = 120.0
-"""Longer than any limit of a test's server; who waits longer is not answered."""
+TIMEOUT_S = 120.0
+"""Longer than any limit of a test's server; a client that waits longer gets no response."""
 SMALL_SEGMENT = 536
 """Bytes of the smallest segments that TCP has by default."""
 
@@ -32,7 +32,7 @@ class RawClient:
         parts = urlsplit(url)
         self.host = parts.netloc
         self._socket = socket.socket()
-        self._socket.settimeout(PATIENCE_S)
+        self._socket.settimeout(TIMEOUT_S)
         if receive_bytes is not None:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, SMALL_SEGMENT)
@@ -62,7 +62,7 @@ class RawClient:
 
     def send_until_it_ends(self, parts: Iterable[bytes]) -> None:
         """Send part after part; the server may end the connection at any of them."""
-        self._socket.settimeout(PATIENCE_S)
+        self._socket.settimeout(TIMEOUT_S)
         try:
             for part in parts:
                 self._socket.sendall(part)
@@ -93,7 +93,7 @@ class RawClient:
         return answer
 
     def receive(self) -> bytes:
-        """What comes next."""
+        """Reads the next bytes."""
         self._receive()
         received, self._unread = self._unread, b""
         return received

@@ -1,4 +1,4 @@
-"""What tests of faults and load promised and measured, noted as they run; ``tools/reliability.py`` makes a page of it."""
+"""Records promises and measurements of tests of faults and load; ``tools/reliability.py`` writes a page of them."""
 
 import json
 import os

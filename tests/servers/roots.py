@@ -23,7 +23,7 @@ def slurm_root(version: str) -> Path:
     FOLDER.mkdir(parents=True, exist_ok=True)
     root = FOLDER / f"slurm-{version}"
     with (FOLDER / f"slurm-{version}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run beside each other
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run in parallel
         if not (root / "usr/sbin/slurmctld").exists():
             _make_root(root, SUITES[version], SLURM_PACKAGES)
     return root
@@ -40,7 +40,7 @@ def enter(root: Path, *, user: str | None = None) -> tuple[str, ...]:
 
 
 def write_commands(folder: Path, root: Path, names: tuple[str, ...]) -> None:
-    """Programs of the root as commands of a folder on this side, for whoever looks for them on the PATH."""
+    """Programs of the root as commands of a folder on this side, for programs that search the PATH."""
     folder.mkdir()
     prefix = " ".join(f"'{word.replace(chr(39), chr(39) + chr(92) + chr(39) * 2)}'" for word in enter(root))
     for name in names:

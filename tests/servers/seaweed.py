@@ -21,7 +21,7 @@ START_TIMEOUT_S = 60.0
 
 @dataclass(frozen=True)
 class SeaweedServer:
-    """A running store; who asks must sign with these keys."""
+    """A running store; requests must be signed with these keys."""
 
     port: int
     access_key: str

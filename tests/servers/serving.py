@@ -25,8 +25,8 @@ class Served:
         """One of its own metrics, all of its labels added up."""
         with urllib.request.urlopen(f"{self.url}/metrics", timeout=30) as response:
             text = response.read().decode()
-        found = re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", text, re.MULTILINE)
-        return sum(map(float, found))
+        values = re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", text, re.MULTILINE)
+        return sum(map(float, values))
 
     def kill(self) -> None:
         """Kill −9."""
@@ -36,7 +36,7 @@ class Served:
 
 @contextmanager
 def serving(folder: Path, config: str, *words: str, environment: Mapping[str, str] | None = None) -> Iterator[Served]:
-    """A server with these settings; it is told to stop at the end, where it still runs, and must do so well."""
+    """A server with these settings; it is stopped at the end, if it still runs, and must exit cleanly."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "clusterscape.toml").write_text(config)
     command = [sys.executable, "-m", "clusterscape.cli", "serve", "--port", "0", "--json", *words]
@@ -55,9 +55,9 @@ def serving(folder: Path, config: str, *words: str, environment: Mapping[str, st
             line = child.stdout.readline().decode()
             assert line, log_path.read_text()
             text += line
-        told = json.loads(text)
-        assert "url" in told, text + log_path.read_text()
-        yield Served(told["url"], child, log_path)
+        started = json.loads(text)
+        assert "url" in started, text + log_path.read_text()
+        yield Served(started["url"], child, log_path)
     finally:
         if child.poll() is None:
             child.send_signal(signal.SIGTERM)

@@ -1,7 +1,7 @@
 """A real multi-node Slurm on this one machine: munged, slurmctld, one slurmd a node, slurmrestd and, if asked, accounting.
 
 Everything listens on loopback, keeps its state in one temporary folder and is ended by pid. Needs root: slurmd starts jobs
-as other users and pretend GPUs are device nodes (clones of /dev/null). The Slurm is this machine's, or one of another version in
+as other users and fake GPUs are device nodes (clones of /dev/null). The Slurm is this machine's, or one of another version in
 a root folder of its own (`servers.roots`), whose commands then come first on the PATH.
 """
 
@@ -112,7 +112,7 @@ class SlurmServer:
         self.wait_for_state(job, "RUNNING")
 
     def reason_of(self, job: int) -> str:
-        """Why a job waits."""
+        """Slurm's reason for which a job waits."""
         return self.command("squeue", "-h", "-o", "%r", "-j", str(job)).strip()
 
     def is_accounted(self, *jobs: int) -> bool:
@@ -132,7 +132,7 @@ class SlurmServer:
 
     # daemons
 
-    def wait_until(self, is_done: Callable[[], bool], what: str, timeout_s: float = START_TIMEOUT_S) -> None:
+    def wait_until(self, is_done: Callable[[], bool], awaited: str, timeout_s: float = START_TIMEOUT_S) -> None:
         """Ask again and again until done; fails, with the tails of the logs, at the time limit or when a daemon ends."""
         deadline = time.monotonic() + timeout_s
         while True:
@@ -142,7 +142,7 @@ class SlurmServer:
             dead = [name for name, process in self.processes.items() if process.poll() is not None]
             if dead or time.monotonic() > deadline:
                 why = f"{', '.join(dead)} ended" if dead else f"{timeout_s:.0f} s were not enough"
-                raise TimeoutError(f"waited in vain for {what}: {why}\n{self._log_tails(dead)}")
+                raise TimeoutError(f"waited in vain for {awaited}: {why}\n{self._log_tails(dead)}")
             time.sleep(0.05)
 
     def _log_tails(self, names: list[str]) -> str:
@@ -385,12 +385,12 @@ def _end_strays(folder: Path) -> None:
 
 def strays_of(folder: Path) -> list[int]:
     """Processes that work in the folder; it need not exist any more."""
-    found = []
+    pids = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if str((process / "cwd").readlink()).removesuffix(" (deleted)") == str(folder):
-                found.append(int(process.name))
-    return found
+                pids.append(int(process.name))
+    return pids
 
 
 def _free_ports(count: int) -> list[int]:

@@ -77,14 +77,14 @@ class Shrinker:
         size = {"width": round(width / KEPT_SCALE), "height": round(height / KEPT_SCALE)}
         return base64.b64decode(self._page.evaluate(_SHRINK, {"png": base64.b64encode(png).decode(), **size}))
 
-    def compare(self, taken: bytes, kept: Path, width: int, height: int) -> Difference:
+    def compare(self, picture: bytes, kept: Path, width: int, height: int) -> Difference:
         """Both as they are kept; ``width`` and ``height`` are those of the window."""
-        return compare_pixels(self._read(taken, width, height), self._read(kept.read_bytes(), width, height))
+        return compare_pixels(self._read(picture, width, height), self._read(kept.read_bytes(), width, height))
 
     def _read(self, png: bytes, width: int, height: int) -> Pixels:
         size = {"width": width // COMPARED_SCALE, "height": height // COMPARED_SCALE}
-        told = self._page.evaluate(_READ, {"png": base64.b64encode(png).decode(), **size})
-        flat = np.frombuffer(base64.b64decode(told), dtype=np.uint8)
+        encoded = self._page.evaluate(_READ, {"png": base64.b64encode(png).decode(), **size})
+        flat = np.frombuffer(base64.b64decode(encoded), dtype=np.uint8)
         return flat.reshape(size["height"], size["width"], 4)[:, :, :3].astype(np.float64)
 
 

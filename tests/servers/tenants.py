@@ -31,7 +31,7 @@ class Proxy:
     """Passes requests on and remembers their headers. ``is_away``: it answers nothing but 503."""
 
     url: str
-    seen: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
+    requests: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
     is_away: bool = False
     takes: int | None = None
     """So many more writes pass; the next one waits until ``release``."""
@@ -70,15 +70,15 @@ def cluster_proxy(backend: str) -> Iterator[Proxy]:
 
         def _pass_on(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            proxy.seen.append((self.path, dict(self.headers)))
-            found = _PATH.fullmatch(self.path.partition("?")[0])
+            proxy.requests.append((self.path, dict(self.headers)))
+            match = _PATH.fullmatch(self.path.partition("?")[0])
             if proxy.is_away:
                 self._answer(503, b"away")
                 return
-            if found is None:
+            if match is None:
                 self._answer(400, b"unsupported path requested")
                 return
-            side, tenant, path = found.groups()
+            side, tenant, path = match.groups()
             is_read = path.startswith(_READS)
             if is_read != (side == "select"):
                 self._answer(400, b"unsupported path requested")
@@ -96,7 +96,7 @@ def cluster_proxy(backend: str) -> Iterator[Proxy]:
             response = connection.getresponse()
             content = response.read()
             connection.close()
-            with suppress(ConnectionError):  # who asked was killed
+            with suppress(ConnectionError):  # the client was killed
                 self._answer(response.status, content)
 
         do_GET = do_POST = _pass_on

@@ -20,9 +20,9 @@ def need_venv(name: str) -> Path:
     Where it cannot be made the test fails in CI and is skipped elsewhere.
     """
     requirements = FOLDER / f"{name}-requirements.txt"
-    told = f"{sys.version_info[:2]} {requirements.read_text()}"
+    key = f"{sys.version_info[:2]} {requirements.read_text()}"
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "clusterscape-tests"
-    home = base / f"{name}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
+    home = base / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
     base.mkdir(parents=True, exist_ok=True)
     with (base / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

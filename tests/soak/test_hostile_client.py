@@ -1,4 +1,4 @@
-"""One hostile client beside 20 honest pages on the 1,024-GPU demo: the pages are answered as quickly as they would be alone.
+"""One hostile client and 20 honest pages on the 1,024-GPU demo: the pages are answered as quickly as they would be alone.
 
 How long is set by ``SOAK_WARM_UP_MINUTES`` (2, not measured), ``SOAK_ALONE_MINUTES`` (4) and ``SOAK_HOSTILE_MINUTES`` (10).
 """
@@ -33,7 +33,7 @@ SLOWER = 2.0
 GROWTH_MB = 200
 SCRAPE_S = 15
 METRICS = "gpu_util_ratio,power_watts,memory_used_bytes"
-ASKED = (
+PAGE_PATHS = (
     f"/api/v1/tick?metrics={METRICS}",
     "/api/v1/cluster",
     "/api/v1/snapshot",
@@ -41,7 +41,7 @@ ASKED = (
     "/api/v1/workloads?state=running",
     "/api/v1/nodes",
 )
-"""What a page fetches when it is told of something new."""
+"""What a page fetches when notified of a change."""
 PROXY = {
     "CLUSTERSCAPE_AUTH__MODES": "proxy",
     "CLUSTERSCAPE_AUTH__TRUSTED_PROXIES": "127.0.0.1",
@@ -92,7 +92,7 @@ async def look(url: str, number: int, until: float, answers: Answers) -> None:
     await asyncio.sleep(number / PAGES)
     async with as_user(url, f"honest{number}") as session:
         while time.monotonic() < until:
-            for path in ASKED:
+            for path in PAGE_PATHS:
                 begun = time.monotonic()
                 try:
                     async with session.get(path) as answer:
@@ -149,8 +149,8 @@ async def find_victims(url: str) -> tuple[str, str]:
 
 async def find_gaps(url: str, unit: str, start_ms: int, end_ms: int) -> list[float]:
     """Seconds between two samples of a unit that are longer than a scrape's interval and a half."""
-    asked = f"/api/v1/series?metric=gpu_util_ratio&unit={unit}&start={start_ms}&end={end_ms}&points=20000"
-    async with as_user(url, "operator", "operators") as session, session.get(asked) as answer:
+    path = f"/api/v1/series?metric=gpu_util_ratio&unit={unit}&start={start_ms}&end={end_ms}&points=20000"
+    async with as_user(url, "operator", "operators") as session, session.get(path) as answer:
         assert answer.status == 200, await answer.text()
         table = await answer.read()
     import polars as pl
@@ -180,7 +180,7 @@ def test_honest_pages_are_answered_as_alone_when_a_client_is_hostile(
         f"{attacks.statuses.total():,} attacks"
     )
     print(measured, dict(attacks.statuses), gaps, attacked.memory_mb, sep="\n")
-    for path in ASKED:
+    for path in PAGE_PATHS:
         print(f"{path}: p99 {alone.p99_ms(path):.0f} ms, then {attacked.p99_ms(path):.0f} ms")
     for attack, p99_ms in attacks.p99_ms(attacked).items():
         print(f"during {attack}: p99 {p99_ms:.0f} ms")

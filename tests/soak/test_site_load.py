@@ -33,9 +33,9 @@ TICK = (
 )
 CLUSTER, SNAPSHOT, RULES, BROKEN = (f"/api/v1/{path}" for path in ("cluster", "snapshot", "rules", "violations/units"))
 OPENED = (CLUSTER, SNAPSHOT, TICK, RULES, BROKEN, "/api/v1/timeline")
-"""What a page asks for when it is opened."""
+"""Paths that a page fetches when opened."""
 LOOKED_AT = ("/api/v1/workloads?state=running", "/api/v1/scheduling/queue", "/api/v1/nodes", "/api/v1/waste")
-"""Where its reader goes now and then."""
+"""Paths of other views, visited now and then."""
 MEMORY_SLACK = 0.25
 LONG_MINUTES = 5
 """Shorter runs do not tell whether memory is flat."""
@@ -43,8 +43,8 @@ LOOK_EVERY_S = 10
 
 
 @dataclass
-class Seen:
-    """What all browsers saw."""
+class LoadResult:
+    """Responses to all browsers."""
 
     seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     failures: list[str] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Seen:
 
 @dataclass
 class Looks:
-    """What the server said of itself, every ten seconds."""
+    """The server's own metrics, every ten seconds."""
 
     memory_mb: list[float] = field(default_factory=list)
     round_s: list[float] = field(default_factory=list)
@@ -67,11 +67,11 @@ class Looks:
 
 
 class Browser:
-    """One page: keeps what it was sent and asks whether it is still so, follows the versions as the client does."""
+    """One page: revalidates cached responses and follows versions as the client does."""
 
-    def __init__(self, client: aiohttp.ClientSession, seen: Seen) -> None:
+    def __init__(self, client: aiohttp.ClientSession, result: LoadResult) -> None:
         self._client = client
-        self._seen = seen
+        self._result = result
         self._tags: dict[str, str] = {}
         self._inventories: dict[str, str] = {}
         self._versions: dict[str, int] = {}
@@ -82,18 +82,18 @@ class Browser:
             async with self._client.get(path, headers={"If-None-Match": self._tags.get(path, "")}) as answer:
                 await answer.read()
                 if answer.status not in (200, 304):
-                    self._seen.failures.append(f"{path}: {answer.status}")
-                self._seen.unchanged += answer.status == 304
+                    self._result.failures.append(f"{path}: {answer.status}")
+                self._result.unchanged += answer.status == 304
                 self._tags[path] = answer.headers.get("ETag", "")
                 self._inventories[path] = answer.headers.get("X-Inventory-Version", "")
         except (aiohttp.ClientError, TimeoutError) as error:
-            self._seen.failures.append(f"{path}: {type(error).__name__}")
-        self._seen.seconds[urllib.parse.urlsplit(path).path].append(time.perf_counter() - begun)
+            self._result.failures.append(f"{path}: {type(error).__name__}")
+        self._result.seconds[urllib.parse.urlsplit(path).path].append(time.perf_counter() - begun)
 
     async def follow(self, line: bytes) -> None:
-        told: dict[str, int] = json.loads(line.removeprefix(b"data:"))
-        changed = {name for name, version in told.items() if self._versions.get(name) != version}
-        self._versions = told
+        versions: dict[str, int] = json.loads(line.removeprefix(b"data:"))
+        changed = {name for name, version in versions.items() if self._versions.get(name) != version}
+        self._versions = versions
         if changed & {"inventory_version", "tick_version"}:
             await self.ask(TICK)
             if self._inventories[TICK] != self._inventories[SNAPSHOT]:
@@ -104,15 +104,15 @@ class Browser:
             await self.ask(BROKEN)
 
 
-async def browse(url: str, number: int, until: float, seen: Seen) -> None:
+async def browse(url: str, number: int, until: float, result: LoadResult) -> None:
     """One reader: opens the page, follows the live stream, looks at something else at times."""
-    await asyncio.sleep(number * 30 / BROWSERS)  # they do not all come at once
+    await asyncio.sleep(number * 30 / BROWSERS)  # staggered starts
     limit = aiohttp.ClientTimeout(total=None, sock_read=120)
     # Bodies are read, not unpacked: on one machine that would take the server's time.
     async with aiohttp.ClientSession(
         url, timeout=limit, headers={"Accept-Encoding": "gzip"}, auto_decompress=False
     ) as client:
-        browser = Browser(client, seen)
+        browser = Browser(client, result)
         for path in OPENED:
             await browser.ask(path)
         async with client.get("/api/v1/live") as stream:
@@ -120,12 +120,12 @@ async def browse(url: str, number: int, until: float, seen: Seen) -> None:
             while time.monotonic() < until:
                 line = await stream.content.readline()
                 if not line:
-                    seen.failures.append("/api/v1/live: ended")
+                    result.failures.append("/api/v1/live: ended")
                     return
                 if not line.startswith(b"data:"):
                     continue
                 followed += 1
-                seen.ticks += 1
+                result.ticks += 1
                 await browser.follow(line)
                 if followed % 8 == number % 8:
                     await browser.ask(LOOKED_AT[followed // 8 % len(LOOKED_AT)])
@@ -134,16 +134,16 @@ async def browse(url: str, number: int, until: float, seen: Seen) -> None:
 async def look(client: aiohttp.ClientSession, looks: Looks) -> None:
     async with client.get("/metrics") as answer:
         text = await answer.text()
-    told = {name: float(value) for name, value in re.findall(r"^([a-z_]+(?:{[^}]*})?) (\S+)$", text, re.MULTILINE)}
+    metrics = {name: float(value) for name, value in re.findall(r"^([a-z_]+(?:{[^}]*})?) (\S+)$", text, re.MULTILINE)}
     looks.at_s.append(time.monotonic())
-    looks.memory_mb.append(told["process_resident_memory_bytes"] / 2**20)
-    looks.cpu_s.append(told["process_cpu_seconds_total"])
-    looks.round_s.append(told['clusterscape_round_seconds{kind="dcgm"}'])
+    looks.memory_mb.append(metrics["process_resident_memory_bytes"] / 2**20)
+    looks.cpu_s.append(metrics["process_cpu_seconds_total"])
+    looks.round_s.append(metrics['clusterscape_round_seconds{kind="dcgm"}'])
 
 
-async def run_load(url: str, minutes: float, seen: Seen) -> Looks:
+async def run_load(url: str, minutes: float, result: LoadResult) -> Looks:
     until = time.monotonic() + minutes * 60
-    browsers = [asyncio.create_task(browse(url, number, until, seen)) for number in range(BROWSERS)]
+    browsers = [asyncio.create_task(browse(url, number, until, result)) for number in range(BROWSERS)]
     looks = Looks()
     async with aiohttp.ClientSession(url) as client:
         while time.monotonic() < until:
@@ -153,21 +153,21 @@ async def run_load(url: str, minutes: float, seen: Seen) -> Looks:
         browser.cancel()
     for failure in await asyncio.gather(*browsers, return_exceptions=True):
         if isinstance(failure, Exception):
-            seen.failures.append(f"a browser: {failure!r}")
+            result.failures.append(f"a browser: {failure!r}")
     return looks
 
 
-def note_all(gpus: int, minutes: float, seen: Seen, looks: Looks, memory: str) -> None:
-    total = sum(map(len, seen.seconds.values()))
+def note_all(gpus: int, minutes: float, result: LoadResult, looks: Looks, memory: str) -> None:
+    total = sum(map(len, result.seconds.values()))
     rounds = f"rounds of scrapes median {np.median(looks.round_s):.1f} s, longest {max(looks.round_s):.1f} s"
     note(
         "load",
         what=f"{gpus:,} GPUs at 15 s, {BROWSERS} browsers, {minutes:g} minutes",
         promised="everybody is answered, memory stays flat",
-        measured=f"{total:,} requests ({seen.unchanged:,} not changed), none failed; {memory}; "
+        measured=f"{total:,} requests ({result.unchanged:,} not changed), none failed; {memory}; "
         f"server {looks.cpu_share():.0%} of a core; {rounds}",
     )
-    for path, times in sorted(seen.seconds.items()):
+    for path, times in sorted(result.seconds.items()):
         p50, p99 = (float(np.quantile(times, share)) * 1000 for share in (0.5, 0.99))
         note(
             "load",
@@ -180,17 +180,17 @@ def note_all(gpus: int, minutes: float, seen: Seen, looks: Looks, memory: str) -
 @pytest.mark.parametrize("gpus", STEPS)
 def test_everybody_is_answered_and_memory_stays_flat_when_many_look(gpus: int, tmp_path: Path) -> None:
     minutes = MINUTES if gpus == STEPS[0] else STEP_MINUTES
-    seen = Seen()
+    result = LoadResult()
     with running_demo(tmp_path, gpus=gpus, limit_s=900) as url:
-        looks = asyncio.run(run_load(url, minutes, seen))
-    assert not seen.failures, seen.failures[:20]
-    assert seen.ticks >= BROWSERS
+        looks = asyncio.run(run_load(url, minutes, result))
+    assert not result.failures, result.failures[:20]
+    assert result.ticks >= BROWSERS
     # The first third is warming up.
     third = len(looks.memory_mb) // 3
     before, after = (
         float(np.median(part)) for part in (looks.memory_mb[third : 2 * third], looks.memory_mb[2 * third :])
     )
     memory = f"{before:.0f} MB, then {after:.0f} MB"
-    note_all(gpus, minutes, seen, looks, memory)
+    note_all(gpus, minutes, result, looks, memory)
     if minutes >= LONG_MINUTES:
         assert after < before * (1 + MEMORY_SLACK), memory

@@ -11,9 +11,9 @@ from typing import TypeVar
 
 Where = TypeVar("Where")
 
-# Twenty interpreters that import everything again would take most of a test's time.
-_PROCESSES = multiprocessing.get_context("forkserver")
-_PROCESSES.set_forkserver_preload(["clusterscape.store.metrics", "clusterscape.store.records"])
+# Not forked: Polars has threads from its import on, and a fork may wait for ever for a lock that one of them held.
+_PROCESSES = multiprocessing.get_context("spawn")
+ACKNOWLEDGED_S = 300.0
 
 
 def run_and_kill(
@@ -25,6 +25,7 @@ def run_and_kill(
     process.start()
     writing.close()
     assert process.pid is not None
+    assert reading.poll(ACKNOWLEDGED_S), "the writer acknowledged nothing"
     last: int = reading.recv()
     time.sleep(seconds)
     os.kill(process.pid, signal.SIGKILL)

@@ -1,1 +1,1 @@
-"""What tests of tracked runs share: the command in front of real scripts, with a state folder of its own."""
+"""Shared by tests of tracked runs: the command in front of real scripts, with a state folder of its own."""

@@ -84,11 +84,11 @@ class Command:
         return run
 
 
-def wait_for(condition: Callable[[], bool], what: str) -> None:
-    """Until it is so; fails after the deadline."""
+def wait_for(condition: Callable[[], bool], event: str) -> None:
+    """Waits until the condition holds; fails after the deadline."""
     deadline = time.monotonic() + DEADLINE_S
     while not condition():
-        assert time.monotonic() < deadline, f"{what} did not happen"
+        assert time.monotonic() < deadline, f"{event} did not happen"
         time.sleep(0.02)
 
 

@@ -1,4 +1,4 @@
-"""Stores that runs were taken into, for tests of what is asked about them."""
+"""Stores with ingested runs, for tests of queries."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import cast
 
 import orjson
+from clusters.opened import open_queries
 from sqlalchemy import select, update
 
 from clusterscape.ingest.pipeline import Ingest
@@ -17,6 +18,7 @@ from clusterscape.query import Queries, QueryContext
 from clusterscape.settings import RetentionSettings, StorageSettings
 from clusterscape.store.changes import Changes
 from clusterscape.store.metrics import open_metric_store
+from clusterscape.store.metrics.contract import MetricStore
 from clusterscape.store.records import open_record_store
 from clusterscape.store.records.contract import RecordStore
 from clusterscape.store.records.mirror import MirroredRecordStore
@@ -34,6 +36,8 @@ class RunStores:
 
     intake: RunIntake
     queries: Queries
+    records: RecordStore
+    metrics: MetricStore
 
     def take(self, run: str, data: bytes, file: str = "tracker.spool") -> None:
         self.intake.take(run, file, 0, data)
@@ -57,7 +61,8 @@ def run_stores(folder: Path, *, is_mirrored: bool = False) -> Iterator[RunStores
     ingest = Ingest(metrics, records, changes, clock=lambda: NOW)
     context = QueryContext(metrics=metrics, records=records, changes=changes, clock=lambda: NOW, cluster="c")
     try:
-        yield RunStores(RunIntake(ingest, records, clock=lambda: NOW), Queries(context, ingest))
+        intake = RunIntake(ingest, records, clock=lambda: NOW)
+        yield RunStores(intake, open_queries(context, ingest), records, metrics)
     finally:
         metrics.close()
         records.close()
@@ -86,7 +91,7 @@ def spooled(
     """A tracker's file: series by (name, unit, scope) with evenly spaced samples from the start to the end."""
     begin = NOW - 1_000_000 + int(start_s * 1000)
     end = begin + int(seconds * 1000)
-    told = {
+    description = {
         "name": "train.py",
         "host": "n1",
         "user": "me",
@@ -95,7 +100,7 @@ def spooled(
         **about,
     }
     parts = [
-        encode_event({"event": "run", "run": run, "queued_at": begin - 5, "params": dict(params or {}), **told}),
+        encode_event({"event": "run", "run": run, "queued_at": begin - 5, "params": dict(params or {}), **description}),
         encode_event({"event": "moment", "moment": "barrier", "at": begin - 2}),
         encode_event({"event": "moment", "moment": "running", "at": begin}),
     ]

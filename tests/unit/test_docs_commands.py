@@ -21,7 +21,7 @@ PAGES = [
 
 
 def find_shown(text: str) -> Iterator[str]:
-    """What follows ``clusterscape`` in lines of code, and in code within a sentence; a line that goes on is one."""
+    """Arguments of ``clusterscape`` in code blocks and inline code; continued lines are joined."""
     for block in re.findall(r"^```(?:sh|console|text|)\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE):
         yield from find_in_lines(block)
     outside = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
@@ -31,39 +31,39 @@ def find_shown(text: str) -> Iterator[str]:
 
 def find_in_lines(block: str) -> Iterator[str]:
     for line in block.replace("\\\n", " ").splitlines():
-        found = re.match(r"\s*\$? ?clusterscape ([a-z].*)", re.split(r"\s#|\s{2,}\(", line)[0])
-        if found:
-            yield found[1]
+        match = re.match(r"\s*\$? ?clusterscape ([a-z].*)", re.split(r"\s#|\s{2,}\(", line)[0])
+        if match:
+            yield match[1]
 
 
 def find_fault(shown: str) -> str | None:
-    """What of it the command does not know; None where all is well."""
+    """The subcommand or options that do not exist; None if all exist."""
     words = split_words(shown)
-    found = typer.main.get_command(app)
-    while isinstance(found, TyperGroup):
+    command = typer.main.get_command(app)
+    while isinstance(command, TyperGroup):
         name = words.pop(0) if words else None
         if name is None or "|" in name or "…" in name:
             return None
-        if name not in found.commands:
+        if name not in command.commands:
             return f"there is no {name}"
-        found = found.commands[name]
-    known = {
+        command = command.commands[name]
+    options = {
         option
-        for each in found.params
-        if isinstance(each, TyperOption)
-        for option in (*each.opts, *each.secondary_opts)
+        for parameter in command.params
+        if isinstance(parameter, TyperOption)
+        for option in (*parameter.opts, *parameter.secondary_opts)
     }
-    if found.name == "run":
-        known = {option for action in build_parser()._actions for option in action.option_strings}
+    if command.name == "run":
+        options = {option for action in build_parser()._actions for option in action.option_strings}
         words = words[: next((at for at, word in enumerate(words) if word == "--" or not is_for_run(words, at)), None)]
     unknown = [
-        word for word in words if word.startswith("--") and word.partition("=")[0] not in known | {"--help", "--"}
+        word for word in words if word.startswith("--") and word.partition("=")[0] not in options | {"--help", "--"}
     ]
-    return f"{found.name} does not take {', '.join(unknown)}" if unknown else None
+    return f"{command.name} does not take {', '.join(unknown)}" if unknown else None
 
 
 def is_for_run(words: list[str], at: int) -> bool:
-    """Whether a word is an option of ``run`` or the value of one, and not the script with its own words."""
+    """Whether a word is an option of ``run`` or its value, rather than the script or its arguments."""
     return words[at].startswith("-") or (at > 0 and words[at - 1].startswith("-"))
 
 

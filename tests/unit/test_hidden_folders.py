@@ -1,4 +1,4 @@
-"""Answers do not tell where files of the server are."""
+"""Responses do not reveal paths of the server."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 
 from clusterscape.errors import StoreError, hide_folders
 from clusterscape.serve.app import create_app
-from clusterscape.store.metrics.embedded.files import storage_errors
+from clusterscape.store.files import storage_errors
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_folders_are_left_out_when_a_text_names_a_file(text: str, hidden: str) -
     "text",
     [
         "there is no /api/v1/nothing",
-        "GET /openapi.json says what is allowed.",
+        "GET /openapi.json lists the allowed values.",
         "http://store:8428/select/0/prometheus did not answer",
         "the workload kubernetes:team/job-1 does 3/4 of 1024 B/s",
     ],
@@ -39,7 +39,7 @@ def test_text_stays_when_it_names_no_file(text: str) -> None:
     assert hide_folders(text) == text
 
 
-def test_answer_tells_no_folder_when_a_store_fails(
+def test_response_names_no_folder_when_a_store_fails(
     small_cluster: SmallCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""The import table of ARCHITECTURE.md is the law; this reads it and names every import that breaks it."""
+"""Imports follow the table of ARCHITECTURE.md."""
 
 import ast
 import re
@@ -18,8 +18,8 @@ def read_table() -> dict[str, set[str]]:
 
 
 def imports_of(path: Path) -> set[str]:
-    """First-level packages of ours that a file imports."""
-    found = set()
+    """First-level packages of clusterscape that a file imports."""
+    packages = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         names: list[str] = []
         if isinstance(node, ast.Import):
@@ -27,8 +27,8 @@ def imports_of(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             assert node.level == 0, f"{path}: relative import"
             names = [f"{node.module}.{alias.name}" for alias in node.names]
-        found |= {name.split(".")[1] for name in names if name.startswith("clusterscape.")}
-    return found - {"__version__"}
+        packages |= {name.split(".")[1] for name in names if name.startswith("clusterscape.")}
+    return packages - {"__version__"}
 
 
 def test_every_package_is_in_the_table_when_it_exists() -> None:

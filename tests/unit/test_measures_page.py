@@ -1,4 +1,4 @@
-"""The page of measures is complete: every number that the code defines is named in its section, and every file there exists."""
+"""The page of measures is complete: it names every number that the code defines, and every file on it exists."""
 
 import re
 from dataclasses import fields
@@ -13,19 +13,18 @@ from clusterscape.analyze.jobs.runtime_report import PredictionTable, PredictorR
 from clusterscape.analyze.runs.workloads import Repeats, Slowdown
 from clusterscape.analyze.trace.changes import Change
 from clusterscape.analyze.trace.document import BREAKDOWN
-from clusterscape.analyze.trace.imbalance import LoadImbalance
-from clusterscape.analyze.trace.pipeline import Bubble
+from clusterscape.analyze.trace.pipeline import Bubble, LoadImbalance
 from clusterscape.analyze.trace.whatif import StragglerAnswer
 from clusterscape.cli.sched_describe_text import FACTS
 from clusterscape.model.findings import FindingKind
 from clusterscape.model.rules import Across, StatisticKind
-from clusterscape.model.verdicts import VerdictKind
+from clusterscape.model.trace_report import VerdictKind
 from clusterscape.query.answers import ClusterSummary, Startable, Timeline, UnitCounts, WasteAnswer
 from clusterscape.query.runs.answers import RunRow, RunTimes, RunWorkload
-from clusterscape.query.runs.derived import DERIVED
-from clusterscape.query.scheduling.backtest.report import WaitReport
+from clusterscape.query.runs.rows import DERIVED
 from clusterscape.query.scheduling.promises import SlipCause
-from clusterscape.query.scheduling.whatif import MEASURES
+from clusterscape.query.scheduling.whatif_simulation import MEASURES
+from clusterscape.services.backtest.report import WaitReport
 from clusterscape.simulate.batch.measures import Measures
 from clusterscape.simulate.cluster.measures import ClusterMeasures
 
@@ -36,7 +35,7 @@ NUMBERS = (int, float, int | None, float | None, list[int], list[float], list[fl
 
 
 def numbers_of(shape: type, *left_out: str) -> set[str]:
-    """The fields of an answer that are numbers, without those that only say of what or when."""
+    """The numeric fields of an answer, except identifiers and times."""
     hints: dict[str, Any] = get_type_hints(shape)
     names = {field.name for field in fields(shape)}
     assert names.issuperset(left_out), f"{shape.__name__} has no longer {set(left_out) - names}"
@@ -85,7 +84,7 @@ DEFINED: dict[str, set[str]] = {
 
 
 def read_sections() -> dict[str, str]:
-    """The text below each heading, that of its own subheadings left out."""
+    """The text below each heading, without that of its subheadings."""
     parts = re.split(r"^#{2,3} (.+)$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
@@ -97,7 +96,7 @@ def test_measures_are_on_the_page_when_the_code_defines_them(section: str) -> No
 
 
 def test_facts_of_job_traces_are_on_the_page_when_the_report_has_them() -> None:
-    told = read_sections()["Job traces"]
+    section = read_sections()["Job traces"]
     plain = {
         "jobs", "dropped rows", "users", "jobs of the most active user", "submissions span", "sizes in", "machine",
         "median run time", "95th percentile run time", "median size", "largest size", "jobs of unknown end",
@@ -106,7 +105,7 @@ def test_facts_of_job_traces_are_on_the_page_when_the_report_has_them() -> None:
     words |= dict.fromkeys(("median wait", "mean wait"), "waits")
     words |= {"mean queue, jobs": "mean queue", "unsuccessful, of the others": "unsuccessful"}
     words |= {"unit-hours lost, share": "unit-hours lost"}
-    missing = [label for label, _ in FACTS if label not in plain and words.get(label, label) not in told]
+    missing = [label for label, _ in FACTS if label not in plain and words.get(label, label) not in section]
     assert not missing
 
 

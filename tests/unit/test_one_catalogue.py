@@ -1,4 +1,4 @@
-"""A metric, a policy, a placement and a rule statistic cost one file each: added to a copy of the package, all are in the API."""
+"""A metric, policy, placement or rule statistic that is added in one file of a copy of the package appears in the API."""
 
 import json
 import os
@@ -15,13 +15,13 @@ ROOT = Path(__file__).parents[2]
 METRIC = """    _gauge(
         "fan_speed_hertz", "Fan speed", MetricUnit.HERTZ, "Turns of the fan in a second.", "EXAMPLE_FAN_SPEED"
     ),
-    _found(
+    _computed(
         "gpu_missing",
 """
 
 POLICY = '''"""Smallest job first."""
 
-from clusterscape.model.samples import Float64s
+from clusterscape.model.arrays import Float64s
 from clusterscape.simulate.batch.contract import Waiting
 
 
@@ -43,14 +43,14 @@ PLACEMENT = '''"""Nodes in the order of the site's list."""
 
 import numpy as np
 
-from clusterscape.model.samples import Float64s, Int64s
-from clusterscape.simulate.placing import Ask, NodeState, Placement
+from clusterscape.model.arrays import Float64s, Int64s
+from clusterscape.simulate.placing import NodeLoads, Placement, PodRequest
 
 
 class InOrder(Placement):
     """The first node that fits."""
 
-    def score(self, state: NodeState, candidates: Int64s, ask: Ask) -> Float64s:
+    def score(self, state: NodeLoads, candidates: Int64s, request: PodRequest) -> Float64s:
         """The place in the list."""
         return np.asarray(candidates, np.float64)
 
@@ -58,7 +58,7 @@ class InOrder(Placement):
 PLACEMENT = InOrder()
 '''
 
-STATISTIC_KIND = """    INCREASE = "increase"  # of a counter, resets added up
+STATISTIC_KIND = """    INCREASE = "increase"  # of a counter, corrected for resets
     RANGE = "range"  # from the smallest value to the largest
 """
 STATISTIC = """STATISTIC_CATALOGUE: tuple[StatisticEntry, ...] = (
@@ -83,6 +83,7 @@ tools, tests, folder = sys.argv[1:]
 sys.path[:0] = [tools, tests]
 
 import codegen
+from clusters.opened import open_services
 from clusters.small import SmallCluster, fill_inventory, fill_queue
 from fastapi.testclient import TestClient
 
@@ -107,7 +108,8 @@ sketch = MetricSketch("gpu_util_ratio", 1)
 sketch.add(np.zeros(4, np.int64), time_ms, values[0])
 exact = ExactColumns({"gpu_util_ratio": Series.from_table(time_ms, values)}, 1)
 
-with TestClient(create_app(cluster.queries, static=Path(folder))) as client:
+queries = cluster.queries
+with TestClient(create_app(queries, services=open_services(queries), static=Path(folder))) as client:
     rule = {"text": "gpu_util range > 50%", "name": "Mine"}
     answers = {
         "metrics": [metric["name"] for metric in client.get("/api/v1/metrics").json()],
@@ -130,19 +132,19 @@ def add(path: Path, before: str, after: str) -> None:
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What a package answers in which each has been added to one file."""
+    """Answers of a package in which each has been added to one file."""
     folder = tmp_path_factory.mktemp("extended")
     package = folder / "src/clusterscape"
     # With their times, so that compiled code of files that stay as they are is found.
     shutil.copytree(ROOT / "src/clusterscape", package, ignore=shutil.ignore_patterns("static"))
-    add(package / "model/metrics.py", '    _found(\n        "gpu_missing",\n', METRIC)
+    add(package / "model/metrics.py", '    _computed(\n        "gpu_missing",\n', METRIC)
     (package / "simulate/batch/policies/smallest_first.py").write_text(POLICY, encoding="utf-8")
     (package / "simulate/placements/in_order.py").write_text(PLACEMENT, encoding="utf-8")
     statistics = package / "model/statistics.py"
-    add(statistics, '    INCREASE = "increase"  # of a counter, resets added up\n', STATISTIC_KIND)
+    add(statistics, '    INCREASE = "increase"  # of a counter, corrected for resets\n', STATISTIC_KIND)
     add(statistics, "STATISTIC_CATALOGUE: tuple[StatisticEntry, ...] = (\n", STATISTIC)
     (folder / "ask.py").write_text(ASK, encoding="utf-8")
-    asked = subprocess.run(
+    process = subprocess.run(
         [sys.executable, folder / "ask.py", ROOT / "tools", ROOT / "tests", folder],
         env={**os.environ, "PYTHONPATH": str(folder / "src")},
         capture_output=True,
@@ -150,9 +152,9 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         timeout=300,
         check=False,
     )
-    assert asked.returncode == 0, asked.stderr[-3000:]
-    found: dict[str, Any] = json.loads(asked.stdout.splitlines()[-1])
-    return found
+    assert process.returncode == 0, process.stderr[-3000:]
+    answers: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
+    return answers
 
 
 def test_metric_is_listed_read_and_offered_when_it_is_in_the_catalogue(answers: dict[str, Any]) -> None:

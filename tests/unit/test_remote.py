@@ -1,4 +1,4 @@
-"""A server of the small cluster, asked from Python and by ``clusterscape ask``; kept simulations by ``sched results``."""
+"""Queries to a server from Python and with ``clusterscape ask``; stored simulations with ``sched results``."""
 
 import json
 import time
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from clusters.opened import open_queries
 from clusters.small import SmallCluster, small_cluster
 from servers.in_thread import served_in_thread
 from typer.testing import CliRunner
@@ -17,7 +18,6 @@ import clusterscape
 from clusterscape.cli.entry import app
 from clusterscape.collect.job_traces import read_trace
 from clusterscape.errors import ClusterScapeError, QueryError, SourceError
-from clusterscape.query import Queries
 from clusterscape.store.artifacts import FolderArtifactStore
 
 __all__ = ["small_cluster"]
@@ -35,7 +35,7 @@ def url(small_cluster: SmallCluster, tmp_path: Path) -> Iterator[str]:
         artifacts=FolderArtifactStore(tmp_path / "artifacts"),
         read_job_trace=lambda path, format, zone: read_trace(path, format, timezone=zone),
     )
-    with served_in_thread(Queries(context)) as url:
+    with served_in_thread(open_queries(context)) as url:
         yield url
 
 
@@ -61,7 +61,7 @@ def test_answers_are_dictionaries_and_frames_when_asked_from_python(url: str) ->
     assert server.send("DELETE", "/views/mine") is None
 
 
-def test_it_is_said_what_is_wrong_when_nothing_can_be_answered(url: str) -> None:
+def test_error_names_the_problem_when_no_answer_is_possible(url: str) -> None:
     server = clusterscape.connect(url)
     with pytest.raises(SourceError, match=r"404.*no workload"):
         server.get("/workloads/slurm:nobody")
@@ -73,7 +73,7 @@ def test_it_is_said_what_is_wrong_when_nothing_can_be_answered(url: str) -> None
         clusterscape.connect("http://127.0.0.1:9").get("/cluster")
 
 
-def test_any_question_is_answered_when_asked_by_the_command(url: str, tmp_path: Path) -> None:
+def test_any_query_is_answered_when_the_command_sends_it(url: str, tmp_path: Path) -> None:
     assert json.loads(command(url, "ask", "/cluster"))["units"]["total"] > 0
     rows = json.loads(command(url, "ask", "/snapshot"))
     file = tmp_path / "units.csv"
@@ -88,20 +88,20 @@ def test_any_question_is_answered_when_asked_by_the_command(url: str, tmp_path: 
 
 
 def test_kept_results_are_listed_shown_and_forgotten_when_asked_by_the_command(url: str) -> None:
-    assert "No result" in command(url, "sched", "results")
+    assert "No stored results" in command(url, "sched", "results")
     sent = urllib.request.Request(f"{url}/api/v1/job-traces?name=small.swf", SWF.encode(), method="POST")
     with urllib.request.urlopen(sent, timeout=30) as answer:
         trace = json.load(answer)["trace"]
     server = clusterscape.connect(url)
-    found = server.send("POST", "/simulations", {"trace": trace, "jitter": 0})
-    name = found["simulation"]
-    while found["state"] == "running":
+    simulation = server.send("POST", "/simulations", {"trace": trace, "jitter": 0})
+    name = simulation["simulation"]
+    while simulation["state"] == "running":
         time.sleep(0.05)
-        found = server.get(f"/simulations/{name}")
-    assert found["state"] == "done", found
+        simulation = server.get(f"/simulations/{name}")
+    assert simulation["state"] == "done", simulation
     assert name in command(url, "sched", "results")
     assert "fcfs + easy" in command(url, "sched", "results", name)
     assert json.loads(command(url, "sched", "results", name, "--remove", "--json")) == {"removed": name}
     assert json.loads(command(url, "sched", "results", "--json")) == []
-    with pytest.raises(QueryError, match="which result"):
+    with pytest.raises(QueryError, match="--remove needs a result"):
         command(url, "sched", "results", "--remove")

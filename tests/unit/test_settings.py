@@ -6,6 +6,8 @@ import pytest
 
 from clusterscape.errors import ConfigError
 from clusterscape.settings import Settings, read_settings
+from clusterscape.settings.reading import section_at
+from clusterscape.settings.renamed import RENAMED
 
 
 def write(tmp_path: Path, text: str) -> Path:
@@ -67,7 +69,7 @@ def test_secrets_are_hidden_when_settings_are_printed() -> None:
     assert "0123456789abcdef" not in repr(settings)
 
 
-def test_missing_file_is_said_when_config_names_it(tmp_path: Path) -> None:
+def test_error_is_raised_when_the_configured_file_is_missing(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot read"):
         read_settings(tmp_path / "nowhere.toml", environ={})
 
@@ -82,6 +84,45 @@ def test_data_folder_is_absolute_when_it_is_the_default_or_begins_with_a_tilde(t
 
 
 @pytest.mark.parametrize("path", ["data", "./data", "../data", "", "~nobody-of-this-name/data"])
-def test_data_folder_is_refused_when_it_depends_on_where_one_stands(tmp_path: Path, path: str) -> None:
+def test_data_folder_is_refused_when_it_depends_on_the_working_folder(tmp_path: Path, path: str) -> None:
     with pytest.raises(ConfigError, match=r"storage\.data_dir"):
         read_settings(write(tmp_path, f'[storage]\ndata_dir = "{path}"'), environ={})
+
+
+def test_old_name_is_read_with_a_warning_when_a_setting_was_renamed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write(
+        tmp_path,
+        """
+        [rules]
+        judge_every_s = 30
+        [alerts.channels.team]
+        kind = "slack"
+        url = "https://hooks.example.org"
+        tell_stops = false
+        """,
+    )
+    settings = read_settings(path, environ={"CLUSTERSCAPE_LIMITS__WORK__AT_ONCE": "8"})
+    assert settings.rules.evaluation_interval_s == 30
+    assert settings.alerts.channels["team"].send_resolved is False
+    assert settings.limits.work.concurrent_requests == 8
+    assert f"{path}: setting `rules.judge_every_s` is deprecated, use `rules.evaluation_interval_s`" in caplog.messages
+    assert "use `alerts.channels.team.send_resolved`" in caplog.text
+    assert "the environment: setting `limits.work.at_once` is deprecated" in caplog.text
+
+
+def test_new_name_wins_when_both_names_are_set(tmp_path: Path) -> None:
+    both = write(tmp_path, "[rules]\nevaluation_interval_s = 20\njudge_every_s = 30")
+    assert read_settings(both, environ={}).rules.evaluation_interval_s == 20
+    old_variable = {"CLUSTERSCAPE_RULES__JUDGE_EVERY_S": "40"}
+    assert read_settings(both, environ=old_variable).rules.evaluation_interval_s == 40, "later sources still win"
+
+
+@pytest.mark.parametrize("old", RENAMED)
+def test_renamed_setting_exists_under_its_new_name_only(old: str) -> None:
+    *path, name = old.split(".")
+    section = section_at(["alerts", "channels", "any", "slack"] if "*" in path else path)
+    assert section is not None
+    assert RENAMED[old] in section.model_fields
+    assert name not in section.model_fields

@@ -1,4 +1,4 @@
-"""Background loops go on after any exception, and say so."""
+"""Background loops continue after any exception, and report it."""
 
 import asyncio
 import logging
@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from clusters.opened import open_queries
 from clusters.small import SmallCluster, small_cluster
 from fastapi.testclient import TestClient
 from servers.in_thread import served_in_thread
@@ -15,14 +16,13 @@ from clusterscape.cli.checks import check_everything
 from clusterscape.collect.schedule import run_collectors
 from clusterscape.errors import StoreError
 from clusterscape.model import Observation, SourceStatus, UnixMs
-from clusterscape.model.access import Session, Way
-from clusterscape.model.viewers import Role, Viewer
+from clusterscape.model.access import Role, Session, Viewer, Way
 from clusterscape.query import Queries
 from clusterscape.runtime.server import open_identity, run_upkeep
 from clusterscape.runtime.site import open_site
 from clusterscape.serve.app import create_app
 from clusterscape.settings import ServerSettings, Settings, StorageSettings
-from clusterscape.supervision import BackgroundLoops, SupervisedLoop, keep_running
+from clusterscape.supervision import BackgroundLoops, SupervisedLoop, cancel_and_wait, keep_running
 
 __all__ = ["small_cluster"]
 
@@ -88,7 +88,7 @@ async def test_work_is_begun_again_when_it_ends_with_an_exception() -> None:
 
 
 class OneCollector:
-    """Yields its status again and again."""
+    """A collector that yields its status repeatedly."""
 
     def __init__(self, name: str, error: Exception | None = None) -> None:
         self.name = name
@@ -108,16 +108,16 @@ class OneCollector:
 
 
 async def test_collectors_go_on_when_the_sink_or_one_of_them_raises_anything() -> None:
-    """A failing sink used to end the collection of all sources."""
-    seen: list[str] = []
+    """Regression: a failing sink used to stop the collection of all sources."""
+    statuses: list[str] = []
     has_enough = asyncio.Event()
 
     async def sink(observation: Observation) -> None:
         assert isinstance(observation, SourceStatus)
         if observation.source == "refused":
             raise KeyError("refused")
-        seen.append(f"{observation.source} {observation.is_ok}")
-        if min(seen.count("good True"), seen.count("broken False")) >= 3:
+        statuses.append(f"{observation.source} {observation.is_ok}")
+        if min(statuses.count("good True"), statuses.count("broken False")) >= 3:
             has_enough.set()
 
     loops = BackgroundLoops()
@@ -136,7 +136,7 @@ def refuse(*, now_ms: UnixMs) -> None:
 
 
 async def test_upkeep_goes_on_when_one_of_its_tasks_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A store that could not be maintained once stopped retention and the end of sessions for good."""
+    """Regression: one failed maintenance of a store used to stop retention and the end of sessions permanently."""
     clock = PretendClock(NOW)
     site = open_site(Settings(storage=StorageSettings(data_dir=tmp_path)), clock=clock)
     identity = open_identity(site)
@@ -169,7 +169,7 @@ def failing_queries(cluster: SmallCluster) -> Queries:
     for error in (StoreError("the disk is full"), StoreError("the disk is full")):
         with a_loop(loops, "upkeep"):
             raise error
-    return Queries(replace(cluster.queries.context, loops=loops))
+    return open_queries(replace(cluster.queries.context, loops=loops))
 
 
 def test_failing_loop_is_named_everywhere_when_the_server_is_asked(small_cluster: SmallCluster) -> None:
@@ -187,7 +187,7 @@ def test_failing_loop_is_named_everywhere_when_the_server_is_asked(small_cluster
 
 def test_problem_of_a_loop_is_hidden_when_names_are(small_cluster: SmallCluster) -> None:
     whole = failing_queries(small_cluster)
-    private = Queries(replace(whole.context, is_private=True))
+    private = open_queries(replace(whole.context, is_private=True))
     redactor = private.scoped_to(Viewer(login="bob", role=Role.RESEARCHER)).redactor
     assert redactor is not None
     states = {state.loop: state for state in redactor.redact(private.sources.sources()).background}
@@ -202,3 +202,37 @@ def test_doctor_names_the_failing_loop_and_why_when_a_server_runs(small_cluster:
     assert (check.what, check.is_ok) == ("background: upkeep", False)
     assert "2 times" in check.message
     assert "the disk is full" in check.message
+
+
+async def test_task_ends_when_it_survives_the_first_cancellation() -> None:
+    cancellations = 0
+
+    async def retry_forever() -> None:
+        nonlocal cancellations
+        while True:
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:  # as aiohttp does if a timeout occurs at the same moment
+                cancellations += 1
+                if cancellations > 1:
+                    raise
+
+    task = asyncio.create_task(retry_forever())
+    await asyncio.sleep(0)
+    await cancel_and_wait(task, again_s=0.01)
+    assert task.cancelled()
+    assert cancellations == 2
+
+
+async def test_error_of_a_cancelled_task_is_left_to_its_owner() -> None:
+    async def fail_on_cancellation() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            raise ValueError("planted")
+
+    task = asyncio.create_task(fail_on_cancellation())
+    await asyncio.sleep(0)
+    await cancel_and_wait(task)
+    with pytest.raises(ValueError, match="planted"):
+        await task

@@ -1,4 +1,4 @@
-"""What the log says of something that fails again and again."""
+"""Log lines about repeated failures."""
 
 import logging
 
@@ -7,7 +7,7 @@ import pytest
 from clusterscape.errors import StoreError, Trouble
 
 
-def test_each_failure_and_its_end_are_said_once_when_it_is_tried_again_and_again(
+def test_each_failure_and_its_end_are_logged_once_when_it_is_retried_repeatedly(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     trouble = Trouble(logging.getLogger("test"), "it cannot be read", "it is read again")

@@ -1,4 +1,4 @@
-"""What is not compiled yet is said to be so, with the time that is left."""
+"""Areas that are not compiled yet raise an error with the time that is left."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from clusterscape.warm_up import ESTIMATES_S, Area, WarmUp
 
 
 class FakeClock:
-    """Seconds that pass when told to."""
+    """A clock that the test sets."""
 
     def __init__(self) -> None:
         self.now_s = 100.0

@@ -1,11 +1,11 @@
-// Times the layout of many units beside the way Atom's engine groups: for each key of each group, filter its rows.
+// Times the layout of many units, compared with the way Atom's engine groups: for each key of each group, filter its rows.
 // Prints one JSON object; benchmarks/layout_speed.py makes a table of it.
 
 import { isNames, type UnitColumns } from "../src/layout/attributes.ts";
 import { DEFAULT_VIEW, makeLayer, type View } from "../src/layout/grammar.ts";
-import { layoutUnits, type UnitLayout } from "../src/layout/layout.ts";
+import { keepUnits, layoutUnits, packUnits, type UnitLayout } from "../src/layout/layout.ts";
 import { findLayoutFault } from "../src/layout/layout-faults.ts";
-import { makePretendUnits } from "../src/layout/pretend-units.ts";
+import { makeSyntheticUnits } from "../src/layout/synthetic-units.ts";
 
 const SPACE = { width: 1600, height: 900 };
 const REPEATS = 9;
@@ -81,9 +81,10 @@ function measureWaste({ groups }: UnitLayout): number {
 
 function compare(columns: UnitColumns, attributes: readonly string[]): object {
   const view: View = { ...DEFAULT_VIEW, layers: attributes.map((by) => makeLayer(by)) };
-  const work = () => layoutUnits({ view, columns, filtered: null, space: SPACE });
+  const input = { view, columns, filtered: null, space: SPACE };
+  const work = () => layoutUnits(input);
   const firstMs = timeMs(work);
-  const layout = work();
+  const { layout, packing } = packUnits(input);
   const rows = toRows(columns, attributes);
   return {
     attributes,
@@ -92,13 +93,14 @@ function compare(columns: UnitColumns, attributes: readonly string[]): object {
     fault: findLayoutFault(layout, new Array<boolean>(columns.rowCount).fill(true)),
     first_ms: firstMs,
     ours_ms: medianMs(work),
+    kept_ms: medianMs(() => keepUnits(input, packing)),
     filter_per_key_ms: timeMs(() => groupByFilter(rows, attributes)),
     waste_ratio: measureWaste(layout),
   };
 }
 
 const gpus = Number(process.argv[2] ?? 90_910);
-const columns = makePretendUnits(gpus);
+const columns = makeSyntheticUnits(gpus);
 process.stdout.write(
   JSON.stringify([compare(columns, ["partition", "project", "user", "workload"]), compare(columns, ["node"])]),
 );

@@ -1,12 +1,12 @@
-// Times what the overview computes at every tick of many units: conditions, facet counts, colors and legend. Beside it
-// the same by rows: one object per unit, closures for conditions and colors, as a chart library takes its data.
+// Times what the overview computes at every tick of many units: conditions, facet counts, colors and legend, compared
+// with the same by rows: one object per unit, closures for conditions and colors, as a chart library takes its data.
 // Prints one JSON object; benchmarks/overview_columns.py makes a table of it.
 
 import type { NameColumn } from "../src/api/columns.ts";
 import type { Snapshot } from "../src/api/snapshot.ts";
 import type { Units } from "../src/data/units.ts";
 import { isNames } from "../src/layout/attributes.ts";
-import { makePretendUnits } from "../src/layout/pretend-units.ts";
+import { makeSyntheticUnits } from "../src/layout/synthetic-units.ts";
 import { type AttributeName, attributeOf } from "../src/state/attributes.ts";
 import { type ColorSettings, DEFAULT_COLORS } from "../src/state/color.ts";
 import { parseWhere, type Where } from "../src/state/where.ts";
@@ -48,21 +48,21 @@ const CASES: readonly Case[] = [
 
 /** A tick brings new values for the same units: nothing computed for the last one may be used again. */
 function makeTicks(gpus: number): () => Units {
-  const columns = makePretendUnits(gpus);
+  const columns = makeSyntheticUnits(gpus);
   const none: NameColumn = { codes: new Uint32Array(columns.rowCount), names: [null] };
   const numbers = new Float64Array(columns.rowCount).fill(Number.NaN);
   const snapshot: Snapshot = {
     inventoryVersion: 1,
     rowCount: columns.rowCount,
     names(name) {
-      const found = columns.attributes.get(name);
-      return found !== undefined && isNames(found) ? found : none;
+      const column = columns.attributes.get(name);
+      return column !== undefined && isNames(column) ? column : none;
     },
     numbers: () => numbers,
   };
   const find = (metric: string): Float32Array | null => {
-    const found = columns.attributes.get(metric);
-    return found instanceof Float32Array ? found : null;
+    const column = columns.attributes.get(metric);
+    return column instanceof Float32Array ? column : null;
   };
   return () => ({
     snapshot,
@@ -167,17 +167,17 @@ function computeByRows(
   const { tests, search } = toTest(where, text);
   const counts = FACETS.map(() => new Map<string, number>());
   const drawn = rows.filter((row) => row["unit_state"] !== "requested");
-  const found = drawn.filter(search);
+  const matching = drawn.filter(search);
   FACETS.forEach((facet, index) => {
     const own = where.findIndex(
       ([condition, second]) => condition?.attribute === facet && !second && !condition.isNegated,
     );
-    for (const row of found.filter((each) => tests.every((test, at) => at === own || test(each)))) {
+    for (const row of matching.filter((unit) => tests.every((test, at) => at === own || test(unit)))) {
       const name = row[facet];
       if (typeof name === "string") counts[index]?.set(name, (counts[index]?.get(name) ?? 0) + 1);
     }
   });
-  const passing = found.filter((row) => tests.every((test) => test(row)));
+  const passing = matching.filter((row) => tests.every((test) => test(row)));
   const values = passing.map((row) => row["gpu_util_ratio"]).filter((value) => typeof value === "number");
   const low = values.reduce((least, value) => Math.min(least, value), 1);
   const bins = Object.groupBy(values, (value) => Math.min(47, Math.floor(value * 48)));

@@ -127,7 +127,7 @@ export const LAYER: Properties<Layer> = {
   size: {
     values: choices(GROUP_SIZES),
     initial: DEFAULT_LAYER.size,
-    meaning: "How large groups are beside each other.",
+    meaning: "Sizes of groups relative to each other.",
     example: "uniform",
   },
   sort: {
@@ -320,7 +320,7 @@ function meanings(property: string, words: Readonly<Record<string, string>>): st
   return [`\n| \`${property}\` | |`, "|---|---|", ...rows].join("\n");
 }
 
-/** Statistics of metrics are many, and told in a sentence. */
+/** Statistics of metrics are many; one sentence describes them all. */
 function isListed(attribute: Attribute): boolean {
   return attribute.kind === "name" || attribute.statistic === null;
 }

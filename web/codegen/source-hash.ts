@@ -1,5 +1,5 @@
-// The SHA-256 of everything that the client is built from. The build writes it beside the client, so that packaging knows
-// whether a built client is that of these sources. Run by itself it prints the hash.
+// The SHA-256 of everything that the client is built from. The build writes it next to the client, so that packaging can
+// check that a built client is of these sources. Run by itself it prints the hash.
 
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
@@ -8,7 +8,15 @@ import { fileURLToPath } from "node:url";
 export const HASH_FILE = "sources.sha256";
 
 const FOLDERS = ["src", "public"];
-const FILES = ["index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.ts"];
+const FILES = [
+  "index.html",
+  "report.html",
+  "package.json",
+  "package-lock.json",
+  "tsconfig.json",
+  "vite.config.ts",
+  "vite.report.config.ts",
+];
 
 /** Of names and contents, in the order of the names, whatever the machine. */
 export function hashSources(root: URL): string {

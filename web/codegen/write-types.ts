@@ -1,4 +1,4 @@
-// `npm run codegen`: writes src/api/generated.ts from openapi.json, both beside this folder.
+// `npm run codegen`: writes src/api/generated.ts from openapi.json, both next to this folder.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { generateTypes, type OpenApi } from "./types.ts";

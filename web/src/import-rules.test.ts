@@ -44,7 +44,7 @@ describe("import rules", () => {
   it("are kept by every file", () => {
     const imports = listImports();
     expect(imports.length).toBeGreaterThan(100);
-    expect(imports.map((found) => findFault(found, rules)).filter((fault) => fault !== null)).toEqual([]);
+    expect(imports.map((entry) => findFault(entry, rules)).filter((fault) => fault !== null)).toEqual([]);
   });
 
   it("name the import that breaks them", () => {

@@ -1,1 +1,9 @@
-"""Pure analysis: columns in, columns or findings out. No I/O, no clock, no plotting."""
+"""Pure analysis: columns in, columns or findings out. No I/O, no clock, no plotting.
+
+``diagnose``: which GPU of a run is odd, when, and what the odd ones share.
+``jobs``: what jobs of job traces are like, and predictions of run times and waits.
+``rules``: the rule language and judging by it.
+``runs``: tracked runs compared.
+``stats``: statistics of metrics over lives.
+``trace``: why a distributed step is slow, what if, and what the page draws of a trace.
+"""

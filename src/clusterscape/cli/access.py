@@ -1,4 +1,4 @@
-"""What the commands about access share: the store of the configured site, opened for one command, and its audit log."""
+"""Opens the account store of the configured site for one command, and writes its audit log."""
 
 import getpass
 import sys
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from clusterscape.cli.output import errors
+from clusterscape.cli.output import stderr
 from clusterscape.cli.site_settings import read_site_settings
 from clusterscape.errors import NotFoundError, QueryError
 from clusterscape.model.access import Account, AuditEntry, Outcome, Way
@@ -20,21 +20,21 @@ from clusterscape.store.access import AccessStore, open_access_store
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
-    """A site's accounts, tokens and audit log, while a command works on them. The server may be running."""
+class SiteAccess:
+    """Accounts, tokens and audit log of a site. The server may be running."""
 
     settings: Settings
     store: AccessStore
 
     def account(self, way: Way, login: str) -> Account:
         """One account; raises NotFoundError."""
-        found = self.store.account(way, login)
-        if found is None:
-            raise NotFoundError(f"there is no account {login} ({way})", hint="`clusterscape user list` shows them.")
-        return found
+        account = self.store.account(way, login)
+        if account is None:
+            raise NotFoundError(f"no account {login} ({way})", hint="`clusterscape user list` lists accounts.")
+        return account
 
     def note(self, action: str, target: str, **details: str) -> None:
-        """Write to the audit log that the command did it."""
+        """Write an action of the command to the audit log."""
         self.store.append_audit(
             AuditEntry(
                 at=system_clock(),
@@ -49,11 +49,13 @@ class Access:
         )
 
     def ask_password_hash(self, login: str, *, from_input: bool) -> str:
-        """Ask for a new password twice, or read one line; raises QueryError where it is not good enough."""
+        """Prompt for a new password twice, or read one line; raises QueryError if the password is too weak."""
         if from_input:
             password = sys.stdin.readline().rstrip("\r\n")
         elif not sys.stdin.isatty():
-            raise QueryError("there is nobody to ask for a password", hint="Give it as a line with --password-stdin.")
+            raise QueryError(
+                "cannot prompt for a password: standard input is not a terminal", hint="Use --password-stdin."
+            )
         else:
             password = typer.prompt(f"Password of {login}", hide_input=True, confirmation_prompt=True, err=True)
         return hash_password(
@@ -62,17 +64,17 @@ class Access:
 
 
 @contextmanager
-def open_access(config: Path | None) -> Iterator[Access]:
-    """The access of the configured site."""
+def open_access(config: Path | None) -> Iterator[SiteAccess]:
+    """Open the account store of the configured site."""
     settings = read_site_settings(config)
     store = open_access_store(settings.storage)
     try:
-        yield Access(settings, store)
+        yield SiteAccess(settings, store)
     finally:
         store.close()
 
 
 def warn_if_unused(settings: Settings) -> None:
-    """A password that nobody is asked for is worth a word."""
+    """Warn if local accounts cannot sign in."""
     if "local" not in settings.auth.modes:
-        errors.print('Local accounts cannot sign in yet: set auth.modes = ["local"].', style="yellow", highlight=False)
+        stderr.print('Local accounts cannot sign in yet: set auth.modes = ["local"].', style="yellow", highlight=False)

@@ -1,4 +1,4 @@
-"""``clusterscape ask``: any question of the page's to a running server, answered as JSON, or as a file where it is a table."""
+"""``clusterscape ask``: sends a request to the HTTP API of a running server."""
 
 from __future__ import annotations
 
@@ -8,34 +8,38 @@ from typing import Annotated, Any
 
 import typer
 
-from clusterscape.cli.options import DEFAULT_URL, TokenOption, UrlOption
+from clusterscape.cli.options import DEFAULT_URL, OUTPUT, TokenOption, UrlOption
 from clusterscape.errors import QueryError
 
 
 def ask(
-    path: Annotated[
-        str, typer.Argument(help="What to ask, as docs/reference/api.md lists it: '/workloads?state=running'.")
-    ],
-    method: Annotated[str, typer.Option(help="GET asks; POST, PUT and DELETE may change something.")] = "GET",
-    body: Annotated[str | None, typer.Option(help="JSON to send, or @FILE with it.", show_default=False)] = None,
+    path: Annotated[str, typer.Argument(help="Path of the API with its query; docs/reference/api.md lists all paths.")],
+    method: Annotated[str, typer.Option(help="HTTP method: GET, POST, PUT or DELETE.")] = "GET",
+    body: Annotated[str | None, typer.Option(help="JSON body, or @FILE.", show_default=False)] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Write it here: tables as CSV or Parquet by the name's ending."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write the response to a file; tables as CSV or Parquet, by the suffix.",
+            show_default="standard output",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
     url: UrlOption = DEFAULT_URL,
     token: TokenOption = None,
 ) -> None:
-    """Ask a running server anything that its page asks; the answer is JSON, tables are one object a row."""
+    """Send a request to the HTTP API of a running server and print the JSON response, as curl does."""
     from clusterscape.remote import connect
 
-    found = connect(url, token).send(method.upper(), path, None if body is None else _parse(body))
+    response = connect(url, token).send(method.upper(), path, None if body is None else _parse_body(body))
     if output is not None:
-        _write(found, output)
-    elif found is not None:
-        _print(found)
+        _write(response, output)
+    elif response is not None:
+        _print(response)
 
 
-def _parse(body: str) -> Any:
+def _parse_body(body: str) -> Any:
     try:
         text = Path(body[1:]).read_text(encoding="utf-8") if body.startswith("@") else body
         return json.loads(text)
@@ -47,26 +51,26 @@ def _parse(body: str) -> Any:
         ) from None
 
 
-def _print(found: Any) -> None:
+def _print(response: Any) -> None:
     import polars as pl
 
     from clusterscape.cli.output import print_json, print_text
 
-    if isinstance(found, bytes):
-        print_text(found.decode(errors="replace") + "\n")
+    if isinstance(response, bytes):
+        print_text(response.decode(errors="replace") + "\n")
     else:
-        print_json(found.to_dicts() if isinstance(found, pl.DataFrame) else found)
+        print_json(response.to_dicts() if isinstance(response, pl.DataFrame) else response)
 
 
-def _write(found: Any, output: Path) -> None:
+def _write(response: Any, output: Path) -> None:
     import polars as pl
 
-    if isinstance(found, pl.DataFrame) and output.suffix == ".parquet":
-        found.write_parquet(output, compression="zstd")
-    elif isinstance(found, pl.DataFrame) and output.suffix == ".csv":
-        found.write_csv(output)
-    elif isinstance(found, bytes):
-        output.write_bytes(found)
+    if isinstance(response, pl.DataFrame) and output.suffix == ".parquet":
+        response.write_parquet(output, compression="zstd")
+    elif isinstance(response, pl.DataFrame) and output.suffix == ".csv":
+        response.write_csv(output)
+    elif isinstance(response, bytes):
+        output.write_bytes(response)
     else:
-        rows = found.to_dicts() if isinstance(found, pl.DataFrame) else found
+        rows = response.to_dicts() if isinstance(response, pl.DataFrame) else response
         output.write_text(json.dumps(rows, default=str) + "\n", encoding="utf-8")

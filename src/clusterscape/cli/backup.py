@@ -1,4 +1,4 @@
-"""``clusterscape backup`` and ``clusterscape restore``: a whole site in one file, and back."""
+"""``clusterscape backup`` and ``clusterscape restore``: a whole site in one file."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,56 +9,58 @@ from clusterscape.cli.options import ConfigOption, JsonOption
 
 
 def backup(
-    target: Annotated[Path, typer.Argument(help="The tar file to write.", show_default=False)],
+    target: Annotated[Path, typer.Argument(help="Tar file to write.", show_default=False)],
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write records, samples and artifacts to one file; the server may be running."""
-    from clusterscape.cli.output import errors, print_json
+    """Write records, samples and artifacts to one tar file; the server may be running."""
+    from clusterscape.cli.output import print_json, stderr
     from clusterscape.cli.site_settings import read_site_settings
     from clusterscape.errors import StoreError
     from clusterscape.runtime.site import system_clock
     from clusterscape.store.backup import write_backup
 
     if target.exists():
-        raise StoreError(f"{target} is already there", hint="Give a new name; a backup is never overwritten.")
+        raise StoreError(f"{target} already exists", hint="Choose another name; backups are never overwritten.")
     storage = read_site_settings(config).storage
-    with errors.status("…") as line:
-        contents = write_backup(storage, target, at=system_clock(), progress=line.update)
+    with stderr.status("…") as spinner:
+        contents = write_backup(storage, target, at=system_clock(), progress=spinner.update)
     size = target.stat().st_size
     if as_json:
-        about = {"file": str(target), "data_dir": str(storage.data_dir), "size_bytes": size}
-        print_json({**about, "files": len(contents.members), "rows": contents.rows})
+        summary = {"file": str(target), "data_dir": str(storage.data_dir), "size_bytes": size}
+        print_json({**summary, "files": len(contents.members), "rows": contents.rows})
         return
-    errors.print(f"{target}: {size:,} bytes, {len(contents.members):,} files, {sum(contents.rows.values()):,} records")
+    stderr.print(f"{target}: {size:,} bytes, {len(contents.members):,} files, {sum(contents.rows.values()):,} records")
     if contents.samples_elsewhere:
-        errors.print(f"The samples are in {contents.samples_elsewhere} and not in this file; back them up there.")
+        stderr.print(f"The samples are in {contents.samples_elsewhere} and not in this file; back them up there.")
     if contents.artifacts_elsewhere:
-        errors.print(f"The artifacts are in {contents.artifacts_elsewhere} and not in this file; back them up there.")
+        stderr.print(f"The artifacts are in {contents.artifacts_elsewhere} and not in this file; back them up there.")
 
 
 def restore(
-    source: Annotated[Path, typer.Argument(help="A file of `clusterscape backup`.", show_default=False)],
+    source: Annotated[Path, typer.Argument(help="Tar file of `clusterscape backup`.", show_default=False)],
     config: ConfigOption = None,
-    check: Annotated[bool, typer.Option("--check", help="Only read the file and check every byte of it.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only verify the checksums of the file; restore nothing.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Bring a backup into an empty data folder and an empty database; nothing is overwritten."""
-    from clusterscape.cli.output import errors, print_json
+    """Restore a backup into an empty data folder and an empty database; overwrites nothing."""
+    from clusterscape.cli.output import print_json, stderr
     from clusterscape.cli.site_settings import read_site_settings
     from clusterscape.store.backup import read_contents, restore_backup
 
-    places = {}
-    with errors.status("checking") as line:
+    location = {}
+    with stderr.status("checking") as spinner:
         if check:
             contents = read_contents(source)
         else:
             storage = read_site_settings(config).storage
-            contents = restore_backup(storage, source, progress=line.update)
-            places = {"data_dir": str(storage.data_dir)}
+            contents = restore_backup(storage, source, progress=spinner.update)
+            location = {"data_dir": str(storage.data_dir)}
     if as_json:
-        about = {"written_at": contents.written_at, "files": len(contents.members), "rows": contents.rows}
-        print_json({**about, **places})
+        summary = {"written_at": contents.written_at, "files": len(contents.members), "rows": contents.rows}
+        print_json({**summary, **location})
         return
-    done = "is whole" if check else "is restored"
-    errors.print(f"{source} {done}: {len(contents.members):,} files, {sum(contents.rows.values()):,} records")
+    outcome = "is intact" if check else "is restored"
+    stderr.print(f"{source} {outcome}: {len(contents.members):,} files, {sum(contents.rows.values()):,} records")

@@ -1,6 +1,6 @@
-"""The folder of a demo: only one that a demo made is used, locked before anything of it is read or removed.
+"""The data folder of a demo. Refuses folders that no demo created; locks the folder before it reads or deletes anything.
 
-The marker ``demo.json`` is written first, so that a folder with anything in it and no marker is somebody's data.
+The marker ``demo.json`` is written first: a folder with files but no marker holds other data.
 """
 
 import json
@@ -16,7 +16,7 @@ from clusterscape import __version__
 from clusterscape.errors import ConfigError
 from clusterscape.settings import StorageSettings
 from clusterscape.store.data_folder import LOCK_FILE, hold_data_folder, prepare_data_folder
-from clusterscape.store.metrics.embedded.files import write_file
+from clusterscape.store.files import write_file
 from clusterscape.store.metrics.embedded.manifest import locked
 
 log = logging.getLogger(__name__)
@@ -34,16 +34,16 @@ DEMO_FILES = (
     "artifacts",
 )
 ANCHOR_KEPT_MS = 3 * 86_400_000
-"""A demo cluster older than this begins anew: its past would take too long to simulate again."""
+"""An older demo cluster starts again: simulating its past would take too long."""
 
 ClusterChoice = dict[str, int | str]
 
 
 @contextmanager
 def hold_demo_folder(folder: Path, cluster: ClusterChoice, *, is_fresh: bool) -> Iterator[int]:
-    """The moment (Unix ms) from which the demo's past is simulated; what an earlier demo of another kind stored is removed.
+    """Lock the folder; yields the time (Unix ms) from which the past is simulated. Deletes the data of a different demo.
 
-    Raises ConfigError, having changed nothing, where the folder is not a demo's; StoreBusyError where one is running.
+    Raises ConfigError if the folder is not a demo's, having changed nothing; StoreBusyError if a demo is running.
     """
     _claim(folder, cluster)
     with hold_data_folder(folder):
@@ -55,15 +55,15 @@ def hold_demo_folder(folder: Path, cluster: ClusterChoice, *, is_fresh: bool) ->
         yield anchor_ms
 
 
-def disown_demo(folder: Path) -> None:
-    """A site uses the folder from now on: no demo may remove anything there."""
+def remove_demo_marker(folder: Path) -> None:
+    """Remove the marker, so that no demo deletes the data of a site."""
     if (folder / MARKER).exists():
         (folder / MARKER).unlink()
-        log.warning("%s was a demo's folder and is a site's now; demos refuse it from now on", folder)
+        log.warning("%s was the folder of a demo and now belongs to a site; demos will refuse it", folder)
 
 
 def _claim(folder: Path, cluster: ClusterChoice) -> None:
-    """Mark an empty or new folder as a demo's; refuse one with other contents."""
+    """Mark an empty or new folder as a demo's; refuse one with other files."""
     names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     if names - {LOCK_FILE}:
         _check_marker(folder)
@@ -74,33 +74,33 @@ def _claim(folder: Path, cluster: ClusterChoice) -> None:
         with (folder / MARKER).open("xb") as file:
             file.write(_marker(_now_ms(), cluster))
     except FileExistsError:
-        pass  # another demo was first; the lock decides
+        pass  # another demo was faster; the lock decides
 
 
 def _check_marker(folder: Path) -> dict[str, Any]:
-    """The marker; raises ConfigError where there is none, or a part of the folder leads elsewhere."""
+    """The contents of the marker; raises ConfigError if there is none, or if a file of the folder is a link."""
     marker = folder / MARKER
     try:
-        written = json.loads(marker.read_text(encoding="utf-8"))
-        is_valid = not marker.is_symlink() and {"anchor_ms", "version", "cluster"} <= written.keys()
+        content = json.loads(marker.read_text(encoding="utf-8"))
+        is_valid = not marker.is_symlink() and {"anchor_ms", "version", "cluster"} <= content.keys()
     except (OSError, ValueError, AttributeError):
         is_valid = False
     if not is_valid:
         raise ConfigError(
-            f"{folder} is not a folder of a demo: it is not empty and has no valid {MARKER}",
-            hint="Give --data-dir a new or empty folder. Nothing was changed.",
+            f"{folder} is not the folder of a demo: it is not empty and has no valid {MARKER}",
+            hint="Choose a new or empty folder with --data-dir. Nothing was changed.",
         )
     for name in (*DEMO_FILES, LOCK_FILE):
         if (folder / name).is_symlink():
             raise ConfigError(
-                f"{folder / name} is a link to another place",
-                hint="Remove the link, or give --data-dir a new folder. Nothing was changed.",
+                f"{folder / name} is a symbolic link",
+                hint="Remove the link, or choose a new folder with --data-dir. Nothing was changed.",
             )
-    return dict(written)
+    return dict(content)
 
 
 def _kept_anchor(marker: dict[str, Any], cluster: ClusterChoice) -> int | None:
-    """The anchor of an earlier demo of the same cluster by the same version, where it is recent."""
+    """The anchor of an earlier demo, if it has the same cluster and version and is recent."""
     anchor_ms = marker["anchor_ms"]
     is_same = marker["version"] == __version__ and marker["cluster"] == cluster
     is_recent = isinstance(anchor_ms, int) and _now_ms() - anchor_ms < ANCHOR_KEPT_MS
@@ -110,7 +110,7 @@ def _kept_anchor(marker: dict[str, Any], cluster: ClusterChoice) -> int | None:
 def _remove_data(folder: Path) -> None:
     with ExitStack() as stack:
         if (folder / "metrics").is_dir():
-            stack.enter_context(locked(folder / "metrics"))  # demos of older versions hold only this lock
+            stack.enter_context(locked(folder / "metrics"))  # older versions hold only this lock
         for name in DEMO_FILES:
             path = folder / name
             if path.is_dir():

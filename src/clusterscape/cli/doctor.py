@@ -1,4 +1,4 @@
-"""``clusterscape doctor``: checks every configured connection and says what is wrong and how to mend it."""
+"""``clusterscape doctor``: checks settings, stores and sources, and prints how to fix problems."""
 
 from typing import TYPE_CHECKING
 
@@ -6,20 +6,20 @@ import typer
 from rich.text import Text
 
 from clusterscape.cli.options import ConfigOption, JsonOption
-from clusterscape.cli.output import answers, listing_table, print_json, styled_line
+from clusterscape.cli.output import listing_table, print_json, stdout, styled_line
 
 if TYPE_CHECKING:
-    from clusterscape.cli.check import Check
+    from clusterscape.cli.site_checks import Check
 
 
 def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Check the configuration, the stores and every source. Ends with 1 where something is wrong."""
+    """Check the settings, the stores and every source; exits with 1 if a check fails."""
     from clusterscape.cli.checks import check_everything
-    from clusterscape.cli.site_settings import report_places
+    from clusterscape.cli.site_settings import log_paths
     from clusterscape.settings import find_config, read_settings
 
     settings = read_settings(find_config(config))
-    report_places(settings, config)
+    log_paths(settings, config)
     checks = check_everything(settings, find_config(config))
     if as_json:
         print_json([{"what": c.what, "ok": c.is_ok, "message": c.message, "hint": c.hint} for c in checks])
@@ -40,9 +40,9 @@ def _print(checks: "list[Check]") -> None:
         if check.hint and (not check.is_ok or check.is_note):
             text = Text("\n").join([text, styled_line((f"→ {check.hint}", "dim"))])
         table.add_row(sign, check.what, text)
-    answers.print(table)
-    wrong = sum(not check.is_ok for check in checks)
-    if wrong:
-        answers.print(f"{wrong} of {len(checks)} checks failed.", style="red")
+    stdout.print(table)
+    failed = sum(not check.is_ok for check in checks)
+    if failed:
+        stdout.print(f"{failed} of {len(checks)} checks failed.", style="red")
     else:
-        answers.print("All is well.")
+        stdout.print("All checks passed.")

@@ -1,4 +1,4 @@
-"""The command's front door: sub-commands, and how an error reaches the terminal."""
+"""Entry point of the command: sub-commands, global options, and how errors are printed."""
 
 import json
 import logging
@@ -21,7 +21,6 @@ from clusterscape.cli import (
     listing,
     migrate,
     plan,
-    rule_notes,
     rules,
     rules_site,
     runs,
@@ -32,56 +31,116 @@ from clusterscape.cli import (
     trace,
     user,
 )
-from clusterscape.cli.output import errors, set_up_log
+from clusterscape.cli.options import example
+from clusterscape.cli.output import set_up_log, stderr
 from clusterscape.cli.safe_text import plain_lines
 from clusterscape.errors import ClusterScapeError
 
 app = typer.Typer(
     name="clusterscape",
-    help="Makes a shared GPU cluster transparent: who uses which GPU, for what, and how well.",
+    help="Shows who uses which GPUs of a shared cluster, for what, and how efficiently.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=example("clusterscape demo", "clusterscape status", "clusterscape COMMAND --help"),
 )
-app.command("demo")(demo.demo)
-app.command("serve")(serve.serve)
-app.command("init")(init.init)
-app.command("doctor")(doctor.doctor)
-app.command("status")(status.status)
-app.command("list")(listing.listing)
-app.command("ask")(ask.ask)
-app.command("backup")(backup.backup)
-app.command("restore")(backup.restore)
-app.command("migrate")(migrate.migrate)
-rules.app.add_typer(rule_notes.app)
-app.add_typer(rules.app, name="rules")
-app.command("violations")(rules_site.list_violations)
-app.command("diagnose")(diagnose.diagnose)
-app.add_typer(alerts.app, name="alerts")
-app.add_typer(user.app, name="user")
-app.add_typer(token.app, name="token")
-app.command("audit")(audit.audit)
-app.add_typer(runs.app, name="runs")
-app.command("plan")(plan.plan)
+START = "Start"
+INSPECT = "Inspect a cluster"
+RUNS = "Runs and traces"
+ADMIN = "Administration"
+
+app.command(
+    "demo", rich_help_panel=START, epilog=example("clusterscape demo", "clusterscape demo --gpus 4096 --port 9000")
+)(demo.demo)
+app.command("init", rich_help_panel=START, epilog=example("clusterscape init", "clusterscape init --slurm cli --yes"))(
+    init.init
+)
+app.command("serve", rich_help_panel=START, epilog=example("clusterscape serve --config clusterscape.toml"))(
+    serve.serve
+)
+app.command("doctor", rich_help_panel=START, epilog=example("clusterscape doctor --config clusterscape.toml"))(
+    doctor.doctor
+)
+
+app.command(
+    "status",
+    rich_help_panel=INSPECT,
+    epilog=example("clusterscape status", 'clusterscape status --at "2026-11-14 09:41"'),
+)(status.status)
+app.command(
+    "list",
+    rich_help_panel=INSPECT,
+    epilog=example(
+        "clusterscape list workloads --user alice --state waiting",
+        "clusterscape list units --format csv --output units.csv",
+    ),
+)(listing.listing)
+app.command(
+    "diagnose",
+    rich_help_panel=INSPECT,
+    epilog=example("clusterscape diagnose 4711", 'clusterscape diagnose 4711 --from "2h ago" --html report.html'),
+)(diagnose.diagnose)
+app.command("violations", rich_help_panel=INSPECT, epilog=example("clusterscape violations --since 7d --user alice"))(
+    rules_site.list_violations
+)
+rules.app.add_typer(rules_site.notes_app)
+app.add_typer(rules.app, name="rules", rich_help_panel=INSPECT)
+app.add_typer(sched.app, name="sched", rich_help_panel=INSPECT)
+app.command(
+    "ask",
+    rich_help_panel=INSPECT,
+    epilog=example(
+        "clusterscape ask '/workloads?state=running'", "clusterscape ask /units.parquet --output units.parquet"
+    ),
+)(ask.ask)
 
 
-@app.command("run", context_settings={"ignore_unknown_options": True, "help_option_names": []})
+@app.command(
+    "run",
+    rich_help_panel=RUNS,
+    context_settings={"ignore_unknown_options": True, "help_option_names": []},
+    epilog=example("clusterscape run train.py --epochs 3", "clusterscape run --devices 0+1 -- torchrun train.py"),
+)
 def run(
-    words: Annotated[list[str], typer.Argument(help="Options, then a script with its arguments, or -- COMMAND.")],
+    words: Annotated[list[str], typer.Argument(help="Options, then a script with its arguments, or -- and a command.")],
 ) -> None:
-    """Run a script or command unchanged and track its hardware; `clusterscape run --help` lists the options."""
+    """Run a script or command unchanged and track its hardware metrics; `clusterscape run --help` lists the options."""
     from clusterscape.cli.run import run_words
 
     raise typer.Exit(run_words(words))
 
 
-app.add_typer(sched.app, name="sched")
-app.add_typer(trace.app, name="trace")
+app.add_typer(runs.app, name="runs", rich_help_panel=RUNS)
+app.command(
+    "plan", rich_help_panel=RUNS, epilog=example("clusterscape plan sweep.toml --dry-run", "clusterscape plan runs.csv")
+)(plan.plan)
+app.add_typer(trace.app, name="trace", rich_help_panel=RUNS)
+
+app.add_typer(alerts.app, name="alerts", rich_help_panel=ADMIN)
+app.add_typer(user.app, name="user", rich_help_panel=ADMIN)
+app.add_typer(token.app, name="token", rich_help_panel=ADMIN)
+app.command("audit", rich_help_panel=ADMIN, epilog=example("clusterscape audit --hours 24 --actor alice"))(audit.audit)
+app.command("backup", rich_help_panel=ADMIN, epilog=example("clusterscape backup clusterscape-2026-11-14.tar"))(
+    backup.backup
+)
+app.command(
+    "restore",
+    rich_help_panel=ADMIN,
+    epilog=example("clusterscape restore backup.tar --check", "clusterscape restore backup.tar"),
+)(backup.restore)
+app.command(
+    "migrate",
+    rich_help_panel=ADMIN,
+    epilog=example(
+        "clusterscape migrate --to postgresql://clusterscape@db/clusterscape --dry-run",
+        "clusterscape migrate --to http://victoria-metrics:8428 --to s3://bucket/clusterscape",
+    ),
+)(migrate.migrate)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_set: bool) -> None:
+    if is_set:
         typer.echo(f"clusterscape {__version__}")
         raise typer.Exit
 
@@ -89,16 +148,16 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", help="Say the version and end.", callback=_show_version, is_eager=True)
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what happens, in detail.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log debug messages.")] = False,
 ) -> None:
     del version
     set_up_log(logging.DEBUG if verbose else logging.INFO)
 
 
 def main() -> None:
-    """Run the command; a known error is one sentence and a hint, never a traceback."""
+    """Run the command. An expected error is printed as one sentence and a hint, without a traceback."""
     try:
         app()
     except ClusterScapeError as error:
@@ -106,8 +165,8 @@ def main() -> None:
             body = {"error": {"code": error.code, "message": error.message, "hint": error.hint}}
             sys.stdout.write(json.dumps(body) + "\n")
         else:
-            errors.print(f"error: {error.message}", style="bold red", highlight=False, soft_wrap=True)
+            stderr.print(f"error: {error.message}", style="bold red", highlight=False, soft_wrap=True)
             if error.hint:
-                # A hint may have several lines: a rule's text with a caret below.
-                errors.print(Text(plain_lines(error.hint)), highlight=False, soft_wrap=True)
+                # A hint may have several lines, such as a rule with a caret below it.
+                stderr.print(Text(plain_lines(error.hint)), highlight=False, soft_wrap=True)
         sys.exit(error.exit_code)

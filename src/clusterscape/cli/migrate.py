@@ -1,4 +1,4 @@
-"""``clusterscape migrate``: a whole site, or a part of it, from some stores to others, without loss and resumable."""
+"""``clusterscape migrate``: moves samples, records and artifacts between stores; resumable."""
 
 from typing import Annotated
 
@@ -12,31 +12,32 @@ def migrate(
         list[str],
         typer.Option(
             "--to",
-            help="Where to: http(s)://… (metrics), postgresql://… (records), s3://BUCKET/PREFIX (artifacts), "
-            "`embedded` or a folder (all). Repeat it for each part.",
+            help="Target store: http(s)://… (metrics), postgresql://… (records), s3://BUCKET/PREFIX (artifacts), "
+            "`embedded` or a folder (all); repeatable.",
             show_default=False,
         ),
     ],
     source: Annotated[
         list[str] | None,
-        typer.Option("--from", help="Where from, in the same words; by default what the settings name."),
+        typer.Option(
+            "--from", help="Source store, in the same format; repeatable.", show_default="stores of the settings"
+        ),
     ] = None,
     config: ConfigOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be moved.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be moved, and exit.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Move samples, records and artifacts to other stores; the server must be stopped. Killed, it goes on when run again."""
+    """Move samples, records and artifacts to other stores; stop the server first. Run it again to resume."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from clusterscape.cli.migrate_moving import Move
-    from clusterscape.cli.migrate_places import read_place
-    from clusterscape.cli.output import errors, print_json
+    from clusterscape.cli.migrate_moving import Move, parse_stores
+    from clusterscape.cli.output import print_json, stderr
     from clusterscape.cli.site_settings import read_site_settings
     from clusterscape.store.data_folder import prepare_data_folder
 
     settings = read_site_settings(config)
-    target = read_place(settings.storage, to)
-    move = Move(settings, read_place(settings.storage, source or []), target)
+    target = parse_stores(settings.storage, to)
+    move = Move(settings, parse_stores(settings.storage, source or []), target)
     if not dry_run:
         prepare_data_folder(target)
     columns = (
@@ -45,22 +46,20 @@ def migrate(
         TextColumn("{task.percentage:>3.0f} %"),
         TimeRemainingColumn(),
     )
-    with move, Progress(*columns, console=errors, transient=True) as bar:
-        task = bar.add_task("looking", total=None)
+    with move, Progress(*columns, console=stderr, transient=True) as bar:
+        task = bar.add_task("preparing", total=None)
 
-        def tell(done: int, total: int, what: str) -> None:
+        def show_progress(done: int, total: int, what: str) -> None:
             bar.update(task, completed=done, total=max(1, total), description=what)
 
-        found = move.plan() if dry_run else move.run(tell)
+        report = move.plan() if dry_run else move.run(show_progress)
     if as_json:
-        print_json(found)
+        print_json(report)
         return
-    for part, about in found["parts"].items():
-        errors.print(f"{part}: {about['from']} → {about['to']}", soft_wrap=True, highlight=False)
-        errors.print(f"  {about['summary']}", highlight=False)
+    for part, summary in report["parts"].items():
+        stderr.print(f"{part}: {summary['from']} → {summary['to']}", soft_wrap=True, highlight=False)
+        stderr.print(f"  {summary['summary']}", highlight=False)
     if dry_run:
-        errors.print("Nothing was changed.")
+        stderr.print("Nothing was changed.")
     else:
-        errors.print(
-            "All of it was read again at its new place. Now change [storage] in the settings and start the server."
-        )
+        stderr.print("All data was verified in the target. Now change [storage] in the settings and start the server.")

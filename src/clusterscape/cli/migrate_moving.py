@@ -1,16 +1,17 @@
-"""Opens both sides of a move, plans it, runs it and sums it up."""
+"""Source and target of ``clusterscape migrate``: parses their addresses, opens both, plans and runs the move."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine
 
-from clusterscape.cli.migrate_places import different_parts
 from clusterscape.errors import ConfigError, StoreBusyError
 from clusterscape.model import UnixMs
+from clusterscape.model.durations import DAY_MS
 from clusterscape.runtime.site import system_clock
 from clusterscape.settings import Settings, StorageSettings
 from clusterscape.store.artifacts import ArtifactStore, open_artifact_store
@@ -18,21 +19,63 @@ from clusterscape.store.data_folder import hold_data_folder
 from clusterscape.store.metrics import EmbeddedMetricStore
 from clusterscape.store.metrics.contract import ListedMetricStore
 from clusterscape.store.metrics.embedded.manifest import locked
-from clusterscape.store.metrics.servers import open_server_store
-from clusterscape.store.migration import Journal, move_artifacts, move_records, move_samples
-from clusterscape.store.migration.records import count_records
-from clusterscape.store.migration.samples import Slice, plan_slices
+from clusterscape.store.metrics.victoria import open_server_store
+from clusterscape.store.moving import (
+    MoveJournal,
+    SampleSlice,
+    count_records,
+    move_artifacts,
+    move_records,
+    move_samples,
+    plan_slices,
+)
+from clusterscape.store.records.advisory_locks import ALL, Fence, Leadership
 from clusterscape.store.records.engines import record_engine
-from clusterscape.store.records.leadership import ALL, Fence, Leadership
-from clusterscape.store.records.migrations import bring_up_to_date
+from clusterscape.store.records.migrations import upgrade_schema
 
-DAY_MS = 86_400_000
-Tell = Callable[[int, int, str], None]
+FORMS = (
+    "`embedded` (this site's data_dir), a folder, http(s)://… (metrics), postgresql://… or sqlite:///… (records), "
+    "s3://BUCKET/PREFIX (artifacts)"
+)
+EMBEDDED = {"metrics": "embedded", "records": "sqlite", "artifacts": "folder"}
+
+
+def parse_stores(storage: StorageSettings, words: Sequence[str]) -> StorageSettings:
+    """``storage`` with the stores that ``words`` name."""
+    update: dict[str, str | Path] = {}
+    for word in words:
+        scheme = word.partition("://")[0] if "://" in word else word.partition(":")[0]
+        if word == "embedded":
+            update |= EMBEDDED
+        elif scheme in ("http", "https"):
+            update["metrics"] = word
+        elif scheme in ("postgresql", "postgresql+psycopg", "sqlite"):
+            update["records"] = word
+        elif scheme == "s3":
+            update["artifacts"] = word
+        elif "://" not in word and ("/" in word or word.startswith((".", "~"))):
+            update |= {**EMBEDDED, "data_dir": Path(word).expanduser().absolute()}
+        else:
+            raise ConfigError(f"`{word}` is not a store", hint=f"Use {FORMS}.")
+    return StorageSettings.model_validate({**storage.model_dump(), **update})
+
+
+def different_parts(source: StorageSettings, target: StorageSettings) -> list[str]:
+    """Which of ``metrics``, ``records``, ``artifacts`` have different addresses."""
+    return [part for part in EMBEDDED if _address(source, part) != _address(target, part)]
+
+
+def _address(storage: StorageSettings, part: str) -> str:
+    value = str(getattr(storage, part))
+    return f"{value} in {storage.data_dir}" if value == EMBEDDED[part] else value
+
+
+Progress = Callable[[int, int, str], None]
 Report = dict[str, Any]
 
 
 class Move:
-    """One move. A context manager: the stores are open, and the embedded ones locked, within it."""
+    """One move. A context manager that opens the stores and locks the embedded ones."""
 
     def __init__(self, settings: Settings, source: StorageSettings, target: StorageSettings) -> None:
         self._settings = settings
@@ -41,21 +84,23 @@ class Move:
         self._parts = different_parts(source, target)
         self._open = ExitStack()
         if not self._parts:
-            raise ConfigError(
-                "both sides of the move are the same", hint="Give another store with --to, or one with --from."
-            )
+            raise ConfigError("source and target are the same", hint="Choose another store with --to or --from.")
 
     def __enter__(self) -> "Move":
         with ExitStack() as opening:
             for data_dir in {self._source.data_dir, self._target.data_dir}:
                 if data_dir.is_dir():
                     opening.enter_context(hold_data_folder(data_dir))
-            # Servers of older versions hold only this lock.
-            folders = {storage.data_dir / "metrics" for storage in (self._source, self._target) if _is_kept(storage)}
-            for folder in folders if "metrics" not in self._parts else ():  # else the stores themselves hold them
+            # Older versions hold only this lock.
+            folders = {
+                storage.data_dir / "metrics"
+                for storage in (self._source, self._target)
+                if _has_embedded_metrics(storage)
+            }
+            for folder in folders if "metrics" not in self._parts else ():  # otherwise the stores hold them
                 opening.enter_context(locked(folder))
             for storage in {side.records: side for side in (self._source, self._target)}.values():
-                self._keep_collectors_out(storage, opening)
+                self._lock_out_collectors(storage, opening)
             self._open = opening.pop_all()
         return self
 
@@ -66,12 +111,12 @@ class Move:
         """What would be moved."""
         return {"parts": {part: self._about(part) | _PLANS[part](self) for part in self._parts}, "moved": False}
 
-    def run(self, tell: Tell) -> Report:
-        """Move every part and compare it. Raises StoreError where something is not there as it was."""
-        journal = Journal(self._source.data_dir / f".migration-{self._fingerprint()}.jsonl")
-        # Records last: they are what a site is known by, and a target with records counts as filled.
+    def run(self, progress: Progress) -> Report:
+        """Move every part and verify it. Raises StoreError if the target differs from the source."""
+        journal = MoveJournal(self._source.data_dir / f".migration-{self._fingerprint()}.jsonl")
+        # Records last: a target with records counts as non-empty.
         order = [part for part in ("metrics", "artifacts", "records") if part in self._parts]
-        parts = {part: self._about(part) | _MOVES[part](self, journal, tell) for part in order}
+        parts = {part: self._about(part) | _MOVES[part](self, journal, progress) for part in order}
         journal.remove()
         return {"parts": parts, "moved": True}
 
@@ -79,29 +124,29 @@ class Move:
 
     def plan_samples(self) -> Report:
         slices = self._slices(self._metrics(self._source))
-        days = {each.start_ms // DAY_MS for each in slices}
-        samples = sum(each.samples for each in slices)
+        days = {sample_slice.start_ms // DAY_MS for sample_slice in slices}
+        samples = sum(sample_slice.samples for sample_slice in slices)
         return {
             "days": len(days),
             "samples": samples,
             "summary": f"about {samples:,} samples of {len(days):,} days",
         }
 
-    def move_samples(self, journal: Journal, tell: Tell) -> Report:
+    def move_samples(self, journal: MoveJournal, progress: Progress) -> Report:
         source, target = self._metrics(self._source), self._metrics(self._target)
-        moved = move_samples(source, target, self._slices(source), journal, tell)
-        samples = sum(each.samples for each in moved)
-        days = len({each.day for each in moved})
+        moved = move_samples(source, target, self._slices(source), journal, progress)
+        samples = sum(day.samples for day in moved)
+        days = len({day.day for day in moved})
         return {
             "samples": samples,
-            "by_day_and_metric": [asdict(each) for each in moved],
+            "by_day_and_metric": [asdict(day) for day in moved],
             "summary": f"{samples:,} samples of {days:,} days",
         }
 
-    def _slices(self, source: ListedMetricStore) -> list[Slice]:
+    def _slices(self, source: ListedMetricStore) -> list[SampleSlice]:
         now = system_clock()
         start_ms = UnixMs(0)
-        if not isinstance(source, EmbeddedMetricStore):  # a server is asked day by day, as far back as we keep anything
+        if not isinstance(source, EmbeddedMetricStore):  # a server is queried day by day, as far back as the retention
             start_ms = UnixMs(int(now - self._settings.retention.coarse_days * DAY_MS))
         return plan_slices(source.days(start_ms=start_ms, end_ms=UnixMs(now + DAY_MS)))
 
@@ -120,34 +165,34 @@ class Move:
         rows = count_records(self._records(self._source))
         return {"rows": rows, "summary": f"{sum(rows.values()):,} rows"}
 
-    def move_records(self, journal: Journal, tell: Tell) -> Report:
-        del journal  # one transaction: there is nothing to go on from
-        moved = move_records(self._records(self._source), self._records(self._target), tell)
+    def move_records(self, journal: MoveJournal, progress: Progress) -> Report:
+        del journal  # one transaction: nothing to resume
+        moved = move_records(self._records(self._source), self._records(self._target), progress)
         return {
-            "tables": [asdict(each) for each in moved],
-            "summary": f"{sum(each.rows for each in moved):,} rows of {len(moved)} tables",
+            "tables": [asdict(table) for table in moved],
+            "summary": f"{sum(table.rows for table in moved):,} rows of {len(moved)} tables",
         }
 
     def _records(self, storage: StorageSettings) -> Engine:
         engine = record_engine(storage)
         self._open.callback(engine.dispose)
         if storage is self._source:
-            bring_up_to_date(engine, "the old records")
+            upgrade_schema(engine, "the old records")
         return engine
 
     # artifacts
 
     def plan_artifacts(self) -> Report:
-        found = self._artifacts(self._source).list()
-        size = sum(each.size for each in found)
-        return {"files": len(found), "bytes": size, "summary": f"{len(found):,} files, {size:,} bytes"}
+        files = self._artifacts(self._source).list()
+        size = sum(file.size for file in files)
+        return {"files": len(files), "bytes": size, "summary": f"{len(files):,} files, {size:,} bytes"}
 
-    def move_artifacts(self, journal: Journal, tell: Tell) -> Report:
+    def move_artifacts(self, journal: MoveJournal, progress: Progress) -> Report:
         source, target = self._artifacts(self._source), self._artifacts(self._target)
-        moved = move_artifacts(source, target, source.list(), journal, tell)
-        size = sum(each.size for each in moved)
+        moved = move_artifacts(source, target, source.list(), journal, progress)
+        size = sum(file.size for file in moved)
         return {
-            "files": [asdict(each) for each in moved],
+            "files": [asdict(file) for file in moved],
             "bytes": size,
             "summary": f"{len(moved):,} files, {size:,} bytes",
         }
@@ -157,31 +202,32 @@ class Move:
 
     # both sides
 
-    def _keep_collectors_out(self, storage: StorageSettings, opening: ExitStack) -> None:
-        """Hold the lock that servers over that PostgreSQL, of any shard, would share; raises StoreBusyError where one has it."""
+    def _lock_out_collectors(self, storage: StorageSettings, opening: ExitStack) -> None:
+        """Lock out all collectors of that PostgreSQL; raises StoreBusyError if one is running."""
         if not storage.records.startswith("postgresql"):
             return
         engine = record_engine(storage)
         opening.callback(engine.dispose)
-        collectors = Leadership(engine, ALL, Fence())
-        if collectors.try_take_all():
-            opening.callback(collectors.release)
-        elif collectors.trouble is None:
+        leadership = Leadership(engine, ALL, Fence())
+        if leadership.try_acquire_all():
+            opening.callback(leadership.release)
+        elif leadership.trouble is None:
             raise StoreBusyError(
-                f"a server collects into {_shown(storage, 'records')}", hint="Stop every ClusterScape over it first."
+                f"a server collects into {_format_address(storage, 'records')}",
+                hint="Stop all ClusterScape servers that use it.",
             )
 
     def _about(self, part: str) -> Report:
-        return {"from": _shown(self._source, part), "to": _shown(self._target, part)}
+        return {"from": _format_address(self._source, part), "to": _format_address(self._target, part)}
 
     def _fingerprint(self) -> str:
-        """Of the target: another move has another journal."""
-        told = [_shown(side, part) for side in (self._source, self._target) for part in self._parts]
-        return hashlib.sha256("\n".join(told).encode()).hexdigest()[:12]
+        """Identifies source and target, so that each move has its own journal."""
+        addresses = [_format_address(side, part) for side in (self._source, self._target) for part in self._parts]
+        return hashlib.sha256("\n".join(addresses).encode()).hexdigest()[:12]
 
 
-def _is_kept(storage: StorageSettings) -> bool:
-    """Whether a server with these settings would hold the embedded store."""
+def _has_embedded_metrics(storage: StorageSettings) -> bool:
+    """Whether the embedded metric store of these settings exists."""
     return storage.metrics == "embedded" and (storage.data_dir / "metrics").is_dir()
 
 
@@ -190,14 +236,14 @@ _PLANS: dict[str, Callable[[Move], Report]] = {
     "records": Move.plan_records,
     "artifacts": Move.plan_artifacts,
 }
-_MOVES: dict[str, Callable[[Move, Journal, Tell], Report]] = {
+_MOVES: dict[str, Callable[[Move, MoveJournal, Progress], Report]] = {
     "metrics": Move.move_samples,
     "records": Move.move_records,
     "artifacts": Move.move_artifacts,
 }
 
 
-def _shown(storage: StorageSettings, part: str) -> str:
+def _format_address(storage: StorageSettings, part: str) -> str:
     """The address of a part, without a password."""
     value = str(getattr(storage, part))
     if value in ("embedded", "sqlite", "folder"):

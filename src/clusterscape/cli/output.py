@@ -1,7 +1,7 @@
-"""How the command talks: a console for answers, one for everything else, and JSON where it is asked for.
+"""Output of commands: consoles for standard output and standard error, logging, JSON.
 
-Owns what keeps a terminal safe from names that strangers chose: a ``str`` is always one line without markup and without control
-characters, in tables, too. Styled text is a ``rich.text.Text``.
+Keeps terminals safe from untrusted text such as job names: a ``str`` is always printed as one line without markup and control
+characters, also in tables. Styled text is a ``rich.text.Text``.
 """
 
 import dataclasses
@@ -9,7 +9,7 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,45 +22,45 @@ from clusterscape.cli.safe_text import one_line, plain_lines, safe_json
 
 
 class SafeConsole(Console):
-    """A console on which printed values cannot style, move, split or hide anything."""
+    """A console that escapes control characters and markup in printed values."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, **options)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Every ``str``, printed or in a table, comes through here."""
+        """Escape a ``str``, printed or in a table."""
         return super().render_str(one_line(text), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Everything else does here; the console's own control codes are apart from text."""
+        """Escape all other text; control codes of the console itself are separate segments."""
         for segment in super().render(renderable, options):
             is_text = not segment.control
             yield Segment(plain_lines(segment.text), segment.style) if is_text else segment
 
 
-# A pipe has no width: what goes into one is not cut to a guess.
-answers = SafeConsole(width=None if sys.stdout.isatty() else 240)
-errors = SafeConsole(stderr=True)
+# A pipe has no width: do not truncate to a guess.
+stdout = SafeConsole(width=None if sys.stdout.isatty() else 240)
+stderr = SafeConsole(stderr=True)
 
 _STYLES = {logging.WARNING: "yellow", logging.ERROR: "red", logging.CRITICAL: "bold red"}
 
 
 class ConsoleLog(logging.Handler):
-    """Log lines on standard error: the time and what happened, unwrapped, and above a progress bar where one runs."""
+    """Logs to standard error: time and message, not wrapped, above a progress bar if there is one."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one record."""
         moment = time.strftime("%H:%M:%S", time.localtime(record.created))
         lines = [f"{moment} {one_line(record.getMessage())}"]
         if record.exc_info:
-            # Indented: no line of a traceback can pass for a line of the log.
+            # Indented, so that no line of a traceback looks like a log line.
             traceback = plain_lines(logging.Formatter().formatException(record.exc_info))
             lines += [f"  {line}" for line in traceback.split("\n")]
-        errors.print(Text("\n".join(lines)), style=_STYLES.get(record.levelno, ""), soft_wrap=True, highlight=False)
+        stderr.print(Text("\n".join(lines)), style=_STYLES.get(record.levelno, ""), soft_wrap=True, highlight=False)
 
 
 class JsonLog(logging.Handler):
-    """Log lines on standard error as JSON, one object a line."""
+    """Logs to standard error as JSON, one object per line."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one record."""
@@ -77,11 +77,11 @@ class JsonLog(logging.Handler):
 
 
 NOISY = ("asyncio", "uvicorn.error", "aiohttp", "alembic", "httpx")
-"""Loggers of libraries whose everyday lines say nothing to an operator."""
+"""Loggers of libraries whose info messages do not help an operator."""
 
 
 def set_up_log(level: int, *, as_json: bool = False) -> None:
-    """Decide what is logged and how; the last call counts."""
+    """Set the log level and format; replaces earlier calls."""
     logging.basicConfig(
         level=level, format="%(message)s", handlers=[JsonLog() if as_json else ConsoleLog()], force=True
     )
@@ -90,32 +90,39 @@ def set_up_log(level: int, *, as_json: bool = False) -> None:
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on standard output."""
+    """Print one JSON document to standard output."""
     plain = dataclasses.asdict(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else value
     sys.stdout.write(safe_json(json.dumps(plain, indent=2, ensure_ascii=False)) + "\n")
     sys.stdout.flush()
 
 
+def capture_text(show: Callable[[], None]) -> str:
+    """What ``show`` prints to standard output, without styles; nothing is printed."""
+    with stdout.capture() as captured, stderr.capture():
+        show()
+    return Text.from_ansi(captured.get()).plain
+
+
 def print_text(text: str) -> None:
-    """A document as it is, such as CSV or YAML; on a terminal without control characters."""
+    """Print a document such as CSV or YAML unchanged; on a terminal, control characters are escaped."""
     sys.stdout.write(plain_lines(text) if sys.stdout.isatty() else text)
     sys.stdout.flush()
 
 
 def styled_line(*parts: str | tuple[str, str]) -> Text:
-    """One line of parts; a pair is text with its style."""
+    """One line of several parts; a pair is text with its style."""
     return Text.assemble(
         *((one_line(part), "") if isinstance(part, str) else (one_line(part[0]), part[1]) for part in parts)
     )
 
 
 def listing_table(*, show_header: bool = True, expand: bool = False) -> Table:
-    """A table without lines, as all listings are."""
+    """A table without borders, as in all listings."""
     return Table(box=None, pad_edge=False, header_style="dim", show_header=show_header, expand=expand)
 
 
 def percent(ratio: float | None) -> str:
-    """A ratio as whole percent; an en dash where it is not known."""
+    """A ratio as whole percent; an en dash if it is None."""
     return "–" if ratio is None else f"{ratio:.0%}"
 
 

@@ -1,4 +1,4 @@
-"""``clusterscape plan``: the runs of a CSV or TOML file, workload by workload, resumed where it was stopped."""
+"""``clusterscape plan``: executes the runs of a CSV or TOML file; resumable."""
 
 import sys
 from collections.abc import Sequence
@@ -9,49 +9,49 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from clusterscape.cli.options import JsonOption, TokenOption
-from clusterscape.cli.output import answers, errors, print_json
+from clusterscape.cli.output import print_json, stderr, stdout
 from clusterscape.cli.runs import MlflowOption, ServerOption
 from clusterscape.errors import ConfigError
 
 if TYPE_CHECKING:
-    from clusterscape.track.plans.plan import Plan, PlannedRun
+    from clusterscape.track.plans.plan import PlannedRun, RunPlan
     from clusterscape.track.tracked_run import TrackedRun
 
 
 def plan(
-    file: Annotated[Path, typer.Argument(help="A plan: radT's CSV, or TOML.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and do nothing.")] = False,
-    retries: Annotated[int, typer.Option(min=0, help="Run what failed so many times again.")] = 0,
-    skip_failed: Annotated[bool, typer.Option("--skip-failed", help="Leave runs that failed before.")] = False,
-    stop: Annotated[bool, typer.Option("--stop", help="Stop after the first workload in which a run failed.")] = False,
+    file: Annotated[Path, typer.Argument(help="Plan file: CSV (as in radT) or TOML.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would run, and exit.")] = False,
+    retries: Annotated[int, typer.Option(min=0, help="Retries of each failed run.")] = 0,
+    skip_failed: Annotated[bool, typer.Option("--skip-failed", help="Do not run again what failed before.")] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="Stop after the first workload with a failed run.")] = False,
     show_output: Annotated[
-        bool, typer.Option("--show-output", help="Let runs write to the terminal; by default each has its own file.")
+        bool, typer.Option("--show-output", help="Print the output of runs instead of writing it to a file each.")
     ] = False,
     allow_mig: Annotated[
-        bool, typer.Option("--allow-mig", help="Make and remove the MIG instances that runs ask for.")
+        bool, typer.Option("--allow-mig", help="Create and delete the MIG instances that runs need.")
     ] = False,
     device_wait_s: Annotated[
         float | None,
-        typer.Option(min=0, help="Wait so long for devices that another plan holds.", show_default="as it takes"),
+        typer.Option(min=0, help="Seconds to wait for devices that another plan uses.", show_default="no limit"),
     ] = None,
     server: ServerOption = None,
     token: TokenOption = None,
     mlflow: MlflowOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run the workloads of a plan one after another, the runs of each together; what has finished is not run again."""
+    """Execute a plan: workloads one after another, the runs of a workload together. Finished runs are skipped."""
     from clusterscape.cli.run import Sender, find_python
     from clusterscape.track.places import state_folder
     from clusterscape.track.plans.execute import PlanOptions, check_mig, due_workloads, execute
     from clusterscape.track.plans.plan import check_plan
-    from clusterscape.track.recorded_variables import parse_patterns
+    from clusterscape.track.reproduce import parse_patterns
 
     state = state_folder()
-    found = read_plan(file, state)
-    check_plan(found, allows_mig=allow_mig or dry_run)
-    due = due_workloads(found, skips_failed=skip_failed)
+    run_plan = read_plan(file, state)
+    check_plan(run_plan, allows_mig=allow_mig or dry_run)
+    due = due_workloads(run_plan, skips_failed=skip_failed)
     if dry_run:
-        _print_due(found, due, as_json=as_json)
+        _print_due(run_plan, due, as_json=as_json)
         return
     check_mig(due)
     sender = Sender(server, token, mlflow, parse_patterns([]))
@@ -66,21 +66,21 @@ def plan(
         track=sender.options(mlflow),
     )
     with _Watcher(sum(map(len, due)), is_quiet=as_json or show_output) as watcher:
-        result = execute(found, options, watcher)
+        result = execute(run_plan, options, watcher)
     if as_json:
         print_json(result._asdict())
     else:
-        answers.print(
+        stdout.print(
             f"{result.finished} finished, {result.failed} failed, {result.cancelled} stopped, "
-            f"{result.skipped} done before{sender.describe()}",
+            f"{result.skipped} skipped{sender.describe()}",
             highlight=False,
         )
     if result.failed or result.cancelled:
         raise typer.Exit(130 if result.cancelled else 1)
 
 
-def read_plan(file: Path, state: Path) -> "Plan":
-    """By its ending."""
+def read_plan(file: Path, state: Path) -> "RunPlan":
+    """Read a CSV or TOML plan, by its suffix."""
     from clusterscape.track.plans.radt_csv import read_csv_plan
     from clusterscape.track.plans.toml_plan import read_toml_plan
 
@@ -88,11 +88,13 @@ def read_plan(file: Path, state: Path) -> "Plan":
         return read_csv_plan(file)
     if file.suffix.lower() == ".toml":
         return read_toml_plan(file, state)
-    raise ConfigError(f"{file} is no plan", hint="A plan ends in .csv or .toml; a script is run by `clusterscape run`.")
+    raise ConfigError(
+        f"{file} is not a plan", hint="A plan ends in .csv or .toml; run a script with `clusterscape run`."
+    )
 
 
 class _Watcher:
-    """Lines of what happens, and a bar on a terminal. It draws nothing by itself: the tracker starts while no thread runs."""
+    """Prints progress, with a bar on a terminal. Has no refresh thread: the tracker forks while no other thread runs."""
 
     def __init__(self, total: int, *, is_quiet: bool) -> None:
         columns = (
@@ -102,7 +104,7 @@ class _Watcher:
             TimeElapsedColumn(),
         )
         self._bar = Progress(
-            *columns, console=errors, auto_refresh=False, disable=is_quiet or not sys.stderr.isatty(), transient=True
+            *columns, console=stderr, auto_refresh=False, disable=is_quiet or not sys.stderr.isatty(), transient=True
         )
         self._task = self._bar.add_task("plan", total=total)
         self._is_quiet = is_quiet
@@ -115,32 +117,32 @@ class _Watcher:
         self._bar.stop()
 
     def workload_started(self, runs: "Sequence[PlannedRun]", attempt: int) -> None:
-        """These begin together now."""
-        again = f", attempt {attempt + 1}" if attempt else ""
+        """These runs start together."""
+        retry = f", attempt {attempt + 1}" if attempt else ""
         where = f"{runs[0].experiment} / {runs[0].workload}"
         for name in sorted({name for run in runs for name in run.later}):
-            self._say(f"listener {name} is not there yet; runs go on without it")
-        self._say(f"workload {where}: {len(runs)} together{again}")
+            self._print(f"listener {name} is not supported; runs continue without it")
+        self._print(f"workload {where}: {len(runs)} together{retry}")
         self._bar.update(self._task, description=where, refresh=True)
 
     def run_ended(self, run: "PlannedRun", tracked: "TrackedRun") -> None:
-        """One has ended."""
+        """A run has ended."""
         outcome = tracked.outcome
         assert outcome is not None
-        how = outcome.state if outcome.cause is None else f"{outcome.state}: {outcome.cause}"
-        self._say(f"  {tracked.id} {tracked.request.letter} {run.file.name} {how}")
+        ending = outcome.state if outcome.cause is None else f"{outcome.state}: {outcome.cause}"
+        self._print(f"  {tracked.id} {tracked.request.letter} {run.file.name} {ending}")
         self._bar.update(self._task, advance=1, refresh=True)
 
     def waiting(self, device: str) -> None:
-        """Another plan holds a device."""
-        self._say(f"waits for device {device}, which another plan uses")
+        """Another plan uses a device."""
+        self._print(f"waiting for device {device}, which another plan uses")
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         if not self._is_quiet:
-            errors.print(text, highlight=False, soft_wrap=True)
+            stderr.print(text, highlight=False, soft_wrap=True)
 
 
-def _print_due(plan: "Plan", due: "Sequence[Sequence[PlannedRun]]", *, as_json: bool) -> None:
+def _print_due(plan: "RunPlan", due: "Sequence[Sequence[PlannedRun]]", *, as_json: bool) -> None:
     from clusterscape.track.plans.execute import letters
 
     rows: list[list[dict[str, Any]]] = [
@@ -164,7 +166,7 @@ def _print_due(plan: "Plan", due: "Sequence[Sequence[PlannedRun]]", *, as_json: 
         print_json({"workloads": rows, "skipped": len(plan.runs) - sum(map(len, due))})
         return
     for group in rows:
-        answers.print(f"workload {group[0]['experiment']} / {group[0]['workload']}, together:", highlight=False)
+        stdout.print(f"workload {group[0]['experiment']} / {group[0]['workload']}, together:", highlight=False)
         for run in group:
             words = " ".join([Path(run["file"]).name, *run["arguments"]])
-            answers.print(f"  {run['letter']}: {words}", highlight=False)
+            stdout.print(f"  {run['letter']}: {words}", highlight=False)

@@ -1,4 +1,4 @@
-"""A recorded nvidia-smi log as lives to judge: every run of the events on every GPU it had, or the log as one run."""
+"""Reads an nvidia-smi log for ``rules test``: one life per run and GPU; without run events, the log is one run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,14 +9,13 @@ import numpy as np
 
 from clusterscape.analyze.rules.facts import LifeFacts
 from clusterscape.analyze.stats.exact import ExactColumns, Series
-from clusterscape.collect.nvidia_smi import SmiLog, read_smi_log
-from clusterscape.collect.run_events import RunSpan, read_run_events
+from clusterscape.collect.recorded_logs import RunSpan, SmiLog, read_run_events, read_smi_log
 from clusterscape.errors import SourceError
 from clusterscape.model import NodeId, SampleBatch, UnitId, UnixMs, WorkloadId
-from clusterscape.model.samples import Float64s, Int64s
+from clusterscape.model.arrays import Float64s, Int64s
 
 LOCAL = NodeId("local")
-# What a metric's limit is, where the log says it.
+# Metric → metric of its limit in the log.
 _LIMITS = {
     "power_watts": "power_limit_watts",
     "memory_used_bytes": "memory_total_bytes",
@@ -27,25 +26,25 @@ _LIMITS = {
 
 @dataclass(frozen=True, slots=True)
 class RecordedLives:
-    """Lives with all their samples, in the order of their start."""
+    """Lives with all their samples, by start."""
 
     columns: ExactColumns
     facts: LifeFacts
     from_at: Int64s
     until_at: Int64s
-    interval_ms: int  # median pause between samples of a GPU
+    interval_ms: int  # median time between samples of a GPU
     skipped_lines: int
 
 
 def read_recorded_lives(log_path: Path, events_path: Path | None, *, zone: tzinfo) -> RecordedLives:
-    """The lives of a log, cut by the events where given."""
+    """The lives of a log, divided by run events if there are any."""
     log = read_smi_log(log_path, node=LOCAL, zone=zone)
     runs = [_whole_log(log, log_path)] if events_path is None else read_run_events(events_path)
     return build_recorded_lives(log, runs)
 
 
 def build_recorded_lives(log: SmiLog, runs: Sequence[RunSpan]) -> RecordedLives:
-    """One life for every run on every GPU of which the log has samples during the run."""
+    """One life per run and GPU with samples during the run."""
     last_ms = int(log.samples.time_ms.max())
     lives = []
     for workload, run in enumerate(runs):
@@ -55,8 +54,8 @@ def build_recorded_lives(log: SmiLog, runs: Sequence[RunSpan]) -> RecordedLives:
                 lives.append((workload, code, int(run.from_at), until_ms))
     if not lives:
         raise SourceError(
-            "no run of the events falls into the time of the log",
-            hint="nvidia-smi writes local time: name its time zone with --timezone, such as Europe/Berlin.",
+            "no run of the events overlaps with the log",
+            hint="nvidia-smi writes local time: set its time zone with --timezone, such as Europe/Berlin.",
         )
     table = np.array(lives, dtype=np.int64)
     series = _cut(log.samples, table)
@@ -71,7 +70,7 @@ def build_recorded_lives(log: SmiLog, runs: Sequence[RunSpan]) -> RecordedLives:
 
 
 def _whole_log(log: SmiLog, path: Path) -> RunSpan:
-    # Before the first sample: a life is what comes after its start.
+    # Before the first sample: samples at the start of a life do not count.
     first = UnixMs(int(log.samples.time_ms.min()) - 1)
     return RunSpan(WorkloadId(path.stem), path.stem, first, None)
 
@@ -104,20 +103,20 @@ def _limits(samples: SampleBatch, unit_of_row: Int64s) -> dict[str, Float64s]:
             continue
         by_unit = np.full(len(samples.units), np.nan)
         for unit in range(len(samples.units)):
-            said = samples.value[(samples.metric == code) & (samples.unit == unit)]
-            if len(said):
-                by_unit[unit] = np.median(said)
+            values = samples.value[(samples.metric == code) & (samples.unit == unit)]
+            if len(values):
+                by_unit[unit] = np.median(values)
         limits[metric] = by_unit[unit_of_row]
     return limits
 
 
 def _interval_ms(samples: SampleBatch) -> int:
-    moments = np.unique(samples.time_ms[samples.unit == samples.unit[0]])
-    return int(np.median(np.diff(moments))) if len(moments) > 1 else 1000
+    times_ms = np.unique(samples.time_ms[samples.unit == samples.unit[0]])
+    return int(np.median(np.diff(times_ms))) if len(times_ms) > 1 else 1000
 
 
 def _facts(log: SmiLog, runs: Sequence[RunSpan], table: Int64s) -> LifeFacts:
-    nobody = [None] * len(runs)
+    unknown = [None] * len(runs)
     units = [UnitId(log.samples.units.values[code]) for code in table[:, 1]]
     machines: list[str | None] = [None] * len(runs)
     for (workload, *_), unit in zip(table, units, strict=True):
@@ -127,9 +126,9 @@ def _facts(log: SmiLog, runs: Sequence[RunSpan], table: Int64s) -> LifeFacts:
         workload=table[:, 0],
         age_ms=table[:, 3] - table[:, 2],
         workloads=[run.workload for run in runs],
-        users=nobody,
-        projects=nobody,
-        partitions=nobody,
+        users=unknown,
+        projects=unknown,
+        partitions=unknown,
         machine_types=machines,
         names=[run.name for run in runs],
         gpus=np.bincount(table[:, 0], minlength=len(runs)),

@@ -1,4 +1,4 @@
-"""``clusterscape run``: a script or command, tracked. Parses its words itself: they stand in front of another command's."""
+"""``clusterscape run``: runs and tracks a script or command. Parses its own arguments, as those of the command follow them."""
 
 import argparse
 import os
@@ -12,87 +12,103 @@ from clusterscape.cli.safe_text import one_line, plain_lines
 from clusterscape.errors import ClusterScapeError, ConfigError
 from clusterscape.track.listeners import DEFAULT_LISTENERS, parse_listeners
 from clusterscape.track.places import state_folder
-from clusterscape.track.profiler import PROFILERS, check_profiler
-from clusterscape.track.recorded_variables import PATTERNS_VARIABLE, parse_patterns
+from clusterscape.track.processes import PROFILERS, check_profiler
+from clusterscape.track.reproduce import PATTERNS_VARIABLE, parse_patterns
 from clusterscape.track.tracked_run import RunRequest
-from clusterscape.track.tracker import BesideRuns, TrackOptions, shell_code, track
+from clusterscape.track.tracker import BackgroundWork, TrackOptions, shell_code, track
 
 if TYPE_CHECKING:
-    from clusterscape.track.upload import RunTarget, SendBeside
+    from clusterscape.track.upload import RunTarget, RunUploader
 
 URL_VARIABLE = "CLUSTERSCAPE_URL"
 MLFLOW_VARIABLE = "CLUSTERSCAPE_MLFLOW"
 _USAGE = "clusterscape run [options] SCRIPT.py [arguments…]\n       clusterscape run [options] -- COMMAND [arguments…]"
 
+_EXAMPLES = """examples:
+  clusterscape run train.py --epochs 3
+  clusterscape run --devices 0+1 --experiment resnet -- torchrun train.py
+  clusterscape run --repeat 20261115-130501-3f9a1c"""
+
 
 def build_parser() -> argparse.ArgumentParser:
-    """The options of ``run``."""
+    """The parser of ``clusterscape run``, with options in groups."""
     parser = argparse.ArgumentParser(
-        prog="clusterscape run", usage=_USAGE, description="Run a script or command unchanged and track its hardware."
+        prog="clusterscape run",
+        usage=_USAGE,
+        description="Run a script or command unchanged and track its hardware metrics.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("-n", "--name", help="What to call the run; by default the script.")
-    parser.add_argument("-e", "--experiment", help="The experiment it belongs to.")
-    parser.add_argument("-w", "--workload", help="The workload it belongs to.")
-    parser.add_argument("-d", "--devices", default="", help="GPUs it may use: 0, 1+2 or cpu; by default all it finds.")
+    parser.add_argument("-n", "--name", help="Name of the run; by default the name of the script.")
+    parser.add_argument("-e", "--experiment", help="Experiment of the run.")
+    parser.add_argument("-w", "--workload", help="Workload of the run.")
     parser.add_argument(
+        "-d", "--devices", default="", help="GPUs for the run: 0, 1+2, or cpu; by default all that are visible."
+    )
+    parser.add_argument("--quiet", action="store_true", help="Do not print the summary line.")
+    recording = parser.add_argument_group("recording")
+    recording.add_argument(
         "-l",
         "--listeners",
         default="+".join(DEFAULT_LISTENERS),
-        help="What to listen to (%(default)s), such as nvml=10.",
+        help="Metrics to sample (default: %(default)s); nvml=10 samples at 10 Hz.",
     )
-    parser.add_argument(
+    recording.add_argument(
         "--profile",
         choices=PROFILERS,
-        help="Profile it; the report lies in the run's folder. The run is slower for it.",
+        help="Run under an NVIDIA profiler; the report is in the folder of the run. Slows the run down.",
     )
-    parser.add_argument(
-        "--server", default=os.environ.get(URL_VARIABLE), help=f"ClusterScape to send to; also as {URL_VARIABLE}."
-    )
-    parser.add_argument("--token", default=os.environ.get("CLUSTERSCAPE_SERVER__TOKEN"), help="Its token.")
-    parser.add_argument(
-        "--mlflow",
-        metavar="URI",
-        default=os.environ.get(MLFLOW_VARIABLE),
-        help=f"MLflow server to send to, too; also as {MLFLOW_VARIABLE}.",
-    )
-    parser.add_argument(
+    recording.add_argument(
         "--record-env",
         metavar="PATTERN",
         action="append",
         default=[],
-        help=f"Record these variables, too: MY_*; !PATH leaves one out, none all; also as {PATTERNS_VARIABLE}.",
+        help=f"Also record these environment variables: MY_*; !PATH excludes one, none all ({PATTERNS_VARIABLE}).",
     )
-    parser.add_argument(
-        "--show-recorded", action="store_true", help="Print what would be recorded and sent, and run nothing."
+    recording.add_argument(
+        "--show-recorded", action="store_true", help="Print what would be recorded and sent, and exit."
     )
-    parser.add_argument("--json", action="store_true", help="With --show-recorded: machine-readable.")
-    parser.add_argument(
+    recording.add_argument("--json", action="store_true", help="With --show-recorded: print JSON.")
+    upload = parser.add_argument_group("upload")
+    upload.add_argument(
+        "--server", default=os.environ.get(URL_VARIABLE), help=f"URL of a ClusterScape server ({URL_VARIABLE})."
+    )
+    upload.add_argument(
+        "--token",
+        default=os.environ.get("CLUSTERSCAPE_SERVER__TOKEN"),
+        help="API token for that server (CLUSTERSCAPE_SERVER__TOKEN).",
+    )
+    upload.add_argument(
+        "--mlflow",
+        metavar="URI",
+        default=os.environ.get(MLFLOW_VARIABLE),
+        help=f"Also send to this MLflow server ({MLFLOW_VARIABLE}).",
+    )
+    repeating = parser.add_argument_group("repeat a recorded run")
+    repeating.add_argument(
         "--repeat",
         metavar="RUN",
-        help="Run a recorded run of this machine or --server again, with those it executed with; says what is not the same.",
+        help="Run a recorded run of this machine or of --server again, with the other runs of its workload.",
     )
-    parser.add_argument("--alone", action="store_true", help="With --repeat: without those it executed with.")
-    parser.add_argument("--cwd", metavar="FOLDER", type=Path, help="With --repeat: run it in another folder than then.")
-    parser.add_argument(
-        "--anyway", action="store_true", help="With --repeat: also where the code is not the same as then."
-    )
-    parser.add_argument(
+    repeating.add_argument("--alone", action="store_true", help="Without the other runs of its workload.")
+    repeating.add_argument("--cwd", metavar="FOLDER", type=Path, help="Run in another working directory.")
+    repeating.add_argument("--anyway", action="store_true", help="Run even if the code has changed.")
+    repeating.add_argument(
         "--fill",
         metavar="VARIABLE",
         action="append",
         default=[],
-        help="With --repeat: environment variable with the next masked value of the command.",
+        help="Environment variable with the next masked value of the command; repeatable.",
     )
-    parser.add_argument(
-        "--allow-mig", action="store_true", help="With --repeat: make and remove the MIG instances it had."
+    repeating.add_argument(
+        "--allow-mig", action="store_true", help="Create and delete the MIG instances that the run used."
     )
-    parser.add_argument("--quiet", action="store_true", help="Say nothing at the end.")
     parser.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return parser
 
 
 def run_words(words: Sequence[str]) -> int:
-    """Run what the words say; returns the exit code of the command."""
+    """Parse the arguments and run the command; returns its exit code."""
     options = build_parser().parse_args(list(words))
     try:
         return _run(options)
@@ -107,7 +123,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.show_recorded:
         from clusterscape.cli.run_notice import show_recorded
 
-        show_recorded(_requested(options), variables, sender.urls, as_json=options.json)
+        show_recorded(_build_request(options), variables, sender.urls, as_json=options.json)
         return 0
     tracking = sender.options(options.mlflow)
     if options.repeat:
@@ -115,22 +131,22 @@ def _run(options: argparse.Namespace) -> int:
 
         runs = repeat(options, tracking, find_python())
     else:
-        runs = track([_requested(options)], tracking)
+        runs = track([_build_request(options)], tracking)
     outcomes = [run.outcome for run in runs if run.outcome is not None]
     if not options.quiet:
         for number, (run, outcome) in enumerate(zip(runs, outcomes, strict=True), start=1):
-            how = outcome.state if outcome.cause is None else f"{outcome.state} ({outcome.cause})"
+            ending = outcome.state if outcome.cause is None else f"{outcome.state} ({outcome.cause})"
             sent = sender.describe() if number == len(runs) else ""
-            sys.stderr.write(one_line(f"clusterscape: run {run.id} {how}{sent}") + "\n")
+            sys.stderr.write(one_line(f"clusterscape: run {run.id} {ending}{sent}") + "\n")
     return shell_code(outcomes)
 
 
-def _requested(options: argparse.Namespace) -> RunRequest:
+def _build_request(options: argparse.Namespace) -> RunRequest:
     command = find_command(options.words)
     choices, others = parse_listeners(options.listeners.split("+"))
     profilers = [name for name in (options.profile, *others) if name in PROFILERS]
     for name in (name for name in others if name not in PROFILERS):
-        sys.stderr.write(f"clusterscape: listener {name} is not there yet; the run goes on without it\n")
+        sys.stderr.write(f"clusterscape: listener {name} is not supported; the run continues without it\n")
     from clusterscape.track.devices import parse_devices
 
     return RunRequest(
@@ -145,18 +161,18 @@ def _requested(options: argparse.Namespace) -> RunRequest:
     )
 
 
-def hears_mlflow(mlflow: str | None) -> bool:
-    """Whether scripts are heard: not those whose user told MLflow another place, unless we send there."""
+def intercepts_mlflow(mlflow: str | None) -> bool:
+    """Whether to intercept what scripts log to MLflow: not if the user set a tracking URI, unless we send to it."""
     return bool(mlflow) or "MLFLOW_TRACKING_URI" not in os.environ
 
 
-class Sender(BesideRuns):
-    """Sends beside the runs, to each place that was told. ``variables``: patterns of those that runs record."""
+class Sender(BackgroundWork):
+    """Uploads runs to the given servers while they run. ``variables``: patterns of recorded environment variables."""
 
     def __init__(self, url: str | None, token: str | None, mlflow: str | None, variables: Sequence[str]) -> None:
         self._variables = variables
         self._targets: list[RunTarget] = []
-        self._beside: list[SendBeside] = []
+        self._uploaders: list[RunUploader] = []
         if url:
             from clusterscape.track.upload import RunServer
 
@@ -169,15 +185,15 @@ class Sender(BesideRuns):
 
     @property
     def urls(self) -> list[str]:
-        """Where runs are sent to."""
+        """URLs of the servers."""
         return [target.url for target in self._targets]
 
     def options(self, mlflow: str | None) -> TrackOptions:
-        """Track with what is sent here."""
+        """Options of the tracker that upload through this sender."""
         return TrackOptions(
             state=state_folder(),
-            beside=self.begin,
-            hears_mlflow=hears_mlflow(mlflow),
+            start_background=self.begin,
+            intercepts_mlflow=intercepts_mlflow(mlflow),
             announce=self.announce,
             variables=self._variables,
         )
@@ -189,53 +205,53 @@ class Sender(BesideRuns):
 
             announce(requests, self._variables, self.urls)
 
-    def begin(self, folders: Sequence[Path]) -> BesideRuns | None:
-        """Start sending, where there is somewhere to send to."""
+    def begin(self, folders: Sequence[Path]) -> BackgroundWork | None:
+        """Start uploading; None if there is no server."""
         if not self._targets:
             return None
-        from clusterscape.track.upload import SendBeside
+        from clusterscape.track.upload import RunUploader
 
-        self._beside = [SendBeside(target, folders) for target in self._targets]
+        self._uploaders = [RunUploader(target, folders) for target in self._targets]
         return self
 
     def finish(self) -> None:
-        """Send the rest; both at once."""
-        for beside in self._beside:
-            beside.stop()
-        for beside in self._beside:
-            beside.finish()
+        """Upload the rest, to all servers at the same time."""
+        for uploader in self._uploaders:
+            uploader.stop()
+        for uploader in self._uploaders:
+            uploader.finish()
 
     def describe(self) -> str:
-        """What went wrong with sending, for the last line."""
-        problems = [beside.problem for beside in self._beside if beside.problem]
+        """Upload problems, for the summary line."""
+        problems = [uploader.problem for uploader in self._uploaders if uploader.problem]
         if not problems:
             return ""
-        return f"; kept on disk, not sent: {'; '.join(problems)}. `clusterscape runs upload` sends it later"
+        return f"; not uploaded, kept on disk: {'; '.join(problems)}. Upload later with `clusterscape runs upload`"
 
 
 def find_command(words: Sequence[str]) -> list[str]:
-    """The words to execute: a script gets the Python of the user's environment in front."""
-    told = list(words)
-    is_command = bool(told) and told[0] == "--"
+    """The command line to execute; a script runs with the Python of the active environment."""
+    command = list(words)
+    is_command = bool(command) and command[0] == "--"
     if is_command:
-        told = told[1:]
-    if not told:
-        raise ConfigError("nothing to run", hint=_USAGE)
-    if Path(told[0]).suffix.lower() in (".csv", ".toml") and not is_command:
-        raise ConfigError(f"{told[0]} is a plan", hint=f"clusterscape plan {told[0]}")
-    if told[0].endswith(".py") and not is_command:
-        if not Path(told[0]).is_file():
-            raise ConfigError(f"there is no script {told[0]}", hint="Give the path of an existing file.")
-        return [find_python(), *told]
-    if shutil.which(told[0]) is None:
+        command = command[1:]
+    if not command:
+        raise ConfigError("no script or command", hint=_USAGE)
+    if Path(command[0]).suffix.lower() in (".csv", ".toml") and not is_command:
+        raise ConfigError(f"{command[0]} is a plan", hint=f"Use `clusterscape plan {command[0]}`.")
+    if command[0].endswith(".py") and not is_command:
+        if not Path(command[0]).is_file():
+            raise ConfigError(f"script {command[0]} not found", hint="Check the path.")
+        return [find_python(), *command]
+    if shutil.which(command[0]) is None:
         raise ConfigError(
-            f"there is no command {told[0]}", hint="A script ends in .py; everything else must be a program on PATH."
+            f"command {command[0]} not found", hint="A script ends in .py; anything else must be a program on PATH."
         )
-    return told
+    return command
 
 
 def find_python() -> str:
-    """The Python of the environment that is active, else the one ClusterScape runs in."""
+    """The Python of the active environment, else the one that runs ClusterScape."""
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         python = Path(os.environ.get(variable, "")) / "bin/python"
         if os.environ.get(variable) and python.exists():
@@ -244,5 +260,5 @@ def find_python() -> str:
 
 
 def _main_word(words: Sequence[str]) -> str:
-    told = [word for word in words if word != "--"]
-    return next((word for word in told if word.endswith(".py")), told[0])
+    command = [word for word in words if word != "--"]
+    return next((word for word in command if word.endswith(".py")), command[0])

@@ -1,4 +1,4 @@
-"""Shows what runs record before it is sent for the first time, and ``run --show-recorded``. Asks nothing: batch jobs go on."""
+"""Shows what runs record before the first upload, and ``run --show-recorded``. Never prompts, so batch jobs are not blocked."""
 
 import json
 import sys
@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from clusterscape.track.places import state_folder
-from clusterscape.track.recorded_variables import select
 from clusterscape.track.recording_notice import (
     RecordingNotice,
     ShownNotices,
@@ -14,22 +13,23 @@ from clusterscape.track.recording_notice import (
     preview,
     summarize,
 )
+from clusterscape.track.reproduce import select_variables
 from clusterscape.track.spooled import read_run
 from clusterscape.track.tracked_run import RunRequest, child_environ
 
 
 def announce(requests: Sequence[RunRequest], patterns: Sequence[str], targets: Sequence[str]) -> None:
-    """Before runs start that are sent to ``targets``."""
+    """Show the notice before runs start that are uploaded to ``targets``."""
     shown = ShownNotices(state_folder())
-    names = select(child_environ(requests[0]), patterns)
-    fresh = [target for target in targets if not shown.is_shown(target, names)]
-    if fresh:
-        _write(preview(requests, patterns), fresh)
-        shown.remember(fresh, names)
+    names = select_variables(child_environ(requests[0]), patterns)
+    new_targets = [target for target in targets if not shown.is_shown(target, names)]
+    if new_targets:
+        _print_notice(preview(requests, patterns), new_targets)
+        shown.remember(new_targets, names)
 
 
 def announce_recorded(folders: Sequence[Path], target: str, state: Path) -> None:
-    """Before runs are sent that were recorded without a server."""
+    """Show the notice before an upload of runs that were recorded without a server."""
     shown = ShownNotices(state)
     for folder in folders:
         run = read_run(folder)
@@ -38,18 +38,18 @@ def announce_recorded(folders: Sequence[Path], target: str, state: Path) -> None
         if not shown.is_shown(target, names):
             command = run.about.get("command")
             words = [str(word) for word in command] if isinstance(command, list) else []
-            _write(summarize(run.environment or {"cwd": run.about.get("cwd")}, [words]), [target])
+            _print_notice(summarize(run.environment or {"cwd": run.about.get("cwd")}, [words]), [target])
             shown.remember([target], names)
 
 
 def show_recorded(request: RunRequest, patterns: Sequence[str], targets: Sequence[str], *, as_json: bool) -> None:
     """Print what would be recorded and sent."""
-    whole = describe_whole(request, patterns)
+    recording = describe_whole(request, patterns)
     if as_json:
-        print(json.dumps({"to": list(targets), **whole}, indent=2, ensure_ascii=False))
+        print(json.dumps({"to": list(targets), **recording}, indent=2, ensure_ascii=False))
         return
-    environment = whole["environment"]
-    run = whole["run"]
+    environment = recording["environment"]
+    run = recording["run"]
     assert isinstance(environment, dict)
     assert isinstance(run, dict)
     notice = summarize(environment, [run["command"]])
@@ -61,5 +61,5 @@ def show_recorded(request: RunRequest, patterns: Sequence[str], targets: Sequenc
         print(git["diff"])
 
 
-def _write(notice: RecordingNotice, targets: Sequence[str]) -> None:
+def _print_notice(notice: RecordingNotice, targets: Sequence[str]) -> None:
     sys.stderr.write("".join(f"clusterscape: {line}\n" for line in notice.lines(targets)))

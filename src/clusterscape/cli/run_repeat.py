@@ -1,4 +1,4 @@
-"""``clusterscape run --repeat``: a recorded run again, with those it executed with, after saying what is not the same now."""
+"""``clusterscape run --repeat``: repeats a recorded run with the other runs of its workload, and prints what has changed."""
 
 import argparse
 import os
@@ -9,11 +9,9 @@ from collections.abc import Sequence
 from clusterscape.cli.safe_text import one_line
 from clusterscape.errors import ConfigError
 from clusterscape.track.devices import check_devices
-from clusterscape.track.plans.collocation import MIG, parse_collocation
-from clusterscape.track.plans.sharing import Seat, check_instances, hold_seats
-from clusterscape.track.recorded import RecordedRun, find_recorded
+from clusterscape.track.plans.collocation import MIG, Seat, check_instances, hold_seats, parse_collocation
 from clusterscape.track.redaction import MASK
-from clusterscape.track.repeat import compare, fill_masked, patterns_of, request_of
+from clusterscape.track.repeat import RecordedRun, compare, fill_masked, find_recorded, patterns_of, request_of
 from clusterscape.track.reproduce import describe
 from clusterscape.track.tracked_run import RunRequest, TrackedRun, host_name
 from clusterscape.track.tracker import TrackOptions, track
@@ -21,42 +19,42 @@ from clusterscape.track.upload import RunServer
 
 
 def repeat(options: argparse.Namespace, tracking: TrackOptions, python: str) -> list[TrackedRun]:
-    """Run it; raises ConfigError where it cannot be the same, NotFoundError where nobody knows it."""
+    """Repeat the run; raises ConfigError if it cannot be repeated, NotFoundError if there is no such run."""
     if options.words:
-        raise ConfigError("--repeat takes no script", hint=f"clusterscape run --repeat {options.repeat}")
+        raise ConfigError("--repeat takes no script", hint=f"Use `clusterscape run --repeat {options.repeat}`.")
     server = RunServer(options.server, options.token) if options.server else None
     recorded = find_recorded(tracking.state, server, options.repeat)
     if options.alone:
         recorded = recorded[:1]
     requests = [_renamed(request_of(run, cwd=options.cwd, python=python), options) for run in recorded]
-    _compare(recorded, requests, options)
+    _print_differences(recorded, requests, options)
     requests = fill_masked(requests, options.fill, os.environ)
     if options.alone:
-        requests = [one._replace(collocation=None, workload=options.workload, letter=None) for one in requests]
+        requests = [request._replace(collocation=None, workload=options.workload, letter=None) for request in requests]
     elif len(requests) > 1 and not options.quiet:
-        sys.stderr.write(f"clusterscape: {len(requests)} runs executed together, and do again; --alone runs one\n")
+        sys.stderr.write(f"clusterscape: repeating {len(requests)} runs that ran together; --alone repeats only one\n")
     return _run(requests, tracking, options)
 
 
 def _run(requests: Sequence[RunRequest], tracking: TrackOptions, options: argparse.Namespace) -> list[TrackedRun]:
-    """Together, sharing their devices as they did."""
+    """Run them together, with the same sharing of devices."""
     seats = [Seat(request.devices, parse_collocation(request.collocation or "")) for request in requests]
     check_devices({device for seat in seats for device in seat.devices})
     if any(seat.collocation.kind == MIG for seat in seats) and not options.allow_mig:
         raise ConfigError(
             f"run {options.repeat} had a MIG instance ({seats[0].collocation})",
-            hint="Allow it with --allow-mig; instances are removed at the end. --alone runs it on the whole GPU.",
+            hint="Allow it with --allow-mig; instances are deleted at the end. --alone uses the whole GPU.",
         )
     check_instances(seats)
     if all(request.collocation is None for request in requests):
-        return track(requests, tracking)  # not of a plan: it held no devices then, and holds none now
-    with hold_seats(seats, tracking.state, wait_s=None, on_wait=_tell_waiting) as held:
+        return track(requests, tracking)  # not from a plan: devices are not reserved
+    with hold_seats(seats, tracking.state, wait_s=None, on_wait=_print_waiting) as held:
         now = time.time_ns() // 1_000_000
         together = [
             request._replace(
-                environ=own.environ, instances=own.instances, queued_at=now, keeps_output=len(requests) > 1
+                environ=held_seat.environ, instances=held_seat.instances, queued_at=now, keeps_output=len(requests) > 1
             )
-            for request, own in zip(requests, held, strict=True)
+            for request, held_seat in zip(requests, held, strict=True)
         ]
         return track(together, tracking._replace(ends_leftovers=True))
 
@@ -69,29 +67,31 @@ def _renamed(request: RunRequest, options: argparse.Namespace) -> RunRequest:
     )
 
 
-def _compare(recorded: Sequence[RecordedRun], requests: Sequence[RunRequest], options: argparse.Namespace) -> None:
-    """Say what differs, each thing once; raises ConfigError where it is the code."""
+def _print_differences(
+    recorded: Sequence[RecordedRun], requests: Sequence[RunRequest], options: argparse.Namespace
+) -> None:
+    """Print what has changed; raises ConfigError if the code has."""
     code: dict[str, None] = {}
-    around: dict[str, None] = {}
+    surroundings: dict[str, None] = {}
     for run, request in zip(recorded, requests, strict=True):
         now = describe(request.cwd, os.environ, request.words, patterns_of(run))
-        differs = compare(run.environment, now)
-        code |= dict.fromkeys(differs.code)
-        around |= dict.fromkeys(differs.surroundings)
+        differences = compare(run.environment, now)
+        code |= dict.fromkeys(differences.code)
+        surroundings |= dict.fromkeys(differences.surroundings)
         if (host := run.about.get("host")) not in (None, host_name()):
-            around[f"host: {host_name()}; it was {host}"] = None
+            surroundings[f"host: {host_name()}; it was {host}"] = None
         for listener in request.listeners:
             if MASK in str(listener):
-                around[f"listener {listener}: its address holds a masked value"] = None
+                surroundings[f"listener {listener}: its address contains a masked value"] = None
         if request.words[0] != (was := _first_word(run)):
-            around[f"program: {request.words[0]}; it was {was}"] = None
+            surroundings[f"program: {request.words[0]}; it was {was}"] = None
     if not options.quiet:
-        for line in (*code, *around):
-            sys.stderr.write(f"clusterscape: not the same: {one_line(line)}\n")
+        for line in (*code, *surroundings):
+            sys.stderr.write(f"clusterscape: changed: {one_line(line)}\n")
     if code and not options.anyway:
         raise ConfigError(
-            f"the code is not that of run {recorded[0].run}",
-            hint="Bring it back (git checkout), or repeat it with --anyway.",
+            f"the code has changed since run {recorded[0].run}",
+            hint="Restore it (git checkout), or repeat the run with --anyway.",
         )
 
 
@@ -100,5 +100,5 @@ def _first_word(run: RecordedRun) -> str:
     return str(command[0]) if isinstance(command, list) and command else ""
 
 
-def _tell_waiting(device: str) -> None:
-    sys.stderr.write(f"clusterscape: waits for device {device}, which a plan uses\n")
+def _print_waiting(device: str) -> None:
+    sys.stderr.write(f"clusterscape: waiting for device {device}, which a plan uses\n")

@@ -1,10 +1,9 @@
-"""How ``clusterscape sched describe`` answers in a terminal: verdicts first, then the traces side by side."""
+"""Text output of ``clusterscape sched describe``: verdicts on claims, then a table of the traces."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from clusterscape.cli.output import answers, errors, listing_table
+from clusterscape.cli.output import listing_table, stderr, stdout
 from clusterscape.model.quantities import format_duration
 
 VERDICTS = {"supported": "supported", "not_supported": "not supported", "cannot_tell": "cannot tell"}
@@ -12,44 +11,42 @@ _STYLES = {"supported": "green", "not_supported": "yellow", "cannot_tell": "dim"
 NONE = "–"
 
 
-def print_description(document: dict[str, Any], html: Path | None) -> None:
-    """``document``: as the API has it."""
-    told: set[str] = set()
+def print_description(document: dict[str, Any]) -> None:
+    """Print a description. ``document``: as in the API."""
+    printed: set[str] = set()
     for claim in document["claims"]:
-        answers.print(
+        stdout.print(
             f"{VERDICTS[claim['verdict']]:<13} {claim['statement']}",
             style=_STYLES[claim["verdict"]],
             highlight=False,
         )
-        fresh = [words for words in claim["caveats"] if words not in told]
-        told.update(fresh)
-        for words in (claim["sentence"], format_effect(claim), *fresh):
-            if words:
-                answers.print(f"{'':<14}{words}", style="dim", highlight=False, soft_wrap=True)
-    answers.print()
+        new_caveats = [text for text in claim["caveats"] if text not in printed]
+        printed.update(new_caveats)
+        for text in (claim["sentence"], format_effect(claim), *new_caveats):
+            if text:
+                stdout.print(f"{'':<14}{text}", style="dim", highlight=False, soft_wrap=True)
+    stdout.print()
     table = listing_table()
     table.add_column("")
     for trace in document["traces"]:
         table.add_column(trace["name"], justify="right", no_wrap=True)
     for label, cell in FACTS:
         table.add_row(label, *(cell(trace) for trace in document["traces"]))
-    answers.print(table, highlight=False)
+    stdout.print(table, highlight=False)
     for trace in document["traces"]:
         for note in trace["notes"]:
-            shown = ", ".join(str(number) for number in note["lines"])
-            where = f" (line {shown}{', …' if note['count'] > len(note['lines']) else ''})" if shown else ""
-            errors.print(
+            lines = ", ".join(str(number) for number in note["lines"])
+            where = f" (line {lines}{', …' if note['count'] > len(note['lines']) else ''})" if lines else ""
+            stderr.print(
                 f"{trace['name']}: {note['count']:,} {note['action']}: {note['reason']}{where}",
                 style="dim" if note["action"] == "kept" else "yellow",
                 highlight=False,
                 soft_wrap=True,
             )
-    if html is not None:
-        errors.print(f"The report is in {html}.", style="dim", highlight=False, soft_wrap=True)
 
 
 def format_effect(claim: dict[str, Any]) -> str:
-    """``effect 0.22 times (95 %: 0.21 to 0.22; users resampled: 0.16 to 0.30)``; nothing where there is none."""
+    """``effect 0.22 times (95 %: 0.21 to 0.22; users resampled: 0.16 to 0.30)``; empty if there is none."""
     effect = claim["effect"]
     if effect is None:
         return ""
@@ -73,14 +70,14 @@ def _points(value: float) -> str:
 
 
 def find(tree: Any, *path: str) -> Any:
-    """What lies at the end of a path of keys; None where a part of it is."""
+    """The value at a path of keys; None if a part of the path is None."""
     for key in path:
         tree = None if tree is None else tree[key]
     return tree
 
 
 def unit_word(trace: dict[str, Any]) -> str:
-    """What a trace's sizes are counted in."""
+    """The unit of job sizes."""
     return "GPUs" if trace["size_unit"] == "gpus" else str(trace["size_unit"])
 
 
@@ -108,14 +105,14 @@ def _unsuccessful(trace: dict[str, Any]) -> str:
     statuses = find(trace, "failures", "statuses")
     if statuses is None:
         return NONE
-    return f"{sum(each['share']['value'] for each in statuses if each['status'] != 'completed'):.1%}"
+    return f"{sum(status['share']['value'] for status in statuses if status['status'] != 'completed'):.1%}"
 
 
 def _capacity(trace: dict[str, Any]) -> str:
     if trace["total_units"] is not None:
         return f"{trace['total_units']:,} {unit_word(trace)}"
-    most = find(trace, "occupancy", "capacity_units")
-    return NONE if most is None else f"{most:,.0f} {unit_word(trace)} (most ever busy)"
+    capacity = find(trace, "occupancy", "capacity_units")
+    return NONE if capacity is None else f"{capacity:,.0f} {unit_word(trace)} (maximum in use)"
 
 
 FACTS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
@@ -144,4 +141,4 @@ FACTS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
     ("unit-hours lost, share", _share("failures", "lost_share")),
     ("in users' 10 largest groups", _share("users", "repetition", "top_10_cover", "value")),
 )
-"""The rows of the table: label, and how a trace's cell reads."""
+"""Rows of the table: label, and a function that formats the cell of a trace."""

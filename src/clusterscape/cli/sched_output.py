@@ -1,5 +1,8 @@
-"""How ``clusterscape sched`` answers: measures with their intervals, the paper's table, schedules as SWF, progress."""
+"""Output of ``clusterscape sched``: measures with intervals, the relaxed-backfilling table of Zhang & Dai, SWF files, progress,
+and sweeps: one line per simulation, by wait; a dot marks the Pareto frontier of wait and violation.
+"""
 
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,17 +14,66 @@ from typing import Any, TypeVar
 import numpy as np
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from clusterscape.cli.output import answers, errors, listing_table, print_json
-from clusterscape.cli.sched_published import PublishedRows
+from clusterscape.cli.output import listing_table, print_json, stderr, stdout
+from clusterscape.errors import QueryError
+from clusterscape.model.arrays import Int64s
 from clusterscape.model.jobs import CleaningNote, JobStatus, JobTrace
-from clusterscape.model.samples import Int64s
-from clusterscape.simulate.batch import Measures, Scenario, Schedule, Spread, measure_spread, simulate
-from clusterscape.simulate.fairness import SizeClass
+from clusterscape.simulate.batch import RELAXED, Measures, Scenario, Schedule, Spread, measure_spread, simulate
+from clusterscape.simulate.batch.measures import SizeClass
+from clusterscape.simulate.sweep import Point, PointResult, find_frontier
+
+REFERENCE_DATA_VARIABLE = "CLUSTERSCAPE_REFERENCE_DATA"
+"""Environment variable with the folder of third-party data, which is not part of ClusterScape."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRows:
+    """Published wait (s), bounded slowdown, utilization and violation (s), and the number of nodes."""
+
+    name: str
+    path: str
+    total: int
+    baseline: dict[str, float]
+    adaptive: dict[str, float]
+
+
+_MEASURES = ("wait_s", "bounded_slowdown", "utilization", "violation_s")
+PUBLISHED = {
+    "mira": PublishedRows(
+        "Mira",
+        "sched/alcf/mira_2018_lumos.csv.gz",
+        49_152,
+        dict(zip(_MEASURES, (34_199.90, 37.81, 0.8792, 670.31), strict=True)),
+        dict(zip(_MEASURES, (36_210.37, 39.40, 0.8805, 344.89), strict=True)),
+    )
+}
+
+
+def find_published(trace: str) -> PublishedRows | None:
+    """The published rows of a trace, by its name or file name."""
+    named = PUBLISHED.get(trace)
+    return named or next((rows for rows in PUBLISHED.values() if Path(rows.path).name == Path(trace).name), None)
+
+
+def find_trace(trace: str) -> Path:
+    """The path of a trace by its name, or the path itself."""
+    rows = PUBLISHED.get(trace)
+    if rows is None:
+        return Path(trace)
+    folder = os.environ.get(REFERENCE_DATA_VARIABLE)
+    path = Path(folder or ".") / rows.path
+    if folder is None or not path.is_file():
+        raise QueryError(
+            f"the trace of {rows.name} is not part of ClusterScape",
+            hint=f"Give its path (--trace {path.name}), or set {REFERENCE_DATA_VARIABLE} to the folder of {rows.path}.",
+        )
+    return path
+
 
 Result = TypeVar("Result")
 
-QUIET_S = 1.0
-"""Work that takes longer shows how far it is."""
+PROGRESS_AFTER_S = 1.0
+"""Work that takes longer shows a progress bar."""
 
 _LABELS = {
     "wait_s": ("wait", "s", 2),
@@ -35,15 +87,15 @@ _CODES = {JobStatus.COMPLETED: 1, JobStatus.FAILED: 0, JobStatus.CANCELLED: 5, J
 
 
 def run_with_progress(label: str, total: int, work: Callable[[Int64s], Result]) -> Result:
-    """Do ``work``, which counts in the array it is given; a bar appears after a second."""
+    """Run ``work``, which counts its progress in the array it gets; shows a bar after a second."""
     done = np.zeros(1, np.int64)
     with ThreadPoolExecutor(1) as pool:
         pending = pool.submit(work, done)
         finished = threading.Event()
         pending.add_done_callback(lambda _: finished.set())
-        if not finished.wait(QUIET_S):
+        if not finished.wait(PROGRESS_AFTER_S):
             columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
-            with Progress(*columns, console=errors, transient=True) as bars:
+            with Progress(*columns, console=stderr, transient=True) as bars:
                 task = bars.add_task(label, total=total)
                 while not finished.wait(0.1):
                     bars.update(task, completed=int(done[0]))
@@ -51,7 +103,7 @@ def run_with_progress(label: str, total: int, work: Callable[[Int64s], Result]) 
 
 
 def spread_with_progress(label: str, scenario: Scenario, runs: int) -> dict[str, Spread]:
-    """The jittered runs of a scenario."""
+    """Run a scenario several times with jittered run times."""
 
     def work(done: Int64s) -> dict[str, Spread]:
         def once(jittered: Scenario) -> Schedule:
@@ -76,7 +128,7 @@ def print_simulation(
     *,
     as_json: bool,
 ) -> None:
-    """Measures, what was left out, and the fingerprint that names this result."""
+    """Print measures, dropped jobs, and the fingerprint of the result."""
     scenario = schedule.scenario
     if as_json:
         print_json(
@@ -92,14 +144,14 @@ def print_simulation(
                 "semantics": {"name": semantics} | asdict(scenario.semantics),
                 "measures": None if measures is None else asdict(measures),
                 "intervals": {name: asdict(spread) for name, spread in spreads.items()},
-                "sizes": [asdict(one) | {"is_starved": one.is_starved} for one in sizes],
+                "sizes": [asdict(size_class) | {"is_starved": size_class.is_starved} for size_class in sizes],
                 "notes": [asdict(note) for note in (*trace.notes, *notes)],
                 "fingerprint": scenario.fingerprint(),
                 "output": None if output is None else str(output),
             }
         )
         return
-    answers.print(
+    stdout.print(
         f"{trace.name} ({trace.format}): {len(scenario.jobs):,} jobs on {scenario.total_processors:,} {trace.size_unit}, "
         f"{scenario.backfill.kind} backfilling, semantics {semantics}, trim {scenario.semantics.trim}",
         highlight=False,
@@ -107,10 +159,10 @@ def print_simulation(
     if measures is not None:
         _print_measures(measures, spreads)
     print_sizes(sizes, trace.size_unit)
-    answers.print(f"fingerprint {scenario.fingerprint()[:16]}", style="dim", highlight=False)
+    stdout.print(f"fingerprint {scenario.fingerprint()[:16]}", style="dim", highlight=False)
     print_notes((*trace.notes, *notes))
     if output is not None:
-        errors.print(f"Every job's start is in {output}.", highlight=False)
+        stderr.print(f"Schedule written to {output}.", highlight=False)
 
 
 def _print_measures(measures: Measures, spreads: Mapping[str, Spread]) -> None:
@@ -119,9 +171,9 @@ def _print_measures(measures: Measures, spreads: Mapping[str, Spread]) -> None:
         table.add_column(heading, justify="left" if heading == "measure" else "right", no_wrap=True)
     for name, (label, unit, digits) in (_LABELS | _FAIRNESS).items():
         value = getattr(measures, name)
-        shown = "–" if value is None else f"{value:,.{digits}f} {unit}".rstrip()
-        table.add_row(label, shown, _interval(spreads.get(name), digits))
-    answers.print(table, highlight=False)
+        text = "–" if value is None else f"{value:,.{digits}f} {unit}".rstrip()
+        table.add_row(label, text, _interval(spreads.get(name), digits))
+    stdout.print(table, highlight=False)
 
 
 def _interval(spread: Spread | None, digits: int) -> str:
@@ -129,35 +181,35 @@ def _interval(spread: Spread | None, digits: int) -> str:
 
 
 def print_sizes(sizes: Sequence[SizeClass], unit: str) -> None:
-    """Waits by size, beside those under first come, first served where these are known; who starves is said."""
-    has_reference = any(one.reference_p99_s is not None for one in sizes)
-    beside = ("FCFS p99, s", "FCFS longest, s", "") if has_reference else ()
+    """Print waits by job size, compared with first come, first served if known; marks starved sizes."""
+    has_reference = any(size_class.reference_p99_s is not None for size_class in sizes)
+    reference_headings = ("FCFS p99, s", "FCFS longest, s", "") if has_reference else ()
     table = listing_table()
-    for heading in (unit, "jobs", "wait p99, s", "longest, s", *beside):
+    for heading in (unit, "jobs", "wait p99, s", "longest, s", *reference_headings):
         table.add_column(heading, justify="right", no_wrap=True)
-    for one in sizes:
-        span = f"{one.low:,}" if one.low == one.high else f"{one.low:,}–{one.high:,}"
-        row = [span, f"{one.jobs:,}", f"{one.p99_wait_s:,.0f}", f"{one.max_wait_s:,.0f}"]
+    for size_class in sizes:
+        span = f"{size_class.low:,}" if size_class.low == size_class.high else f"{size_class.low:,}–{size_class.high:,}"
+        row = [span, f"{size_class.jobs:,}", f"{size_class.p99_wait_s:,.0f}", f"{size_class.max_wait_s:,.0f}"]
         if has_reference:
-            theirs = (one.reference_p99_s, one.reference_max_s)
+            reference = (size_class.reference_p99_s, size_class.reference_max_s)
             row += [
-                *("" if value is None else f"{value:,.0f}" for value in theirs),
-                "starved" if one.is_starved else "",
+                *("" if value is None else f"{value:,.0f}" for value in reference),
+                "starved" if size_class.is_starved else "",
             ]
         table.add_row(*row)
-    answers.print(table, highlight=False)
+    stdout.print(table, highlight=False)
 
 
 def print_notes(notes: Sequence[CleaningNote]) -> None:
-    """What was dropped, changed or odd, on standard error."""
+    """Print dropped, changed and unusual rows to standard error."""
     for note in notes:
-        errors.print(str(note), style="yellow" if note.action != "kept" else "dim", highlight=False)
+        stderr.print(str(note), style="yellow" if note.action != "kept" else "dim", highlight=False)
 
 
 def print_table(
     trace: JobTrace,
     notes: Sequence[CleaningNote],
-    found: Mapping[str, Mapping[str, Spread]],
+    spreads: Mapping[str, Mapping[str, Spread]],
     published: PublishedRows | None,
     semantics: str,
     runs: int,
@@ -165,17 +217,23 @@ def print_table(
     *,
     as_json: bool,
 ) -> None:
-    """Baseline and adaptive beside the published rows, ours beside both, with intervals, and where they differ."""
-    rows = [_compare(name, found, published) for name in _LABELS]
+    """Print baseline, adaptive and frugal backfilling with intervals, compared with the published rows."""
+    rows = [_compare(name, spreads, published) for name in _LABELS]
     if as_json:
-        about = {"trace": trace.name, "semantics": semantics, "runs": runs, "omega": relaxing[0], "queue": relaxing[1]}
-        about |= {"frugal_omega": relaxing[2]}
-        print_json(about | {"rows": rows, "notes": [asdict(note) for note in (*trace.notes, *notes)]})
+        summary = {
+            "trace": trace.name,
+            "semantics": semantics,
+            "runs": runs,
+            "omega": relaxing[0],
+            "queue": relaxing[1],
+        }
+        summary |= {"frugal_omega": relaxing[2]}
+        print_json(summary | {"rows": rows, "notes": [asdict(note) for note in (*trace.notes, *notes)]})
         return
     table = listing_table()
     headings = ("", "baseline", "published", "adaptive", "published", "frugal", "adaptive", "published", "frugal")
-    for place, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if place else "left", no_wrap=True)
+    for index, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if index else "left", no_wrap=True)
     for row in rows:
         label, _, digits = _LABELS[row["measure"]]
         table.add_row(
@@ -186,76 +244,85 @@ def print_table(
             _percent(row["improved_published"], True),
             _percent(row["frugal_improved"], row["is_frugal_beyond_jitter"]),
         )
-    answers.print(
+    stdout.print(
         f"{trace.name}: ω = {relaxing[0]:g}, adaptive ω·q/{relaxing[1]:g}, frugal ω = {relaxing[2]:g}; "
         f"mean ± sd of {runs} runs with ±1 s run times; the last three columns: better than the baseline by",
         highlight=False,
     )
-    answers.print(table, highlight=False)
+    stdout.print(table, highlight=False)
     for row in rows:
-        for words in row["words"]:
-            answers.print(words, highlight=False)
+        for sentence in row["words"]:
+            stdout.print(sentence, highlight=False)
     print_notes((*trace.notes, *notes))
 
 
 def _cells(side: dict[str, Any], digits: int) -> tuple[str, str]:
-    spread, given = side["spread"], side["published"]
+    spread, published = side["spread"], side["published"]
     ours = "–" if spread is None else f"{spread['mean']:,.{digits}f} ± {spread['sd']:,.{digits}f}"
-    return ours, "" if given is None else f"{given:,.{digits}f}"
+    return ours, "" if published is None else f"{published:,.{digits}f}"
 
 
-def _percent(ratio: float | None, is_sure: bool) -> str:
-    return "" if ratio is None else f"{'' if is_sure else '~'}{ratio:+.1%}"
+def _percent(ratio: float | None, is_significant: bool) -> str:
+    return "" if ratio is None else f"{'' if is_significant else '~'}{ratio:+.1%}"
 
 
 def _gain(name: str, before: Spread | None, after: Spread | None) -> tuple[float | None, bool]:
-    """By which share a measure is better, and whether that is beyond two standard deviations of the difference."""
+    """Relative improvement of a measure, and whether it exceeds two standard deviations of the difference."""
     if before is None or after is None or not before.mean:
         return None, False
     sign = -1 if name == "utilization" else 1
-    is_sure = abs(before.mean - after.mean) > 2 * float(np.hypot(before.sd, after.sd))
-    return sign * (before.mean - after.mean) / before.mean, is_sure
+    is_significant = abs(before.mean - after.mean) > 2 * float(np.hypot(before.sd, after.sd))
+    return sign * (before.mean - after.mean) / before.mean, is_significant
 
 
-def _compare(name: str, found: Mapping[str, Mapping[str, Spread]], published: PublishedRows | None) -> dict[str, Any]:
-    """One measure: both sides with what was published, the gain, and in words where they are more than 2 sd apart."""
-    ours = {side: found[kind].get(name) for side, kind in _SIDES.items()}
-    given = {
+def _compare(name: str, spreads: Mapping[str, Mapping[str, Spread]], published: PublishedRows | None) -> dict[str, Any]:
+    """Compare one measure with the published values; sentences name differences of more than 2 sd."""
+    ours = {side: spreads[kind].get(name) for side, kind in _SIDES.items()}
+    published_values = {
         "baseline": published.baseline.get(name) if published else None,
         "adaptive": published.adaptive.get(name) if published else None,
         "frugal": None,
     }
     label, unit, digits = _LABELS[name]
-    words = [
+    sentences = [
         f"{label}, {side}: {spread.mean - value:+,.{digits}f} {unit}".rstrip()
         + f" from the published {value:,.{digits}f}, beyond two standard deviations ({2 * spread.sd:,.{digits}f})"
         for side in ours
-        if (spread := ours[side]) is not None and (value := given[side]) is not None and spread.tells_apart(value)
+        if (spread := ours[side]) is not None
+        and (value := published_values[side]) is not None
+        and spread.differs_from(value)
     ]
-    improved, is_sure = _gain(name, ours["baseline"], ours["adaptive"])
-    frugal_improved, is_frugal_sure = _gain(name, ours["baseline"], ours["frugal"])
-    for side, gain, is_known in (("adaptive", improved, is_sure), ("frugal", frugal_improved, is_frugal_sure)):
-        if gain is not None and not is_known:
-            words.append(f"{label}: baseline and {side} differ by less than the jitter of run times")
-    then, now = given["baseline"], given["adaptive"]
+    improved, is_significant = _gain(name, ours["baseline"], ours["adaptive"])
+    frugal_improved, is_frugal_significant = _gain(name, ours["baseline"], ours["frugal"])
+    for side, gain, is_gain_significant in (
+        ("adaptive", improved, is_significant),
+        ("frugal", frugal_improved, is_frugal_significant),
+    ):
+        if gain is not None and not is_gain_significant:
+            sentences.append(f"{label}: baseline and {side} differ by less than the jitter of run times")
+    published_baseline, published_adaptive = published_values["baseline"], published_values["adaptive"]
     return {
         "measure": name,
         **{
-            side: {"spread": None if spread is None else asdict(spread), "published": given[side]}
+            side: {"spread": None if spread is None else asdict(spread), "published": published_values[side]}
             for side, spread in ours.items()
         },
         "improved": improved,
-        "is_beyond_jitter": is_sure,
+        "is_beyond_jitter": is_significant,
         "frugal_improved": frugal_improved,
-        "is_frugal_beyond_jitter": is_frugal_sure,
-        "improved_published": (-1 if name == "utilization" else 1) * (then - now) / then if then and now else None,
-        "words": words,
+        "is_frugal_beyond_jitter": is_frugal_significant,
+        "improved_published": (-1 if name == "utilization" else 1)
+        * (published_baseline - published_adaptive)
+        / published_baseline
+        if published_baseline and published_adaptive
+        else None,
+        "words": sentences,
     }
 
 
 @dataclass(frozen=True, slots=True)
 class SwfJobs:
-    """The columns of a schedule, one row per job in submit order."""
+    """Columns of a schedule, one row per job in submit order."""
 
     row: Int64s
     submit_s: Int64s
@@ -267,14 +334,14 @@ class SwfJobs:
 
 
 def write_swf(path: Path, trace: JobTrace, schedule: Schedule) -> None:
-    """Every simulated job with its simulated wait, in submit order."""
+    """Write every simulated job with its simulated wait, in submit order."""
     jobs, scenario = schedule.scenario.jobs, schedule.scenario
     table = SwfJobs(jobs.row, jobs.submit_s, schedule.wait_s, jobs.run_s, jobs.processors, jobs.request_s, jobs.user)
     write_swf_jobs(path, trace, table, scenario.total_processors, scenario.fingerprint())
 
 
 def write_swf_jobs(path: Path, trace: JobTrace, jobs: SwfJobs, total: int, fingerprint: str) -> None:
-    """A schedule as SWF; ids that are no numbers become line numbers."""
+    """Write a schedule as SWF; ids that are not numbers become line numbers."""
     rows = trace.frame[jobs.row.tolist()]
     numbers = rows["job_id"].cast(int, strict=False).fill_null(rows["line"]).to_list()
     codes = [_CODES.get(JobStatus(status), -1) for status in rows["status"].to_list()]
@@ -292,3 +359,78 @@ def write_swf_jobs(path: Path, trace: JobTrace, jobs: SwfJobs, total: int, finge
         for number, submit, wait, run, size, request, code, user in zip(*columns, strict=True)
     )
     path.write_text("\n".join((*head, *lines)) + "\n", encoding="utf-8")
+
+
+_COLUMNS = (("wait_s", "wait, s", 0), ("bounded_slowdown", "slowdown", 2), ("utilization", "utilization", 4))
+
+
+def print_points(
+    trace: JobTrace,
+    notes: Sequence[CleaningNote],
+    semantics: str,
+    runs: int,
+    points: Sequence[Point],
+    results: Sequence[PointResult],
+    *,
+    as_json: bool,
+) -> None:
+    """Print all points, shortest wait first."""
+    rows = _rows(points, results)
+    if as_json:
+        print_json(
+            {
+                "trace": trace.name,
+                "semantics": semantics,
+                "runs": runs,
+                "points": rows,
+                "notes": [asdict(note) for note in notes],
+            }
+        )
+        return
+    method = f"mean ± sd of {runs} runs with ±1 s run times" if runs else "one run each; --jitter gives intervals"
+    stdout.print(f"{trace.name}, semantics {semantics}: {method}", highlight=False)
+    table = listing_table()
+    headings = ("", "order", "backfilling", "ω", "q0", *(label for _, label, _ in _COLUMNS), "violation, s")
+    for index, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if index < 3 else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            "•" if row["is_on_frontier"] else "",
+            row["policy"],
+            row["backfill"],
+            *("" if row[name] is None else f"{row[name]:g}" for name in ("omega", "queue")),
+            *(_cell(row, name, digits) for name, _, digits in _COLUMNS),
+            _cell(row, "violation_s", 1),
+        )
+    stdout.print(table, highlight=False)
+    stdout.print("• on the Pareto frontier: no other has less wait and less violation", style="dim", highlight=False)
+    print_notes(notes)
+
+
+def _rows(points: Sequence[Point], results: Sequence[PointResult]) -> list[dict[str, Any]]:
+    coordinates = [(result.best("wait_s"), result.best("violation_s")) for result in results]
+    comparable = [(wait, violation) for wait, violation in coordinates if wait is not None and violation is not None]
+    best = {pair for pair, is_best in zip(comparable, find_frontier(comparable), strict=True) if is_best}
+    rows = [
+        {
+            "policy": point.policy,
+            "backfill": point.backfill.kind,
+            "omega": point.backfill.share if point.backfill.kind in RELAXED else None,
+            "queue": point.backfill.whole_at if point.backfill.kind == "adaptive" else None,
+            "is_on_frontier": coordinate in best,
+            "measures": None if result.measures is None else asdict(result.measures),
+            "intervals": {name: asdict(spread) for name, spread in result.spreads.items()},
+            "fingerprint": result.fingerprint,
+        }
+        for point, result, coordinate in zip(points, results, coordinates, strict=True)
+    ]
+    order = sorted(range(len(rows)), key=lambda index: (coordinates[index][0] is None, coordinates[index][0] or 0.0))
+    return [rows[index] for index in order]
+
+
+def _cell(row: dict[str, Any], name: str, digits: int) -> str:
+    spread = row["intervals"].get(name)
+    if spread is not None:
+        return f"{spread['mean']:,.{digits}f} ± {spread['sd']:,.{digits}f}"
+    value = None if row["measures"] is None else row["measures"][name]
+    return "–" if value is None else f"{value:,.{digits}f}"

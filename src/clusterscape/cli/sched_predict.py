@@ -1,69 +1,258 @@
-"""``clusterscape sched predict``: ways to predict run times, side by side on one job trace."""
+"""``clusterscape sched predict`` compares predictors of run times on a job trace; ``wait`` forecasts when a job would start on a
+running server, and backtests such forecasts on a job trace.
+"""
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlencode
 
 import typer
 
-from clusterscape.cli.options import JsonOption
+from clusterscape.cli.options import CONNECTION, FormatOption, JsonOption, TimezoneOption, TokenOption
+from clusterscape.errors import QueryError
 
 if TYPE_CHECKING:
     from clusterscape.analyze.jobs.runtime_report import Interval, PredictionTable
+    from clusterscape.analyze.jobs.wait_intervals import Coverage
+    from clusterscape.services.backtest.report import WaitReport
+
+JOB = "Job to submit"
+BACKTEST = "Backtest on a job trace"
 
 
 def predict(
-    trace: Annotated[Path, typer.Argument(help="A job trace of any known format, compressed or not.")],
-    test: Annotated[float, typer.Option(min=0.05, max=0.9, help="Share of the jobs, the last, to test on.")] = 0.3,
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
-    format: Annotated[str | None, typer.Option(help="Format of the trace.", show_default=False)] = None,
-    timezone: Annotated[str, typer.Option(help="The zone of times that carry no offset.")] = "UTC",
+    trace: Annotated[Path, typer.Argument(help="Job trace in any supported format; may be compressed.")],
+    test: Annotated[
+        float, typer.Option(min=0.05, max=0.9, help="Fraction of the jobs to test on: the last ones.")
+    ] = 0.3,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    format: FormatOption = None,
+    timezone: TimezoneOption = "UTC",
     as_json: JsonOption = False,
 ) -> None:
-    """Learn run times from the first jobs of a trace and test on the last: accuracy and under-estimates of every way."""
-    from clusterscape.analyze.jobs.features import take_jobs
+    """Compare predictors of run times: trained on the first jobs of a trace, tested on the last."""
+    from clusterscape.analyze.jobs.features import select_ran_jobs
     from clusterscape.analyze.jobs.runtime_report import compare_predictors
-    from clusterscape.cli.output import answers, print_json
+    from clusterscape.cli.output import print_json, stdout
     from clusterscape.cli.sched_output import print_notes, run_with_progress
     from clusterscape.collect.job_traces import read_trace
 
     recorded = read_trace(trace, format, timezone=timezone)
-    # A log without waits has no starts; then a job counts as started when it was submitted.
+    # Without waits in the trace, a job counts as started when it was submitted.
     starts = (recorded.frame["submit_s"] + recorded.frame["wait_s"].fill_null(0.0)).to_numpy()
-    jobs = take_jobs(recorded, starts)
+    jobs = select_ran_jobs(recorded, starts)
     report = run_with_progress(
         f"learning from {len(jobs):,} jobs", 1, lambda _: compare_predictors(jobs, test_share=test, seed=seed)
     )
     if as_json:
         print_json({"trace": recorded.name, **asdict(report), "notes": [asdict(note) for note in recorded.notes]})
         return
-    answers.print(
+    stdout.print(
         f"{recorded.name}: learned from {report.trained:,} jobs that had ended, tested on the last {report.tested:,}; "
         "accuracy is min/max of prediction and run, intervals are 95 %",
         highlight=False,
     )
     for table in report.tables:
-        _print(table)
+        _print_comparison(table)
     print_notes(recorded.notes)
 
 
-def _print(table: PredictionTable) -> None:
-    from clusterscape.cli.output import answers, listing_table
+def _print_comparison(table: PredictionTable) -> None:
+    from clusterscape.cli.output import listing_table, stdout
 
     when = "at submission" if table.elapsed_s == 0 else f"after {table.elapsed_s:,.0f} s (a quarter of the mean run)"
-    answers.line()
-    answers.print(f"{when}, {table.jobs:,} jobs", highlight=False)
-    shown = listing_table()
+    stdout.line()
+    stdout.print(f"{when}, {table.jobs:,} jobs", highlight=False)
+    rows = listing_table()
     for heading in ("", "accuracy", "ran longer than predicted"):
-        shown.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+        rows.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     for row in table.rows:
-        shown.add_row(row.name, _interval(row.accuracy), _interval(row.under_ratio))
-    shown.add_row("its 90 % quantile", "", _interval(table.q90_under_ratio))
-    answers.print(shown, highlight=False)
-    answers.print(f"its 90 % interval holds {_interval(table.interval_90_cover_ratio)} of the runs", highlight=False)
+        rows.add_row(row.name, _interval(row.accuracy), _interval(row.under_ratio))
+    rows.add_row("its 90 % quantile", "", _interval(table.q90_under_ratio))
+    stdout.print(rows, highlight=False)
+    stdout.print(f"its 90 % interval holds {_interval(table.interval_90_cover_ratio)} of the runs", highlight=False)
 
 
 def _interval(value: Interval) -> str:
     return f"{value.value:.3f} ({value.low:.3f}–{value.high:.3f})"
+
+
+def wait(
+    trace: Annotated[
+        Path | None, typer.Argument(help="Job trace to backtest forecasts on.", show_default=False)
+    ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(help="URL of a running ClusterScape server.", show_default=False, rich_help_panel=CONNECTION),
+    ] = None,
+    gpus: Annotated[int, typer.Option(min=1, help="Total number of GPUs.", rich_help_panel=JOB)] = 1,
+    hours: Annotated[float, typer.Option(min=0.01, help="Time limit, hours.", rich_help_panel=JOB)] = 1.0,
+    machine_type: Annotated[
+        str | None,
+        typer.Option(
+            "--machine-type",
+            "--gpu-model",
+            help="GPU model, or a prefix of it, such as A100.",
+            show_default="any",
+            rich_help_panel=JOB,
+        ),
+    ] = None,
+    memory: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="Memory per node, GiB.", show_default="any", rich_help_panel=JOB),
+    ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option(help="User whose past jobs predict the run time.", show_default="all users", rich_help_panel=JOB),
+    ] = None,
+    partition: Annotated[str | None, typer.Option(help="Partition.", show_default="any", rich_help_panel=JOB)] = None,
+    processors: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Size of the machine of the trace.", show_default="from the trace", rich_help_panel=BACKTEST
+        ),
+    ] = None,
+    sample: Annotated[int, typer.Option(min=50, help="Number of jobs to forecast.", rich_help_panel=BACKTEST)] = 2000,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    recorded: Annotated[
+        bool,
+        typer.Option(
+            "--recorded",
+            help="Compare with recorded waits instead of simulated ones (FCFS with EASY).",
+            rich_help_panel=BACKTEST,
+        ),
+    ] = False,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            help="Checkpoint file; resumes from it if it exists.", show_default=False, rich_help_panel=BACKTEST
+        ),
+    ] = None,
+    format: FormatOption = None,
+    timezone: TimezoneOption = "UTC",
+    token: TokenOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Forecast when a job would start if submitted now (--server), or backtest forecasts on a job trace."""
+    if (trace is None) == (server is None):
+        raise QueryError(
+            "give either a job trace or --server", hint="For example: --server http://127.0.0.1:8321 --gpus 8."
+        )
+    if server is not None:
+        query = {"gpus": gpus, "hours": hours, "machine_type": machine_type, "memory_gib": memory or None}
+        query |= {"partition": partition, "user": user}
+        _print_forecast(
+            server, {key: value for key, value in query.items() if value is not None}, token, as_json=as_json
+        )
+    elif trace is not None:
+        _backtest(trace, processors, sample, seed, resume, format, timezone, recorded=recorded, as_json=as_json)
+
+
+def _print_forecast(server: str, query: dict[str, Any], token: str | None, *, as_json: bool) -> None:
+    from clusterscape.cli.output import print_json, stdout
+    from clusterscape.cli.status import fetch
+
+    forecast = fetch(f"{server.rstrip('/')}/api/v1/scheduling/wait?{urlencode(query)}", token)
+    if as_json:
+        print_json(forecast)
+        return
+    stdout.print(describe_start(forecast["start"], forecast["at"]), highlight=False, soft_wrap=True)
+    for alternative in forecast["alternatives"]:
+        stdout.print(f"  or {describe_start(alternative['start'], forecast['at'])}", highlight=False, soft_wrap=True)
+    if forecast["calibrated_on"] == 0:
+        stdout.print(
+            "Intervals are not calibrated yet: too few forecast jobs have started.", style="dim", highlight=False
+        )
+    if not forecast["is_learned"]:
+        stdout.print("Rough estimate: too few jobs have ended to predict run times.", style="yellow", highlight=False)
+
+
+def describe_start(start: dict[str, Any], now_ms: int) -> str:
+    """For example ``8 × A100 for 4 h in gpu: likely starts 14:10–16:40 (90 %: 13:50–18:20)``, in local time."""
+    kind = start["machine_type"] or "GPU"
+    what = f"{start['gpus']} × {kind} for {start['hours']:g} h in {start['partition']}"
+    if start["is_at_once"]:
+        return f"{what}: starts at once"
+    likely, sure = start["intervals"]
+    return f"{what}: likely starts {_span(likely, now_ms)} (90 %: {_span(sure, now_ms)}), {start['ahead']} ahead"
+
+
+def _span(interval: dict[str, Any], now_ms: int) -> str:
+    begin, end = _local(interval["from_at"]), _local(interval["to_at"])
+    today = _local(now_ms).date()
+    first = f"{begin:%H:%M}" if begin.date() == today else f"{begin:%a %H:%M}"
+    return f"{first}–{end:%H:%M}" if end.date() == begin.date() else f"{first}–{end:%a %H:%M}"
+
+
+def _local(at_ms: int) -> datetime:
+    return datetime.fromtimestamp(at_ms / 1000).astimezone()
+
+
+def _backtest(
+    path: Path,
+    processors: int | None,
+    sample: int,
+    seed: int,
+    resume: Path | None,
+    format: str | None,
+    timezone: str,
+    *,
+    recorded: bool,
+    as_json: bool,
+) -> None:
+    from clusterscape.cli.output import print_json
+    from clusterscape.cli.sched_output import print_notes, run_with_progress
+    from clusterscape.collect.job_traces import read_trace
+    from clusterscape.model.arrays import Int64s
+    from clusterscape.services.backtest.report import replay_jobs, report_waits
+    from clusterscape.services.backtest.running import BacktestChoices, WaitForecasts, backtest
+
+    trace = read_trace(path, format, timezone=timezone)
+    total = processors or trace.total
+    if total is None:
+        raise QueryError(f"{trace.name} has no machine size", hint=f"Set it with --processors, in {trace.size_unit}.")
+    jobs = replay_jobs(trace, total, recorded=recorded)
+
+    def work(done: Int64s) -> WaitForecasts:
+        def count(now: int, _: int) -> None:
+            done[0] = now
+
+        return backtest(jobs, total, BacktestChoices(sample=sample, seed=seed), checkpoint=resume, progress=count)
+
+    report = report_waits(run_with_progress(f"forecasting {sample:,} waits", sample, work), jobs)
+    if as_json:
+        summary = {"trace": trace.name, "total": total, "unit": trace.size_unit, "recorded": recorded, "seed": seed}
+        print_json(json.loads(json.dumps(summary | asdict(report))))
+        return
+    _print(trace.name, report, recorded=recorded)
+    print_notes(trace.notes)
+
+
+def _print(name: str, report: WaitReport, *, recorded: bool) -> None:
+
+    from clusterscape.cli.output import listing_table, stdout
+
+    reference = "recorded waits" if recorded else "waits of a simulated FCFS with EASY"
+    ratio = "" if report.error_ratio is None else f", {report.error_ratio:.2f} of it"
+    for line in (
+        f"{name}: {report.jobs:,} jobs of the last 30 % that had to wait ({reference}; median {report.median_wait_s:,.0f} s)",
+        f"median error {report.error_s:,.0f} s; of the plan from user limits {report.plan_error_s:,.0f} s{ratio}",
+        f"intervals hold {_format_coverage(report.calibrated)} (as sampled {_format_coverage(report.sampled)}); "
+        f"the 90 % one is {report.median_width_90_s:,.0f} s wide (median)",
+    ):
+        stdout.print(line, highlight=False, soft_wrap=True)
+    table = listing_table()
+    for heading in ("of the machine", "queue", "jobs", "median error, s"):
+        table.add_column(heading, justify="left" if heading in ("of the machine", "queue") else "right", no_wrap=True)
+    for row in report.bins:
+        table.add_row(row.size, row.queue, f"{row.jobs:,}", f"{row.median_error_s:,.0f}")
+    stdout.print(table, highlight=False)
+
+
+def _format_coverage(coverages: list[Coverage]) -> str:
+    return ", ".join(f"{coverage.nominal:.0%}: {coverage.covered:.1%}" for coverage in coverages)

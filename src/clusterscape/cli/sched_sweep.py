@@ -1,6 +1,6 @@
-"""``clusterscape sched sweep`` and ``frontier``: many simulations, here or on a Dask cluster, kept by fingerprint.
+"""``clusterscape sched sweep`` and ``frontier``: many simulations, on this machine or a Dask cluster, cached by fingerprint.
 
-A sweep that was broken off goes on where it stopped: every result is written as soon as it is there.
+An interrupted sweep resumes: every result is written to the cache at once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from clusterscape.cli.options import JsonOption, SchedulerOption
+from clusterscape.cli.options import FormatOption, JsonOption, SchedulerOption, TimezoneOption
 from clusterscape.errors import QueryError
 from clusterscape.runtime.dask_cluster import dask_client
 
@@ -26,37 +26,48 @@ if TYPE_CHECKING:
     from clusterscape.simulate.sweep import Base, Point, PointResult
 
 GRID = (0.0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2)
-WorkersOption = Annotated[int | None, typer.Option(min=1, help="Processes here.", show_default="one per processor")]
+WorkersOption = Annotated[
+    int | None, typer.Option(min=1, help="Worker processes on this machine.", show_default="one per core")
+]
 CacheOption = Annotated[
-    Path | None, typer.Option("--cache", help="Folder of kept results.", show_default="~/.cache/clusterscape/sweeps")
+    Path | None, typer.Option("--cache", help="Folder of cached results.", show_default="~/.cache/clusterscape/sweeps")
 ]
 
 
 def sweep(
-    trace: Annotated[str, typer.Argument(help="A job trace, or mira (reference data).")],
-    processors: Annotated[int | None, typer.Option(min=1, help="Size of the machine.", show_default=False)] = None,
-    policy: Annotated[list[str] | None, typer.Option(help="Order; may be given again.", show_default="fcfs")] = None,
-    backfill: Annotated[
-        list[str] | None, typer.Option(help="Backfilling; may be given again.", show_default="easy")
+    trace: Annotated[str, typer.Argument(help="Path of a job trace, or mira (reference data).")],
+    processors: Annotated[
+        int | None,
+        typer.Option(min=1, help="Size of the machine, in the unit of the trace.", show_default="from the trace"),
     ] = None,
+    policy: Annotated[
+        list[str] | None, typer.Option(help="Order of the queue; repeatable.", show_default="fcfs")
+    ] = None,
+    backfill: Annotated[list[str] | None, typer.Option(help="Backfilling; repeatable.", show_default="easy")] = None,
     omega: Annotated[
-        list[float] | None, typer.Option(min=0.0, help="ω of relaxed ways; may be given again.", show_default="0.1")
+        list[float] | None, typer.Option(min=0.0, help="ω of relaxed backfilling; repeatable.", show_default="0.1")
     ] = None,
     queue: Annotated[
-        list[float] | None, typer.Option(min=1.0, help="q0 of adaptive; may be given again.", show_default="150")
+        list[float] | None, typer.Option(min=1.0, help="q0 of adaptive backfilling; repeatable.", show_default="150")
     ] = None,
-    estimates: Annotated[str, typer.Option(help="request, actual or predicted.")] = "request",
-    semantics: Annotated[str, typer.Option(help="Whose rules.")] = "clusterscape",
-    jitter: Annotated[int, typer.Option(min=0, help="Runs with ±1 s run times for each point.")] = 0,
+    estimates: Annotated[
+        str, typer.Option(help="Run times that the scheduler assumes: request, actual or predicted.")
+    ] = "request",
+    semantics: Annotated[
+        str, typer.Option(help="Simulator to reproduce: clusterscape, pyss, dirlab, cqsim or poster.")
+    ] = "clusterscape",
+    jitter: Annotated[
+        int, typer.Option(min=0, help="Repetitions of each simulation with run times jittered by ±1 s.")
+    ] = 0,
     scheduler: SchedulerOption = None,
     workers: WorkersOption = None,
     cache: CacheOption = None,
-    format: Annotated[str | None, typer.Option(help="Format of the trace.", show_default=False)] = None,
-    timezone: Annotated[str, typer.Option(help="The zone of times without an offset.")] = "UTC",
+    format: FormatOption = None,
+    timezone: TimezoneOption = "UTC",
     as_json: JsonOption = False,
 ) -> None:
-    """Simulate every combination of order, backfilling and factor; print them by wait, with the (wait, violation) frontier."""
-    from clusterscape.cli.sched_sweep_output import print_points
+    """Simulate all combinations of order, backfilling and ω; prints them by wait, with the Pareto frontier."""
+    from clusterscape.cli.sched_output import print_points
     from clusterscape.simulate.sweep import plan_points
 
     recorded, notes, base = make_base(trace, processors, estimates, semantics, jitter, format, timezone)
@@ -67,19 +78,26 @@ def sweep(
 
 
 def frontier(
-    trace: Annotated[str, typer.Option(help="mira (reference data), or the path of any job trace.")] = "mira",
-    processors: Annotated[int | None, typer.Option(min=1, help="Size of the machine.", show_default=False)] = None,
-    semantics: Annotated[str, typer.Option(help="Whose rules.")] = "poster",
-    jitter: Annotated[int, typer.Option(min=2, help="Runs with ±1 s run times for each point.")] = 10,
+    trace: Annotated[str, typer.Option(help="Path of a job trace, or mira (reference data).")] = "mira",
+    processors: Annotated[
+        int | None,
+        typer.Option(min=1, help="Size of the machine, in the unit of the trace.", show_default="from the trace"),
+    ] = None,
+    semantics: Annotated[
+        str, typer.Option(help="Simulator to reproduce: clusterscape, pyss, dirlab, cqsim or poster.")
+    ] = "poster",
+    jitter: Annotated[
+        int, typer.Option(min=2, help="Repetitions of each simulation with run times jittered by ±1 s.")
+    ] = 10,
     scheduler: SchedulerOption = None,
     workers: WorkersOption = None,
     cache: CacheOption = None,
-    format: Annotated[str | None, typer.Option(help="Format of the trace.", show_default=False)] = None,
-    timezone: Annotated[str, typer.Option(help="The zone of times without an offset.")] = "UTC",
+    format: FormatOption = None,
+    timezone: TimezoneOption = "UTC",
     as_json: JsonOption = False,
 ) -> None:
-    """Wait against violation: relaxed, adaptive and frugal backfilling over a grid of ω, and which no other beats."""
-    from clusterscape.cli.sched_sweep_output import print_points
+    """Print the Pareto frontier of wait and violation for relaxed, adaptive and frugal backfilling over a grid of ω."""
+    from clusterscape.cli.sched_output import print_points
     from clusterscape.simulate.batch import RELAXED
     from clusterscape.simulate.sweep import plan_points
 
@@ -98,8 +116,8 @@ def make_base(
     format: str | None,
     timezone: str,
 ) -> tuple[JobTrace, tuple[CleaningNote, ...], Base]:
-    """Read the trace; what was done to its rows, and what all points have in common."""
-    from clusterscape.cli.sched_published import find_published, find_trace
+    """Read the trace; returns it, its cleaning notes, and the parameters that all points share."""
+    from clusterscape.cli.sched_output import find_published, find_trace
     from clusterscape.collect.job_traces import read_trace
     from clusterscape.simulate.batch import ESTIMATES, PRESETS, prepare_jobs
     from clusterscape.simulate.sweep import Base
@@ -109,55 +127,55 @@ def make_base(
     total = processors or (published.total if published else None) or recorded.total
     if total is None:
         raise QueryError(
-            f"{recorded.name} does not say how large the machine is",
-            hint=f"Give --processors, in {recorded.size_unit}.",
+            f"{recorded.name} has no machine size",
+            hint=f"Set it with --processors, in {recorded.size_unit}.",
         )
     if semantics not in PRESETS:
-        raise QueryError(f"there are no semantics {semantics!r}", hint=f"There are {', '.join(PRESETS)}.")
-    known = next((each for each in ESTIMATES if each == estimates), None)
-    if known is None:
-        raise QueryError(f"there are no estimates {estimates!r}", hint=f"There are {', '.join(ESTIMATES)}.")
-    jobs, notes = prepare_jobs(recorded, total, estimates=known, semantics=PRESETS[semantics])
-    return recorded, (*recorded.notes, *notes), Base(jobs, total, known, PRESETS[semantics], jitter)
+        raise QueryError(f"unknown semantics {semantics!r}", hint=f"Choose one of: {', '.join(PRESETS)}.")
+    kind = next((name for name in ESTIMATES if name == estimates), None)
+    if kind is None:
+        raise QueryError(f"unknown estimates {estimates!r}", hint=f"Choose one of: {', '.join(ESTIMATES)}.")
+    jobs, notes = prepare_jobs(recorded, total, estimates=kind, semantics=PRESETS[semantics])
+    return recorded, (*recorded.notes, *notes), Base(jobs, total, kind, PRESETS[semantics], jitter)
 
 
 def run_points(
     base: Base, points: Sequence[Point], *, scheduler: str | None, workers: int | None, cache: Path | None
 ) -> list[PointResult]:
-    """The result of each point, from the cache where it is kept, else from a process here or a worker of the Dask cluster."""
+    """The result of each point: from the cache, else from a local process or a Dask worker."""
     from concurrent.futures import as_completed
 
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from clusterscape.cli.output import errors
+    from clusterscape.cli.output import stderr
     from clusterscape.simulate.sweep import run_point
 
     folder = cache or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "clusterscape" / "sweeps"
     names = [base.fingerprint(point) for point in points]
-    found = {name: kept for name in names if (kept := read_kept(folder, name)) is not None}
-    missing = [(name, point) for name, point in zip(names, points, strict=True) if name not in found]
+    results = {name: cached for name in names if (cached := read_cached(folder, name)) is not None}
+    missing = [(name, point) for name, point in zip(names, points, strict=True) if name not in results]
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=errors, transient=True, disable=not missing) as bars:
+    with Progress(*columns, console=stderr, transient=True, disable=not missing) as bars:
         task = bars.add_task("simulations", total=len(points), completed=len(points) - len(missing))
         with executor_for(scheduler, workers, base, len(missing)) as (pool, shared):
             pending: dict[Future[Any], str] = {pool.submit(run_point, shared, point): name for name, point in missing}
             for done in as_completed(pending):
                 result: PointResult = done.result()
-                found[result.fingerprint] = result
-                keep(folder, result)
+                results[result.fingerprint] = result
+                write_cached(folder, result)
                 bars.advance(task)
-    return [found[name] for name in names]
+    return [results[name] for name in names]
 
 
 @contextmanager
 def executor_for(scheduler: str | None, workers: int | None, base: Base, tasks: int) -> Iterator[tuple[Executor, Any]]:
-    """Something to submit to, and the base as it is handed over there. Dask's client is an executor like any other."""
+    """An executor (local processes, or the Dask client), and the base in the form that its tasks take."""
     if scheduler is None or tasks == 0:
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context
 
         count = max(1, min(workers or os.cpu_count() or 1, tasks))
-        # Started anew: a fork after Polars may hang.
+        # Spawn: a fork after importing Polars may hang.
         with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
             yield pool, base
         return
@@ -166,22 +184,22 @@ def executor_for(scheduler: str | None, workers: int | None, base: Base, tasks: 
         yield client.get_executor(pure=False), client.scatter(base, broadcast=True)
 
 
-def read_kept(folder: Path, name: str) -> PointResult | None:
-    """A kept result; None where there is none, or one that cannot be read (it is then computed again)."""
+def read_cached(folder: Path, name: str) -> PointResult | None:
+    """A cached result; None if there is none, or if it cannot be read (it is then computed again)."""
     from clusterscape.simulate.sweep import PointResult
 
     try:
-        kept = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-        result = PointResult.from_json(kept)
+        document = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        result = PointResult.from_json(document)
     except (OSError, ValueError, TypeError, KeyError):
         return None
     return result if result.fingerprint == name else None
 
 
-def keep(folder: Path, result: PointResult) -> None:
-    """Write a result, whole or not at all."""
+def write_cached(folder: Path, result: PointResult) -> None:
+    """Write a result atomically."""
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"{result.fingerprint}.json"
-    draft = target.with_suffix(f".{os.getpid()}")
-    draft.write_text(json.dumps(result.to_json()), encoding="utf-8")
-    draft.replace(target)
+    temporary = target.with_suffix(f".{os.getpid()}")
+    temporary.write_text(json.dumps(result.to_json()), encoding="utf-8")
+    temporary.replace(target)

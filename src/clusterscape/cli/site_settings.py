@@ -1,4 +1,4 @@
-"""The settings of this machine's site, for commands that open its stores: read, reported, and its data folder made ready."""
+"""Settings of the site on this machine, for commands that open its stores; prepares the data folder."""
 
 import logging
 from collections.abc import Mapping
@@ -11,19 +11,19 @@ from clusterscape.store.data_folder import prepare_data_folder
 log = logging.getLogger(__name__)
 
 UNEXPANDED = Path("~/.local/share/clusterscape")
-"""Below the current folder: where older versions kept the data of a site that named no folder."""
+"""Relative to the working directory: the default data folder of older versions."""
 
 
 def read_site_settings(config: Path | None, *, overrides: Mapping[str, Any] | None = None) -> Settings:
-    """The settings of the site; the data folder exists afterwards, is private and belongs to this user."""
+    """Read the settings and create the data folder, private to this user."""
     settings = read_settings(find_config(config), overrides=overrides)
-    report_places(settings, config)
+    log_paths(settings, config)
     prepare_data_folder(settings.storage)
     return settings
 
 
-def report_places(settings: Settings, config: Path | None) -> None:
-    """Log which settings file and data folder are used."""
+def log_paths(settings: Settings, config: Path | None) -> None:
+    """Log the settings file and the data folder."""
     log.info("settings: %s; data folder: %s", describe_config(config), settings.storage.data_dir)
     if UNEXPANDED.is_dir():
         log.warning(
@@ -34,6 +34,6 @@ def report_places(settings: Settings, config: Path | None) -> None:
 
 
 def describe_config(config: Path | None) -> str:
-    """The settings file that is used, in words."""
-    used = find_config(config)
-    return "defaults (no file)" if used is None else str(used.absolute())
+    """The path of the settings file, or that there is none."""
+    path = find_config(config)
+    return "defaults (no file)" if path is None else str(path.absolute())

@@ -1,50 +1,60 @@
-"""``clusterscape trace import|list|delete|diff``: traces that are kept, on a running server or in this machine's state folder."""
+"""``clusterscape trace import|list|delete|diff``: traces stored on a running server or on this machine, and comparisons of two
+traces.
+"""
 
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clusterscape.cli.options import ConfigOption, JsonOption, SchedulerOption, TokenOption
-from clusterscape.cli.output import answers, count, errors, listing_table, print_json
+from clusterscape.cli.options import CONNECTION, ConfigOption, JsonOption, SchedulerOption, TokenOption
+from clusterscape.cli.output import count, listing_table, print_json, stderr, stdout
+from clusterscape.cli.trace_text import format_s
 from clusterscape.errors import ConfigError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from clusterscape.analyze.trace.diff import RunTables
     from clusterscape.ingest.traces import TraceIntake
     from clusterscape.query.traces.answers import TraceRow
     from clusterscape.settings import Settings
 
+
 ServerOption = Annotated[
     str | None,
     typer.Option(
-        "--server", help="A running ClusterScape; by default this machine's state folder.", envvar="CLUSTERSCAPE_URL"
+        "--server",
+        help="URL of a running ClusterScape server.",
+        envvar="CLUSTERSCAPE_URL",
+        show_default="the store of this machine",
+        rich_help_panel=CONNECTION,
     ),
 ]
-LOOK_EVERY_S = 0.5
+POLL_INTERVAL_S = 0.5
 
 
 def import_trace(
     paths: Annotated[
         list[Path], typer.Argument(help="Trace files, folders or tar archives of one run.", metavar="DIR_OR_FILES...")
     ],
-    workload: Annotated[str | None, typer.Option(help="The workload it belongs to.")] = None,
-    name: Annotated[str | None, typer.Option(help="What it is called.", show_default="the folder's name")] = None,
+    workload: Annotated[str | None, typer.Option(help="Workload of the trace.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the trace.", show_default="name of the folder")] = None,
     server: ServerOption = None,
     scheduler: SchedulerOption = None,
     token: TokenOption = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Keep a trace so that the page shows it: read, aligned, analyzed, with its report."""
+    """Import a trace for the page: read, align and analyze it, and store its report."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from clusterscape.query.workload_ids import qualify
+    from clusterscape.query.search import qualify
 
     if server and scheduler:
-        raise ConfigError("a server reads traces by itself", hint="Leave out --server or --scheduler.")
+        raise ConfigError("--server and --scheduler cannot be combined", hint="Remove one of them.")
     title = name or _title(paths)
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -52,26 +62,28 @@ def import_trace(
         TextColumn("{task.percentage:.0f} %"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=errors, transient=True, disable=as_json) as progress:
+    with Progress(*columns, console=stderr, transient=True, disable=as_json) as progress:
         task = progress.add_task(f"Importing {title}", total=1.0)
 
-        def tell(share: float) -> None:
+        def show_progress(share: float) -> None:
             progress.update(task, completed=share)
 
         if server:
-            row = _send(server, token, paths, title, workload, tell)
+            row = _upload(server, token, paths, title, workload, show_progress)
         else:
-            named = None if workload is None else qualify(workload)
-            row = _describe(_intake(_read(config), scheduler).take(paths, title, named, progress=tell))
+            workload_id = None if workload is None else qualify(workload)
+            row = _describe(
+                _intake(_read_settings(config), scheduler).take(paths, title, workload_id, progress=show_progress)
+            )
     if as_json:
         print_json(row)
         return
     for note in row["notes"]:
-        errors.print(note, style="yellow", highlight=False, soft_wrap=True)
-    answers.print(f"{row['trace_id']}: {_sum_up(row)}", highlight=False, soft_wrap=True)
+        stderr.print(note, style="yellow", highlight=False, soft_wrap=True)
+    stdout.print(f"{row['trace_id']}: {_summarize(row)}", highlight=False, soft_wrap=True)
 
 
-def _sum_up(row: dict[str, Any]) -> str:
+def _summarize(row: dict[str, Any]) -> str:
     from clusterscape.cli.trace_text import GRAPH_ONLY, is_graph_only
 
     if is_graph_only(row["spans"]):
@@ -83,13 +95,13 @@ def _sum_up(row: dict[str, Any]) -> str:
 
 
 def list_traces(
-    workload: Annotated[str | None, typer.Option(help="Only those of this workload.")] = None,
+    workload: Annotated[str | None, typer.Option(help="Only traces of this workload.")] = None,
     server: ServerOption = None,
     token: TokenOption = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Traces that are kept, newest first."""
+    """List stored traces, newest first."""
     if server:
         from urllib.parse import urlencode
 
@@ -98,13 +110,13 @@ def list_traces(
         query = f"?{urlencode({'workload': workload})}" if workload else ""
         rows = fetch(f"{server.rstrip('/')}/api/v1/traces{query}", token)["traces"]
     else:
-        from clusterscape.query.workload_ids import qualify
+        from clusterscape.query.search import qualify
         from clusterscape.runtime.site import open_artifacts
         from clusterscape.store.artifacts.traces import list_abouts
 
-        found = list_abouts(open_artifacts(_read(config)))
-        wanted = None if workload is None else qualify(workload)
-        rows = [_describe(each) for each in found if wanted in (None, each.workload_id)]
+        traces = list_abouts(open_artifacts(_read_settings(config)))
+        workload_id = None if workload is None else qualify(workload)
+        rows = [_describe(trace) for trace in traces if workload_id in (None, trace.workload_id)]
     if as_json:
         print_json(rows)
         return
@@ -114,31 +126,31 @@ def list_traces(
     for row in rows:
         table.add_row(
             row["trace_id"], row["name"], row["workload_id"] or "–", row["state"], row["format"] or "–",
-            str(row["ranks"]), str(row["steps"]), f"{row['spans']:,}", row["problem"] or row["headline"] or _lacking(row),
+            str(row["ranks"]), str(row["steps"]), f"{row['spans']:,}", row["problem"] or row["headline"] or _describe_lack(row),
         )  # fmt: skip
-    answers.print(table, highlight=False)
+    stdout.print(table, highlight=False)
 
 
-def _lacking(row: dict[str, Any]) -> str:
+def _describe_lack(row: dict[str, Any]) -> str:
     from clusterscape.cli.trace_text import GRAPH_ONLY, is_graph_only
 
     return GRAPH_ONLY if row["state"] == "ready" and is_graph_only(row["spans"]) else "–"
 
 
 def delete_trace(
-    trace: Annotated[str, typer.Argument(help="Its id, as `trace list` shows it.")],
+    trace: Annotated[str, typer.Argument(help="Id of the trace, from `trace list`.")],
     server: ServerOption = None,
     token: TokenOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Remove a trace and all its files."""
+    """Delete a trace and all its files."""
     if server:
         from clusterscape.cli.status import send
 
         send("DELETE", f"{server.rstrip('/')}/api/v1/traces/{trace}", None, token)
     else:
-        _intake(_read(config)).delete(trace)
-    answers.print(f"Deleted {trace}.", highlight=False)
+        _intake(_read_settings(config)).delete(trace)
+    stdout.print(f"Deleted {trace}.", highlight=False)
 
 
 def _title(paths: "Sequence[Path]") -> str:
@@ -146,7 +158,7 @@ def _title(paths: "Sequence[Path]") -> str:
     return first.name if first.is_dir() else first.name.partition(".")[0]
 
 
-def _read(config: Path | None) -> "Settings":
+def _read_settings(config: Path | None) -> "Settings":
     from clusterscape.cli.site_settings import read_site_settings
 
     return read_site_settings(config)
@@ -167,15 +179,15 @@ def _describe(about: Any) -> dict[str, Any]:
     return asdict(row)
 
 
-def _send(
+def _upload(
     server: str,
     token: str | None,
     paths: "Sequence[Path]",
     name: str,
     workload: str | None,
-    tell: "Callable[[float], None]",
+    progress: "Callable[[float], None]",
 ) -> dict[str, Any]:
-    """Send the files, have them read there, and wait."""
+    """Upload the files, start the import on the server, and wait until it is done."""
     import urllib.request
     from urllib.parse import quote
 
@@ -197,24 +209,110 @@ def _send(
             with open_url(request, token, timeout_s=600.0):
                 pass
         sent += path.stat().st_size
-        tell(0.5 * sent / total)
+        progress(0.5 * sent / total)
     send("POST", f"{base}/{trace}/import", None, token)
     while True:
         row: dict[str, Any] = fetch(f"{base}/{trace}", token)["row"]
         if row["state"] == "failed":
-            raise SourceError(f"the server could not read the trace: {row['problem']}", hint="See its log.")
+            raise SourceError(f"the server cannot read the trace: {row['problem']}", hint="See the log of the server.")
         if row["state"] == "ready":
             return row
-        tell(0.5 + 0.5 * (row["progress"] or 0.0))
-        time.sleep(LOOK_EVERY_S)
+        progress(0.5 + 0.5 * (row["progress"] or 0.0))
+        time.sleep(POLL_INTERVAL_S)
 
 
 def _files_to_send(paths: "Sequence[Path]") -> list[tuple[Path, str]]:
-    """Files with the name they are sent under: below a named folder their path in it, which may tell the rank."""
+    """Files with their upload names: paths relative to the given folder, as they may contain the rank."""
     from clusterscape.collect.traces.files import find_trace_files
 
-    found = {file.path: file.path.name for file in find_trace_files(paths)}
+    names = {file.path: file.path.name for file in find_trace_files(paths)}
     for folder in (path for path in paths if path.is_dir()):
-        beside = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-        found |= {path: path.relative_to(folder).as_posix() for path in beside if path in found or "scope" in path.name}
-    return sorted(found.items())
+        files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+        names |= {path: path.relative_to(folder).as_posix() for path in files if path in names or "scope" in path.name}
+    return sorted(names.items())
+
+
+MAX_ROWS = 24
+SEED = 0
+
+
+def diff_traces(
+    before: Annotated[str, typer.Argument(help="A trace's id, or its folder or file.", metavar="A")],
+    after: Annotated[str, typer.Argument(help="The other one.", metavar="B")],
+    server: ServerOption = None,
+    token: TokenOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what changed from one run to another: per step, operator, phase and rank, beyond chance."""
+    if server:
+        from urllib.parse import urlencode
+
+        from clusterscape.cli.status import fetch
+
+        query = urlencode({"a": before, "b": after})
+        comparison = fetch(f"{server.rstrip('/')}/api/v1/traces/diff?{query}", token)
+    else:
+        comparison = _compare(before, after, config)
+    if as_json:
+        print_json(comparison)
+        return
+    for note in comparison["notes"]:
+        stderr.print(note, style="yellow", highlight=False, soft_wrap=True)
+    for sentence in comparison["sentences"]:
+        stdout.print(sentence, highlight=False, soft_wrap=True)
+    _print_changes(comparison["changes"])
+
+
+def _compare(before: str, after: str, config: Path | None) -> dict[str, Any]:
+    import numpy as np
+
+    from clusterscape.analyze.trace.diff import compare_runs
+
+    diff = compare_runs(_tables(before, config), _tables(after, config), np.random.default_rng(SEED))
+    changes = [asdict(each) | {"sentence": each.sentence} for each in diff.changes]
+    return {"sentences": list(diff.sentences), "changes": changes, "notes": list(diff.notes)}
+
+
+def _tables(named: str, config: Path | None) -> "RunTables":
+    """A run from its files where there are such, else from what is kept."""
+    import numpy as np
+
+    from clusterscape.analyze.trace.diff import RunTables
+
+    path = Path(named)
+    if path.exists():
+        from clusterscape.analyze.trace.document import pack_trace
+        from clusterscape.analyze.trace.report import analyze_trace
+        from clusterscape.collect.traces import read_traces
+
+        packed = pack_trace(analyze_trace(read_traces([path]), np.random.default_rng(SEED)))
+        return RunTables(packed.spans, packed.steps)
+    from clusterscape.cli.site_settings import read_site_settings
+    from clusterscape.errors import NotFoundError
+    from clusterscape.query.traces.opened import OpenTraces
+    from clusterscape.runtime.site import open_artifacts
+
+    try:
+        opened = OpenTraces(open_artifacts(read_site_settings(config))).find(named)
+    except NotFoundError:
+        raise SourceError(
+            f"no file, folder or stored trace {named}",
+            hint="`clusterscape trace list` lists stored traces.",
+        ) from None
+    return RunTables(opened.spans, opened.steps)
+
+
+def _print_changes(changes: list[dict[str, Any]]) -> None:
+    table = listing_table()
+    for heading in ("", "what", "before", "after", "difference", "95 %"):
+        table.add_column(heading, justify="left" if heading in ("", "what") else "right", overflow="fold")
+    for change in changes[:MAX_ROWS]:
+        has_interval = change["low_s"] is not None
+        between = f"{format_s(change['low_s'])} to {format_s(change['high_s'])}" if has_interval else "too few steps"
+        where = f"{change['name']} (rank {change['rank']})" if change["rank"] is not None else change["name"]
+        table.add_row(
+            "*" if change["is_significant"] else "", where[:80], format_s(change["before_s"]), format_s(change["after_s"]),
+            format_s(change["difference_s"]), between,
+        )  # fmt: skip
+    stdout.print(table, highlight=False)

@@ -1,39 +1,34 @@
-"""``clusterscape user``: local accounts, and everybody who ever came in."""
+"""``clusterscape user``: local accounts, and accounts of users who have signed in."""
 
 import time
 from typing import Annotated
 
 import typer
 
-from clusterscape.cli.options import ConfigOption, JsonOption
-from clusterscape.cli.output import answers, listing_table, print_json
-from clusterscape.model.access import Account, Way
+from clusterscape.cli.options import ConfigOption, JsonOption, example
+from clusterscape.cli.output import listing_table, print_json, stdout
+from clusterscape.model.access import Account, Role, Way
 from clusterscape.model.quantities import format_duration
-from clusterscape.model.viewers import Role
 
-app = typer.Typer(help="Who may come in, and as what.", no_args_is_help=True)
+app = typer.Typer(help="Add, list, change and remove user accounts.", no_args_is_help=True)
 
-LoginArgument = Annotated[str, typer.Argument(help="User name, as the scheduler knows it.", show_default=False)]
-WayOption = Annotated[Way, typer.Option(help="How the account comes in.")]
-StdinOption = Annotated[
-    bool, typer.Option("--password-stdin", help="Read the password as one line from standard input.")
-]
-ProjectOption = Annotated[
-    list[str] | None, typer.Option("--project", help="A project that a lead answers for; may be repeated.")
-]
+LoginArgument = Annotated[str, typer.Argument(help="User name, as in the scheduler.", show_default=False)]
+WayOption = Annotated[Way, typer.Option(help="How the user signs in.")]
+StdinOption = Annotated[bool, typer.Option("--password-stdin", help="Read the password from standard input.")]
+ProjectOption = Annotated[list[str] | None, typer.Option("--project", help="Project of a lead; repeatable.")]
 
 
-@app.command("add")
+@app.command("add", epilog=example("clusterscape user add alice --role admin"))
 def add(
     login: LoginArgument,
-    role: Annotated[Role, typer.Option(help="What they are on this site.")] = Role.RESEARCHER,
+    role: Annotated[Role, typer.Option(help="Role of the user.")] = Role.RESEARCHER,
     project: ProjectOption = None,
-    title: Annotated[str | None, typer.Option(help="Name to show.")] = None,
+    title: Annotated[str | None, typer.Option(help="Display name.")] = None,
     password_stdin: StdinOption = False,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a local account; asks for its password."""
+    """Add a local account; prompts for its password."""
     from clusterscape.cli.access import open_access, warn_if_unused
     from clusterscape.errors import QueryError
     from clusterscape.runtime.site import system_clock
@@ -41,7 +36,7 @@ def add(
 
     check_login(login)
     with open_access(config) as access:
-        hashed = access.ask_password_hash(login, from_input=password_stdin)
+        password_hash = access.ask_password_hash(login, from_input=password_stdin)
         account = Account(
             way=Way.LOCAL,
             login=login,
@@ -50,19 +45,19 @@ def add(
             title=title,
             created_at=system_clock(),
         )
-        if not access.store.add_account(account, password_hash=hashed):
-            raise QueryError(f"there is an account {login} already", hint="Change it: `clusterscape user role`.")
+        if not access.store.add_account(account, password_hash=password_hash):
+            raise QueryError(f"account {login} already exists", hint="Change it with `clusterscape user role`.")
         access.note("account.add", login, role=role.value)
         if as_json:
             print_json(_plain(account))
             return
-        answers.print(f"{login} may come in as {role}.", highlight=False)
+        stdout.print(f"Added {login} with role {role}.", highlight=False)
         warn_if_unused(access.settings)
 
 
-@app.command("list")
+@app.command("list", epilog=example("clusterscape user list"))
 def list_accounts(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Show all accounts."""
+    """List accounts."""
     from clusterscape.cli.access import open_access
 
     with open_access(config) as access:
@@ -71,22 +66,24 @@ def list_accounts(config: ConfigOption = None, as_json: JsonOption = False) -> N
         print_json([_plain(account) for account in accounts])
         return
     if not accounts:
-        answers.print("Nobody has an account. `clusterscape user add NAME --role admin` makes one.")
+        stdout.print("No accounts. Add one with `clusterscape user add NAME --role admin`.")
         return
     table = listing_table()
     for heading in ("login", "way", "role", "projects", "name", "last sign-in"):
         table.add_column(heading, no_wrap=heading != "projects")
     now = time.time() * 1000
-    for each in accounts:
-        last = "–" if each.signed_in_at is None else f"{format_duration((now - each.signed_in_at) / 1000)} ago"
-        role = f"{each.role} (shut out)" if each.is_disabled else each.role
-        table.add_row(each.login, each.way, role, ", ".join(sorted(each.projects)) or "–", each.title or "–", last)
-    answers.print(table)
+    for account in accounts:
+        last = "–" if account.signed_in_at is None else f"{format_duration((now - account.signed_in_at) / 1000)} ago"
+        role = f"{account.role} (disabled)" if account.is_disabled else account.role
+        table.add_row(
+            account.login, account.way, role, ", ".join(sorted(account.projects)) or "–", account.title or "–", last
+        )
+    stdout.print(table)
 
 
-@app.command("passwd")
+@app.command("passwd", epilog=example("clusterscape user passwd alice"))
 def change_password(login: LoginArgument, password_stdin: StdinOption = False, config: ConfigOption = None) -> None:
-    """Give a local account another password; it is signed out everywhere."""
+    """Change the password of a local account and end its sessions."""
     from clusterscape.cli.access import open_access
 
     with open_access(config) as access:
@@ -94,17 +91,17 @@ def change_password(login: LoginArgument, password_stdin: StdinOption = False, c
         access.store.set_password(login, access.ask_password_hash(login, from_input=password_stdin))
         access.store.end_sessions(Way.LOCAL, login)
         access.note("account.password", login)
-    answers.print(f"{login} has a new password and is signed out everywhere.", highlight=False)
+    stdout.print(f"Changed the password of {login} and ended its sessions.", highlight=False)
 
 
-@app.command("role")
+@app.command("role", epilog=example("clusterscape user role alice lead --project vision"))
 def change_role(
     login: LoginArgument,
-    role: Annotated[Role, typer.Argument(help="What they are from now on.")],
+    role: Annotated[Role, typer.Argument(help="New role.")],
     project: ProjectOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Give a local account another role and, where named, other projects; it counts from the next request on."""
+    """Change the role and, with --project, the projects of a local account; takes effect with the next request."""
     from dataclasses import replace
 
     from clusterscape.cli.access import open_access
@@ -114,19 +111,19 @@ def change_role(
         projects = account.projects if project is None else frozenset(project)
         access.store.change_account(replace(account, role=role, projects=projects))
         access.note("account.change", login, role=role.value)
-    answers.print(f"{login} is {role} now.", highlight=False)
+    stdout.print(f"{login} now has role {role}.", highlight=False)
 
 
-@app.command("remove")
+@app.command("remove", epilog=example("clusterscape user remove alice"))
 def remove(login: LoginArgument, way: WayOption = Way.LOCAL, config: ConfigOption = None) -> None:
-    """Forget an account with its sessions and tokens."""
+    """Remove an account with its sessions and tokens."""
     from clusterscape.cli.access import open_access
 
     with open_access(config) as access:
         access.account(way, login)
         access.store.remove_account(way, login)
         access.note("account.remove", login)
-    answers.print(f"{login} is removed.", highlight=False)
+    stdout.print(f"Removed {login}.", highlight=False)
 
 
 def _plain(account: Account) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""What a collector is: something that is asked again and again, and yields what it saw."""
+"""The collector protocol: a collector is polled at an interval and yields observations."""
 
 from collections.abc import AsyncIterator
 from typing import Protocol
@@ -7,7 +7,7 @@ from clusterscape.model import Observation, SourceStatus, UnixMs
 
 
 class Collector(Protocol):
-    """One source. ``poll`` never raises for what the source does: a failure is a SourceStatus with a hint."""
+    """Reads one source. ``poll`` never raises because of the source: a failure is a SourceStatus with a hint."""
 
     @property
     def name(self) -> str:
@@ -20,11 +20,11 @@ class Collector(Protocol):
         ...
 
     def poll(self, now_ms: UnixMs) -> AsyncIterator[Observation]:
-        """One look at the source. May yield several observations, the quick ones first."""
+        """Read the source once. May yield several observations, the quick ones first."""
         ...
 
     async def check(self) -> list[SourceStatus]:
-        """For ``clusterscape doctor``: try every connection and say what is wrong and how to mend it."""
+        """Try every connection, for ``clusterscape doctor``: what is wrong and how to fix it."""
         ...
 
     async def close(self) -> None:

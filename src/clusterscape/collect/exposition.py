@@ -1,7 +1,7 @@
-"""Reads Prometheus exposition text in bulk: the bytes of one scrape become one RawScrape, whatever they hold.
+"""Parses the Prometheus text format in bulk: the bytes of one scrape become one RawScrape, even if they are malformed.
 
-Owns the grammar and the memory of the series a target has shown. Judges no value: blanks, duplicates and units are
-ingest's. An exporter repeats itself: most scrapes differ from the one before only in values, and that makes this fast.
+Owns the grammar and the series table of a target. Does not interpret values: ingest handles blanks, duplicates and units.
+Most scrapes differ from the previous one only in their values; the fast path relies on that.
 """
 
 import re
@@ -14,17 +14,17 @@ import numpy as np
 import orjson
 
 from clusterscape.model import NodeId, RawScrape, RawSeries, SeriesTable, UnixMs
-from clusterscape.model.samples import Float64s, Int32s, Int64s
+from clusterscape.model.arrays import Float64s, Int32s, Int64s
 from clusterscape.settings.limits import SourceLimits
 
-# A table is given up for a fresh one when it holds more than this many times the rows of the scrape at hand, and a spare.
+# A series table is rebuilt when it has more than STALE_FACTOR times the rows of the current scrape, plus STALE_SPARE.
 STALE_FACTOR = 4
 STALE_SPARE = 1_000
 
 _INT64_LIMIT = 2**63
 _PLAIN_BYTES = b"0123456789.eE+-, \r"
 
-# Possessive quantifiers: no text, however damaged, makes these backtrack.
+# Possessive quantifiers, so that malformed text causes no backtracking.
 _QUOTED = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _HEAD = re.compile(
     rb"[ \t]*+([a-zA-Z_:][a-zA-Z0-9_:]*+)"
@@ -37,7 +37,7 @@ _ESCAPED = {"\\": "\\", "n": "\n", '"': '"'}
 
 
 class Malformed(StrEnum):
-    """Why a line was not understood."""
+    """Why a line was rejected."""
 
     HEAD = "malformed_line"  # no metric name, or braces and quotes that do not match
     LABELS = "malformed_labels"
@@ -46,8 +46,8 @@ class Malformed(StrEnum):
     TIMESTAMP = "malformed_timestamp"
     LONG_LINE = "line_too_long"
     LONG_LABEL = "label_too_long"
-    TOO_MANY = "too_many_series"  # beyond what one target may have; those known before come first
-    TRUNCATED = "truncated_line"  # the text ends in the middle of a line, so its value may be cut
+    TOO_MANY = "too_many_series"  # above the limit of one target; existing series take precedence
+    TRUNCATED = "truncated_line"  # the text ends within a line, so its value may be cut off
 
 
 class _MalformedLine(Exception):
@@ -58,7 +58,7 @@ class _MalformedLine(Exception):
 
 @dataclass(slots=True)
 class _Columns:
-    """The samples of a scrape under way, one entry per understood line."""
+    """The samples of the current scrape, one entry per valid line."""
 
     line: list[int] = field(default_factory=list)
     series: list[int] = field(default_factory=list)
@@ -66,38 +66,38 @@ class _Columns:
     time_ms: list[int | None] = field(default_factory=list)
 
     def sorted(self) -> "_Columns":
-        """In the order of lines."""
+        """Sorted by line."""
         order = sorted(range(len(self.line)), key=self.line.__getitem__)
         return _Columns(
-            [self.line[at] for at in order],
-            [self.series[at] for at in order],
-            [self.value[at] for at in order],
-            [self.time_ms[at] for at in order],
+            [self.line[row] for row in order],
+            [self.series[row] for row in order],
+            [self.value[row] for row in order],
+            [self.time_ms[row] for row in order],
         )
 
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What a scrape looked like apart from its values, to recognize the next one by."""
+    """A scrape without its values, to recognize the next scrape with the same series."""
 
     line_count: int
     sample_lines: Sequence[int]
-    prefixes: Sequence[bytes]  # of the sample lines: all up to the value
+    prefixes: Sequence[bytes]  # of the sample lines: the text before the value
     other_lines: Sequence[int]  # comments, empty lines
-    others: Sequence[bytes]
-    fixed_bytes: int  # length of the text less that of its values joined by commas
+    other_texts: Sequence[bytes]
+    fixed_bytes: int  # length of the text minus that of its values joined by commas
     series: Int32s
 
 
 class ExpositionParser:
-    """Parses the successive answers of one target. Series codes hold as long as the table that comes with them."""
+    """Parses successive scrapes of one target. Series codes are valid for the table in the same RawScrape."""
 
     _table: SeriesTable
-    _prefixes: list[bytes]  # by code: a line up to its value
+    _prefixes: list[bytes]  # by code: the text of a line before its value
     _codes: dict[bytes, int]  # by prefix
-    _labels: dict[bytes, Mapping[str, str]]  # by what stands between the braces
+    _labels: dict[bytes, Mapping[str, str]]  # by the text between the braces
     _names: dict[bytes, str]  # of metrics and labels
-    _shape: _Shape | None  # of the scrape before, where it was plain
+    _shape: _Shape | None  # of the previous scrape, if it had no timestamps and no malformed lines
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class ExpositionParser:
         address: str | None = None,
         limits: SourceLimits | None = None,
     ) -> None:
-        """``node``: as the settings name it; ``address``: host and port that are asked."""
+        """``node`` is the name in the settings; ``address`` is the host and port of the target."""
         self._source = source
         self._node = node
         self._address = address
@@ -115,13 +115,13 @@ class ExpositionParser:
         self._start_table()
 
     def parse(self, text: bytes, *, fetched_at: UnixMs, duration_s: float = 0.0) -> RawScrape:
-        """The samples of ``text``. Never raises: a line that is not understood is counted in ``malformed``."""
+        """Parse the samples in ``text``. Never raises: a malformed line is counted in ``malformed``."""
         lines = text.split(b"\n")
         malformed: Counter[str] = Counter()
         times: Int64s | None = None
-        known = self._read_known_shape(text, lines)
-        if known is not None:
-            series, values = known
+        unchanged = self._read_same_shape(text, lines)
+        if unchanged is not None:
+            series, values = unchanged
         else:
             columns = self._read_lines(lines, malformed)
             series, values = np.array(columns.series, np.int32), np.array(columns.value, np.float64)
@@ -144,26 +144,26 @@ class ExpositionParser:
             self._start_table([self._prefixes[code] for code in dict.fromkeys(series.tolist())])
         return scrape
 
-    def _start_table(self, kept: Sequence[bytes] = ()) -> None:
-        """A table of only the series of the last scrape, so that they stay known: when there are too many, new ones go."""
-        former, codes = (self._table.series, self._codes) if kept else ([], {})
+    def _start_table(self, kept_prefixes: Sequence[bytes] = ()) -> None:
+        """Start a table with only the series of the last scrape: when there are too many, new ones are dropped."""
+        former, codes = (self._table.series, self._codes) if kept_prefixes else ([], {})
         self._table = SeriesTable()
-        self._prefixes = list(kept)
-        self._codes = {prefix: self._table.add(former[codes[prefix]]) for prefix in kept}
+        self._prefixes = list(kept_prefixes)
+        self._codes = {prefix: self._table.add(former[codes[prefix]]) for prefix in kept_prefixes}
         self._labels = {}
         self._names = {}
         self._shape = None
 
-    def _read_known_shape(self, text: bytes, lines: list[bytes]) -> tuple[Int32s, Float64s] | None:
-        """Series and values of a scrape that differs from the one before in values alone; None where it does not."""
+    def _read_same_shape(self, text: bytes, lines: list[bytes]) -> tuple[Int32s, Float64s] | None:
+        """Fast path: series and values of a scrape that differs from the previous one only in values; otherwise None."""
         shape = self._shape
         if shape is None or len(lines) != shape.line_count:
             return None
-        if [lines[number] for number in shape.other_lines] != shape.others:
+        if [lines[number] for number in shape.other_lines] != shape.other_texts:
             return None
         texts = list(map(bytes.removeprefix, [lines[number] for number in shape.sample_lines], shape.prefixes))
         joined = b",".join(texts)
-        # A line with another prefix was left whole, so that the lengths no longer add up.
+        # removeprefix leaves a line with another prefix unchanged, so the lengths no longer add up.
         if len(text) != shape.fixed_bytes + len(joined):
             return None
         values = _parse_plain_numbers(joined, len(texts))
@@ -182,7 +182,7 @@ class ExpositionParser:
             sample_lines=columns.line,
             prefixes=prefixes,
             other_lines=other_lines,
-            others=[lines[number] for number in other_lines],
+            other_texts=[lines[number] for number in other_lines],
             fixed_bytes=len(text) - value_bytes - commas,
             series=series,
         )
@@ -192,32 +192,32 @@ class ExpositionParser:
         *finished, unfinished = lines
         if unfinished.strip() and not unfinished.startswith(b"#"):
             malformed[Malformed.TRUNCATED] += 1
-        # OpenMetrics, known by its last line, gives timestamps in seconds; the older format in milliseconds.
+        # OpenMetrics, recognized by its last line, has timestamps in seconds; the older format in milliseconds.
         ms_per_tick = 1_000 if finished and finished[-1].rstrip() == b"# EOF" else 1
-        unknown: list[int] = []  # lines whose series has not been seen: they come second
+        new_lines: list[int] = []  # lines with new series: they are read last, so existing series take precedence
         for number, line in enumerate(finished):
             if line.startswith(b"#"):
                 continue
             start = line.rfind(b"} ") + 2
             code = self._codes.get(line[:start])
             if code is None:
-                unknown.append(number)
+                new_lines.append(number)
             else:
                 _read_line(columns, number, code, line[start:], ms_per_tick, malformed)
         most = self._limits.series_per_target
-        for number in unknown:
+        for number in new_lines:
             try:
-                found = self._find_series(finished[number], is_full=len(columns.line) >= most)
+                series = self._find_series(finished[number], is_full=len(columns.line) >= most)
             except _MalformedLine as problem:
                 malformed[problem.reason] += 1
                 continue
-            if found is not None:
-                code, start = found
+            if series is not None:
+                code, start = series
                 _read_line(columns, number, code, finished[number][start:], ms_per_tick, malformed)
-        return columns.sorted() if unknown else columns
+        return columns.sorted() if new_lines else columns
 
     def _find_series(self, line: bytes, *, is_full: bool) -> tuple[int, int] | None:
-        """The series of a line and where its value starts; None for a line without content."""
+        """The series code of a line and where its value starts; None for a blank line or a comment."""
         if not line.strip() or line.lstrip().startswith(b"#"):
             return None
         if len(line) > self._limits.line_bytes:
@@ -237,7 +237,7 @@ class ExpositionParser:
         return code, start
 
     def _share(self, name: bytes) -> str:
-        """One string for a name in all series. Not interned: that could outlive what an exporter says once."""
+        """One string object per name. Not ``sys.intern``, which could keep names of hostile exporters forever."""
         return self._names.setdefault(name, name.decode("ascii"))
 
     def _label_set(self, text: bytes) -> Mapping[str, str]:
@@ -278,12 +278,12 @@ def _parse_labels(text: bytes, share: Callable[[bytes], str], most_length: int) 
             raise _MalformedLine(Malformed.ENCODING) from None
         if len(value) > most_length:
             raise _MalformedLine(Malformed.LONG_LABEL)
-        labels[name] = _ESCAPE.sub(lambda found: _ESCAPED[found[1]], value) if "\\" in value else value
+        labels[name] = _ESCAPE.sub(lambda escape: _ESCAPED[escape[1]], value) if "\\" in value else value
     return labels
 
 
 def _parse_plain_numbers(joined: bytes, count: int) -> Float64s | None:
-    """``count`` numbers between commas, read as JSON, which is quickest; None where one is not plain (+Inf, NaN, 007)."""
+    """Parse ``count`` comma-separated numbers as JSON, which is fastest; None if one is not plain (+Inf, NaN, 007)."""
     if joined.translate(None, _PLAIN_BYTES):
         return None
     try:
@@ -301,19 +301,19 @@ def _parse_numbers(texts: Sequence[bytes]) -> Float64s | None:
 
 
 def _parse_value_and_time(text: bytes, ms_per_tick: int) -> tuple[float, int | None]:
-    """``value [timestamp] [# exemplar]``: the value, and the timestamp in milliseconds where there is one."""
+    """Parse ``value [timestamp] [# exemplar]`` into the value and the timestamp in milliseconds, if there is one."""
     try:
         if b"_" in text:
             raise ValueError
         return float(text), None
     except ValueError:
-        words = text.partition(b"#")[0].split()
-    if not words or len(words) > 2:
+        fields = text.partition(b"#")[0].split()
+    if not fields or len(fields) > 2:
         raise _MalformedLine(Malformed.VALUE)
-    value = _parse_number(words[0], Malformed.VALUE)
-    if len(words) == 1:
+    value = _parse_number(fields[0], Malformed.VALUE)
+    if len(fields) == 1:
         return value, None
-    time_ms = _parse_number(words[1], Malformed.TIMESTAMP) * ms_per_tick
+    time_ms = _parse_number(fields[1], Malformed.TIMESTAMP) * ms_per_tick
     if not -_INT64_LIMIT < time_ms < _INT64_LIMIT:  # NaN fails this too
         raise _MalformedLine(Malformed.TIMESTAMP)
     return value, round(time_ms)
@@ -329,7 +329,7 @@ def _parse_number(text: bytes, reason: Malformed) -> float:
 
 
 def _column_of_times(times: list[int | None], fetched_at: UnixMs) -> Int64s | None:
-    """Explicit timestamps, with ``fetched_at`` where a line has none; None where no line has one."""
+    """Explicit timestamps, with ``fetched_at`` for lines without one; None if no line has one."""
     if all(time is None for time in times):
         return None
     return np.array([fetched_at if time is None else time for time in times], np.int64)

@@ -1,17 +1,19 @@
-"""This machine's own GPUs as a cluster of one node: what NVML says, as samples, inventory and who uses what.
+"""Reads this machine's own GPUs as a cluster of one node: samples and inventory from NVML, processes on the GPUs from /proc.
 
-Translates readings; the calls into the driver are nvml_device's.
+Translates readings; ``nvml_device`` calls the driver.
 """
 
 import os
+import pwd
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from clusterscape import executors
 from clusterscape.collect.nvml_device import MachineReading, NvmlDevices, UnitReading
-from clusterscape.collect.processes import Process, read_process
 from clusterscape.errors import SourceError
 from clusterscape.model import (
     CONFIDENCE,
@@ -42,11 +44,72 @@ from clusterscape.model import (
 )
 from clusterscape.settings import NvmlSettings
 
+_PROC = Path("/proc")
+_MAX_COMMAND_CHARS = 200
+_START_TICKS_FIELD = 19  # of /proc/PID/stat, counted from the state, which follows the command in brackets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """A process of this machine. Fields that /proc does not give (other PID namespace, already ended) are None."""
+
+    pid: int
+    command: str | None = None
+    user: str | None = None
+    started_at: UnixMs | None = None
+
+
+def read_process(pid: int, proc: Path = _PROC) -> Process:
+    """Read process ``pid`` from /proc."""
+    folder = proc / str(pid)
+    return Process(
+        pid=pid, command=_find_command(folder), user=_find_user(folder), started_at=_find_start(folder, proc)
+    )
+
+
+def _find_command(folder: Path) -> str | None:
+    """The command line; for a process without one, its name in brackets."""
+    try:
+        arguments = [
+            argument.decode("utf-8", "replace")
+            for argument in (folder / "cmdline").read_bytes().split(b"\0")
+            if argument
+        ]
+        if not arguments:
+            return f"[{(folder / 'comm').read_text('utf-8', 'replace').strip()}]"
+    except OSError:
+        return None
+    arguments[0] = arguments[0].rpartition("/")[2]
+    return " ".join(arguments)[:_MAX_COMMAND_CHARS]
+
+
+def _find_user(folder: Path) -> str | None:
+    """The user name; the uid if it has no name on this machine."""
+    try:
+        uid = folder.stat().st_uid
+    except OSError:
+        return None
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def _find_start(folder: Path, proc: Path) -> UnixMs | None:
+    try:
+        after_command = (folder / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+        ticks = int(after_command[_START_TICKS_FIELD])
+        boot_s = next(int(line.split()[1]) for line in (proc / "stat").read_text().splitlines() if line[:5] == "btime")
+    except (OSError, ValueError, IndexError, StopIteration):
+        return None
+    return UnixMs(boot_s * 1000 + ticks * 1000 // os.sysconf("SC_CLK_TCK"))
+
+
 LOCAL = "local"
 _MPS_SERVER = "nvidia-cuda-mps-server"
 _STALE_SPARE = 1_000
 
-# NVML's numbers to the catalogue's names and the factor to their units. Of several for one name the first known is taken.
+# Number of NVML, name in the metric catalogue, factor between their units. If several numbers give one name, the first is used.
 _SAMPLES: tuple[tuple[str, str, float], ...] = (
     ("gpu_util_percent", "nvml_gpu_util", 1.0),
     ("memory_util_percent", "nvml_memory_util", 1.0),
@@ -89,7 +152,7 @@ _SAMPLES: tuple[tuple[str, str, float], ...] = (
     ("row_remap_failure", "row_remap_failure", 1.0),
 )
 
-# Counters whose increase per second is the metric, for GPUs without GPM: number, name, factor to bytes.
+# Counters whose rate is the metric, for GPUs without GPM: number, name, factor to bytes.
 _RATES: tuple[tuple[str, str, float], ...] = (
     ("nvlink_tx_kib_total", "nvml_nvlink_tx", 1024.0),
     ("nvlink_rx_kib_total", "nvml_nvlink_rx", 1024.0),
@@ -116,11 +179,11 @@ class NvmlCollector:
         self._devices = devices or NvmlDevices()
         self._process_of = process_of
         self._before: MachineReading | None = None
-        self._series = _SeriesMemory(self._node)
-        self._first_seen: dict[int, UnixMs] = {}  # by process, for those whose start is not known
+        self._series = _SeriesCodes(self._node)
+        self._first_seen: dict[int, UnixMs] = {}  # by process ID, for processes whose start is unknown
 
     async def poll(self, now_ms: UnixMs) -> AsyncIterator[Observation]:
-        """One look at every GPU; samples first."""
+        """Read every GPU; samples are yielded first."""
         started = time.monotonic()
         try:
             reading = await executors.COLLECT.run(self._devices.read)
@@ -137,7 +200,7 @@ class NvmlCollector:
         yield queue_of(reading, processes, self._node, now_ms)
 
     async def check(self) -> list[SourceStatus]:
-        """Whether the driver answers, and which GPUs it has."""
+        """Check that the driver responds, and list its GPUs."""
         try:
             reading = await executors.COLLECT.run(self._devices.read)
         except SourceError as error:
@@ -154,9 +217,9 @@ class NvmlCollector:
     def _find_processes(self, reading: MachineReading, now_ms: UnixMs) -> dict[int, Process]:
         pids = {pid for unit in reading.units for pid in unit.pids}
         self._first_seen = {pid: self._first_seen.get(pid, now_ms) for pid in pids}
-        return {pid: self._known_start(self._process_of(pid)) for pid in sorted(pids)}
+        return {pid: self._with_start(self._process_of(pid)) for pid in sorted(pids)}
 
-    def _known_start(self, process: Process) -> Process:
+    def _with_start(self, process: Process) -> Process:
         if process.started_at is not None:
             return process
         first_seen = self._first_seen[process.pid]
@@ -177,8 +240,8 @@ class NvmlCollector:
         )
 
 
-class _SeriesMemory:
-    """Gives each series of this machine its code, the same in every scrape."""
+class _SeriesCodes:
+    """Assigns each series of this machine a code, the same in every scrape."""
 
     def __init__(self, node: NodeId) -> None:
         self._node = node
@@ -192,7 +255,7 @@ class _SeriesMemory:
     def scrape(
         self, reading: MachineReading, before: MachineReading | None, *, fetched_at: UnixMs, duration_s: float
     ) -> RawScrape:
-        """What was read, as a scrape."""
+        """Convert a reading into a scrape."""
         past = {} if before is None else {unit.uuid: unit for unit in before.units}
         elapsed_s = 0.0 if before is None else reading.monotonic_s - before.monotonic_s
         rows = [
@@ -222,25 +285,25 @@ class _SeriesMemory:
 
 
 def samples_of(unit: UnitReading, before: UnitReading | None, elapsed_s: float) -> dict[str, float]:
-    """Values by the catalogue's names, in the units these names say; what NVML did not give is absent."""
-    found: dict[str, float] = {}
+    """Values by their names in the metric catalogue, in the units of these names. Values that NVML does not give are absent."""
+    values: dict[str, float] = {}
     for number, name, factor in _SAMPLES:
-        if number in unit.numbers and name not in found:
-            found[name] = unit.numbers[number] * factor
+        if number in unit.numbers and name not in values:
+            values[name] = unit.numbers[number] * factor
     if before is None or elapsed_s <= 0:
-        return found
+        return values
     for number, name, factor in _RATES:
-        if name in found or number not in unit.numbers or number not in before.numbers:
+        if name in values or number not in unit.numbers or number not in before.numbers:
             continue
         increase = unit.numbers[number] - before.numbers[number]
-        if increase >= 0:  # less: the driver was loaded anew
-            found[name] = increase * factor / elapsed_s
-    return found
+        if increase >= 0:  # a negative increase: the driver was reloaded
+            values[name] = increase * factor / elapsed_s
+    return values
 
 
 def labels_of(unit: UnitReading, node: NodeId, driver_version: str) -> Mapping[str, str]:
     """Labels as dcgm-exporter spells them."""
-    told = {
+    labels = {
         "gpu": str(unit.index),
         "UUID": unit.uuid,
         "Hostname": node,
@@ -250,7 +313,7 @@ def labels_of(unit: UnitReading, node: NodeId, driver_version: str) -> Mapping[s
         "GPU_I_ID": None if unit.instance is None else str(unit.instance),
         "GPU_I_PROFILE": unit.mig_profile,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in labels.items() if value is not None}
 
 
 def inventory_of(reading: MachineReading, node: NodeId, at: UnixMs) -> InventoryObserved:
@@ -272,15 +335,14 @@ def inventory_of(reading: MachineReading, node: NodeId, at: UnixMs) -> Inventory
 
 
 def queue_of(reading: MachineReading, processes: Mapping[int, Process], node: NodeId, at: UnixMs) -> QueueObserved:
-    """A workload for every process on a GPU, which holds the units it is seen on since it started."""
+    """A workload for every process on a GPU. It holds the units on which it runs, since its start."""
     units: dict[int, list[UnitId]] = {}
     for unit in reading.units:
         for pid in unit.pids:
-            if not (processes[pid].command or "").startswith(
-                _MPS_SERVER
-            ):  # it computes for its clients, which are listed
+            # The MPS server computes for its clients, which are listed themselves.
+            if not (processes[pid].command or "").startswith(_MPS_SERVER):
                 units.setdefault(pid, []).append(_unit_id(unit, node))
-    workloads = [_workload_of(processes[pid], len(held), node) for pid, held in units.items()]
+    workloads = [_workload_of(processes[pid], len(held_units), node) for pid, held_units in units.items()]
     allocations = [
         Allocation(
             workload=_workload_id(pid),
@@ -289,20 +351,20 @@ def queue_of(reading: MachineReading, processes: Mapping[int, Process], node: No
             source=AllocationSource.PROCESS,
             confidence=CONFIDENCE[AllocationSource.PROCESS],
         )
-        for pid, held in units.items()
-        for unit in held
+        for pid, held_units in units.items()
+        for unit in held_units
     ]
     return QueueObserved(source=LOCAL, at=at, workloads=workloads, allocations=allocations)
 
 
 def find_problem(reading: MachineReading) -> SourceError | None:
-    """Which GPUs could not be read, if any."""
+    """Return which GPUs could not be read, if any."""
     failed = [unit for unit in reading.units if unit.problem]
     if not failed:
         return None
     return SourceError(
         f"GPU {_join(unit.index for unit in failed)} cannot be read: {failed[0].problem}",
-        hint="`nvidia-smi` and the kernel log (`dmesg | grep -i xid`) say more; a lost GPU needs a reset or a restart.",
+        hint="`nvidia-smi` and the kernel log (`dmesg | grep -i xid`) have details; a lost GPU needs a reset or a reboot.",
     )
 
 

@@ -1,6 +1,6 @@
-"""The calls into NVML: what this machine's GPUs say, as plain numbers in NVML's own units.
+"""Calls NVML and returns the readings of this machine's GPUs, as plain numbers in NVML's own units.
 
-The only module that imports pynvml. Translates nothing; a number that NVML does not give is left out.
+The only module that imports pynvml. Converts nothing; a number that NVML does not give is absent.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from clusterscape.errors import SourceError
 
 ALL_LINKS = 0xFFFF_FFFF
 
-# Field id, scope, name here. One call reads them all; each has its own return code. The PCIe byte counters (197, 198) are
+# Field id, scope, our name. One call reads them all; each has its own return code. The PCIe byte counters (197, 198) are
 # left out: they have 32 bits and wrap every 80 ms on a busy fifth-generation link, and nvmlDeviceGetPcieThroughput blocks.
 FIELDS: tuple[tuple[int, int, str], ...] = (
     (pynvml.NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION, 0, "energy_mj"),
@@ -38,7 +38,7 @@ FIELDS: tuple[tuple[int, int, str], ...] = (
     (pynvml.NVML_FI_DEV_REMAPPED_FAILURE, 0, "row_remap_failure"),
 )
 
-# GPM metric id, name here. Hopper and later, per MIG instance too.
+# GPM metric id, our name. Hopper and later, per MIG instance too.
 GPM_METRICS: tuple[tuple[int, str], ...] = (
     (pynvml.NVML_GPM_METRIC_GRAPHICS_UTIL, "gpm_graphics_percent"),
     (pynvml.NVML_GPM_METRIC_SM_UTIL, "gpm_sm_percent"),
@@ -65,7 +65,7 @@ _VALUE_MEMBERS = {
 }
 _BLANKS = frozenset({2**32 - 1, 2**64 - 1})  # NVML_VALUE_NOT_AVAILABLE
 
-# After these nothing else of the GPU, or of the whole library, can be read.
+# After these errors nothing else can be read from the GPU or from the library.
 _FATAL = (
     pynvml.NVML_ERROR_UNINITIALIZED,
     pynvml.NVML_ERROR_GPU_IS_LOST,
@@ -76,7 +76,7 @@ _FATAL = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitReading:
-    """One GPU or, with ``instance``, one MIG instance of it. ``numbers`` are as NVML gives them; names say their units."""
+    """One GPU or, with ``instance``, one of its MIG instances. ``numbers`` are unconverted; their names state the units."""
 
     index: int
     instance: int | None = None
@@ -106,16 +106,16 @@ class _Identity:
 
 
 class NvmlDevices:
-    """This machine's GPUs. Opens the library when first read and again after it failed."""
+    """This machine's GPUs. Opens the library on the first read and after a failure."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # a read may still be under way in its thread when the collector is closed
+        self._lock = threading.Lock()  # a read may still run in its thread when the collector is closed
         self._is_open = False
         self._identities: dict[int, _Identity] = {}  # by index
         self._gpm: dict[tuple[int, int | None], _Gpm] = {}
 
     def read(self) -> MachineReading:
-        """Every GPU and MIG instance; raises SourceError where there is no driver or no GPU."""
+        """Read every GPU and MIG instance. Raises SourceError if there is no driver or no GPU."""
         with self._lock:
             return self._read()
 
@@ -133,11 +133,11 @@ class NvmlDevices:
             self._close()
             raise _explain(error) from None
         if count == 0:
-            raise SourceError("no GPU is on this machine", hint="Set collect.nvml.enabled to false here.")
+            raise SourceError("this machine has no GPU", hint="Set collect.nvml.enabled to false.")
         monotonic_s = time.monotonic()
         units = tuple(unit for index in range(count) for unit in self._read_gpu(index))
         if all(unit.problem for unit in units):
-            self._close()  # a driver that was loaded anew needs a new start
+            self._close()  # after a driver reload the library must be initialized again
         return MachineReading(monotonic_s=monotonic_s, driver_version=driver_version, units=units)
 
     def _close(self) -> None:
@@ -155,25 +155,25 @@ class NvmlDevices:
             self._is_open = True
 
     def _read_gpu(self, index: int) -> list[UnitReading]:
-        """The GPU, then its MIG instances. Of one that fails, what was known stays."""
+        """The GPU, then its MIG instances. A GPU that fails keeps its last identity."""
         numbers: dict[str, float] = {}
         instances: list[UnitReading] = []
         pids: set[int] = set()
         problem: str | None = None
         try:
             handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-            identity = self._identities[index] = _read_identity(handle)
+            new_identity = self._identities[index] = _read_identity(handle)
             numbers = _read_numbers(handle) | self._read_gpm(handle, index, None)
-            instances = self._read_instances(handle, index, identity.pci_bus_id)
+            instances = self._read_instances(handle, index, new_identity.pci_bus_id)
             pids = set() if instances else _read_pids(handle)
         except pynvml.NVMLError as error:
             problem = str(error)
-        known = self._identities.get(index, _Identity())
+        identity = self._identities.get(index, _Identity())
         gpu = UnitReading(
             index=index,
-            uuid=known.uuid,
-            model_name=known.model_name,
-            pci_bus_id=known.pci_bus_id,
+            uuid=identity.uuid,
+            model_name=identity.model_name,
+            pci_bus_id=identity.pci_bus_id,
             numbers=numbers,
             pids=tuple(sorted(pids)),
             problem=problem,
@@ -181,19 +181,19 @@ class NvmlDevices:
         return [gpu, *instances]
 
     def _read_instances(self, gpu: Any, index: int, bus: str | None) -> list[UnitReading]:
-        mode = _quietly(pynvml.nvmlDeviceGetMigMode, gpu)
+        mode = _call_or_none(pynvml.nvmlDeviceGetMigMode, gpu)
         if mode is None or mode[0] != pynvml.NVML_DEVICE_MIG_ENABLE:
             return []
-        found: dict[int, UnitReading] = {}
-        for place in range(int(pynvml.nvmlDeviceGetMaxMigDeviceCount(gpu))):
-            handle = _quietly(pynvml.nvmlDeviceGetMigDeviceHandleByIndex, gpu, place)
+        readings: dict[int, UnitReading] = {}
+        for mig_index in range(int(pynvml.nvmlDeviceGetMaxMigDeviceCount(gpu))):
+            handle = _call_or_none(pynvml.nvmlDeviceGetMigDeviceHandleByIndex, gpu, mig_index)
             if handle is None:
                 continue
             instance = int(pynvml.nvmlDeviceGetGpuInstanceId(handle))
-            if instance in found:  # a second compute instance of the same GPU instance
+            if instance in readings:  # a second compute instance of the same GPU instance
                 continue
             identity = _read_identity(handle)
-            found[instance] = UnitReading(
+            readings[instance] = UnitReading(
                 index=index,
                 instance=instance,
                 uuid=identity.uuid,
@@ -203,13 +203,13 @@ class NvmlDevices:
                 numbers=_read_memory(handle) | self._read_gpm(gpu, index, instance),
                 pids=tuple(sorted(_read_pids(handle))),
             )
-        return list(found.values())
+        return list(readings.values())
 
     def _read_gpm(self, gpu: Any, index: int, instance: int | None) -> dict[str, float]:
-        """Activity since the last read; nothing at the first, nor where the GPU has no GPM."""
+        """Activity since the last read; empty on the first read, or if the GPU has no GPM."""
         gpm = self._gpm.get((index, instance))
         if gpm is None:
-            support = _quietly(pynvml.nvmlGpmQueryDeviceSupport, gpu)
+            support = _call_or_none(pynvml.nvmlGpmQueryDeviceSupport, gpu)
             if support is None or not support.isSupportedDevice:
                 return {}
             gpm = self._gpm[index, instance] = _Gpm(gpu, instance)
@@ -217,33 +217,33 @@ class NvmlDevices:
 
 
 class _Gpm:
-    """Two GPM samples of one GPU or MIG instance, taken in turns; metrics are computed between them."""
+    """Two alternating GPM samples of one GPU or MIG instance; metrics are computed between them."""
 
     def __init__(self, gpu: Any, instance: int | None) -> None:
         self._gpu = gpu
         self._instance = instance
         self._older = pynvml.nvmlGpmSampleAlloc()
         self._newer = pynvml.nvmlGpmSampleAlloc()
-        self._has_one = False
+        self._has_sample = False
 
     def read(self) -> dict[str, float]:
         self._older, self._newer = self._newer, self._older
-        had_one, self._has_one = self._has_one, _quietly(self._sample) is not None
-        if not (had_one and self._has_one):
+        had_sample, self._has_sample = self._has_sample, _call_or_none(self._sample) is not None
+        if not (had_sample and self._has_sample):
             return {}
-        wanted = pynvml.c_nvmlGpmMetricsGet_t()
-        wanted.version = pynvml.NVML_GPM_METRICS_GET_VERSION
-        wanted.numMetrics = len(GPM_METRICS)
-        wanted.sample1, wanted.sample2 = self._older, self._newer
-        for place, (metric, _) in enumerate(GPM_METRICS):
-            wanted.metrics[place].metricId = metric
-        if _quietly(pynvml.nvmlGpmMetricsGet, wanted) is None:
+        request = pynvml.c_nvmlGpmMetricsGet_t()
+        request.version = pynvml.NVML_GPM_METRICS_GET_VERSION
+        request.numMetrics = len(GPM_METRICS)
+        request.sample1, request.sample2 = self._older, self._newer
+        for index, (metric, _) in enumerate(GPM_METRICS):
+            request.metrics[index].metricId = metric
+        if _call_or_none(pynvml.nvmlGpmMetricsGet, request) is None:
             return {}
-        values = {name: wanted.metrics[place] for place, (_, name) in enumerate(GPM_METRICS)}
+        values = {name: request.metrics[index] for index, (_, name) in enumerate(GPM_METRICS)}
         return {
-            name: float(got.value)
-            for name, got in values.items()
-            if got.nvmlReturn == pynvml.NVML_SUCCESS and math.isfinite(got.value)
+            name: float(result.value)
+            for name, result in values.items()
+            if result.nvmlReturn == pynvml.NVML_SUCCESS and math.isfinite(result.value)
         }
 
     def free(self) -> None:
@@ -257,11 +257,11 @@ class _Gpm:
 
 
 def _read_numbers(gpu: Any) -> dict[str, float]:
-    """Everything of a whole GPU but GPM."""
-    found = _read_fields(gpu) | _read_memory(gpu)
-    rates = _quietly(pynvml.nvmlDeviceGetUtilizationRates, gpu)  # refused while MIG is on
+    """All numbers of a whole GPU except GPM."""
+    numbers = _read_fields(gpu) | _read_memory(gpu)
+    rates = _call_or_none(pynvml.nvmlDeviceGetUtilizationRates, gpu)  # refused while MIG is on
     if rates is not None:
-        found |= {"gpu_util_percent": float(rates.gpu), "memory_util_percent": float(rates.memory)}
+        numbers |= {"gpu_util_percent": float(rates.gpu), "memory_util_percent": float(rates.memory)}
     calls: Mapping[str, Callable[[], Any]] = {
         "gpu_temperature_celsius": lambda: pynvml.nvmlDeviceGetTemperature(gpu, pynvml.NVML_TEMPERATURE_GPU),
         "sm_clock_mhz": lambda: pynvml.nvmlDeviceGetClockInfo(gpu, pynvml.NVML_CLOCK_SM),
@@ -270,33 +270,33 @@ def _read_numbers(gpu: Any) -> dict[str, float]:
         "decoder_util_percent": lambda: pynvml.nvmlDeviceGetDecoderUtilization(gpu)[0],
         "power_limit_mw": lambda: pynvml.nvmlDeviceGetEnforcedPowerLimit(gpu),
     }
-    if "power_instant_mw" not in found:
+    if "power_instant_mw" not in numbers:
         calls = {**calls, "power_usage_mw": lambda: pynvml.nvmlDeviceGetPowerUsage(gpu)}
     for name, call in calls.items():
-        value = _quietly(call)
+        value = _call_or_none(call)
         if value is not None and value not in _BLANKS:
-            found[name] = float(value)
-    return found
+            numbers[name] = float(value)
+    return numbers
 
 
 def _read_fields(gpu: Any) -> dict[str, float]:
-    values = _quietly(pynvml.nvmlDeviceGetFieldValues, gpu, [(wanted, scope) for wanted, scope, _ in FIELDS])
-    found: dict[str, float] = {}
-    for (_, _, name), got in zip(FIELDS, values or (), strict=bool(values)):
-        member = _VALUE_MEMBERS.get(got.valueType)
-        if got.nvmlReturn != pynvml.NVML_SUCCESS or member is None:
+    values = _call_or_none(pynvml.nvmlDeviceGetFieldValues, gpu, [(field_id, scope) for field_id, scope, _ in FIELDS])
+    numbers: dict[str, float] = {}
+    for (_, _, name), result in zip(FIELDS, values or (), strict=bool(values)):
+        member = _VALUE_MEMBERS.get(result.valueType)
+        if result.nvmlReturn != pynvml.NVML_SUCCESS or member is None:
             continue
-        value = getattr(got.value, member)
+        value = getattr(result.value, member)
         if value not in _BLANKS:
-            found[name] = float(value)
-    return found
+            numbers[name] = float(value)
+    return numbers
 
 
 def _read_memory(handle: Any) -> dict[str, float]:
-    """Sizes in bytes; the older call counts what the driver reserves as used."""
-    memory = _quietly(pynvml.nvmlDeviceGetMemoryInfo, handle, pynvml.nvmlMemory_v2)
+    """Sizes in bytes. The older call counts memory reserved by the driver as used."""
+    memory = _call_or_none(pynvml.nvmlDeviceGetMemoryInfo, handle, pynvml.nvmlMemory_v2)
     if memory is None:
-        memory = _quietly(pynvml.nvmlDeviceGetMemoryInfo, handle)
+        memory = _call_or_none(pynvml.nvmlDeviceGetMemoryInfo, handle)
     sizes = {name: getattr(memory, name, None) for name in ("total", "reserved", "free", "used")}
     return {
         f"memory_{name}_bytes": float(size) for name, size in sizes.items() if size is not None and size not in _BLANKS
@@ -304,13 +304,13 @@ def _read_memory(handle: Any) -> dict[str, float]:
 
 
 def _read_pids(handle: Any) -> set[int]:
-    """Processes that compute on the GPU, clients of MPS included; those that only draw are left out."""
+    """Compute processes on the GPU, including MPS clients; graphics processes are left out."""
     lists = (pynvml.nvmlDeviceGetComputeRunningProcesses_v3, pynvml.nvmlDeviceGetMPSComputeRunningProcesses_v3)
-    return {int(process.pid) for call in lists for process in _quietly(call, handle) or ()}
+    return {int(process.pid) for call in lists for process in _call_or_none(call, handle) or ()}
 
 
-def _quietly(call: Callable[..., Any], *arguments: object) -> Any:
-    """What ``call`` returns, None where NVML does not offer it here; only what makes all further calls futile is raised."""
+def _call_or_none(call: Callable[..., Any], *arguments: object) -> Any:
+    """Return the result of ``call``, or None if NVML does not support it here. Raises only errors in ``_FATAL``."""
     try:
         return call(*arguments)
     except pynvml.NVMLError as error:
@@ -320,7 +320,7 @@ def _quietly(call: Callable[..., Any], *arguments: object) -> Any:
 
 
 def _read_identity(handle: Any) -> _Identity:
-    pci = _quietly(pynvml.nvmlDeviceGetPciInfo, handle)
+    pci = _call_or_none(pynvml.nvmlDeviceGetPciInfo, handle)
     return _Identity(
         uuid=str(pynvml.nvmlDeviceGetUUID(handle)),
         model_name=str(pynvml.nvmlDeviceGetName(handle)),
@@ -340,15 +340,15 @@ def _explain(error: Any) -> SourceError:
         ),
         pynvml.NVML_ERROR_DRIVER_NOT_LOADED: (
             "the NVIDIA driver is not loaded",
-            "Load it with `modprobe nvidia`; `nvidia-smi` must answer. In a container, give it the GPUs.",
+            "Load it with `modprobe nvidia`, then check `nvidia-smi`. In a container, pass the GPUs to it.",
         ),
         pynvml.NVML_ERROR_NO_PERMISSION: (
             "NVML denies access to the driver",
-            "This user needs the right to read and write /dev/nvidia*.",
+            "This user needs read and write permission on /dev/nvidia*.",
         ),
         pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: (
-            "the driver's library and its kernel module differ in version",
-            "The driver was updated: load the module anew or restart the machine.",
+            "driver/library version mismatch",
+            "The driver was updated: reload its kernel module or reboot the machine.",
         ),
     }
     message, hint = hints.get(error.value, (f"NVML failed: {error}", "`nvidia-smi` shows whether the driver works."))

@@ -1,6 +1,6 @@
-"""A site's own Prometheus or VictoriaMetrics that already scrapes dcgm-exporter, read instead of the exporters.
+"""Reads a Prometheus or VictoriaMetrics server that already scrapes dcgm-exporter, instead of the exporters.
 
-Owns the HTTP API and which samples are new. Judges no value: blanks, units and labels are ingest's.
+Owns the HTTP API and decides which samples are new. Does not interpret values: ingest handles blanks, units and labels.
 """
 
 import asyncio
@@ -13,19 +13,19 @@ import aiohttp
 import orjson
 from yarl import URL
 
-from clusterscape.collect.bounded_answers import AnswerTooLargeError, UnknownEncodingError, read_bounded
+from clusterscape.collect.bounded_responses import ResponseTooLargeError, UnsupportedEncodingError, read_bounded
 from clusterscape.collect.exposition import Malformed
-from clusterscape.collect.range_vectors import SampleReader, nonsense, read_data, read_result
+from clusterscape.collect.range_vectors import SampleReader, invalid_response, read_data, read_result
 from clusterscape.errors import ConfigError, SourceError
 from clusterscape.model import ALIASES, Observation, RawScrape, ScrapeObserved, SourceStatus, UnixMs
 from clusterscape.settings import PrometheusSettings
 from clusterscape.settings.limits import SourceLimits
 
-# How far back the first look goes, and the silence after which nobody seems to scrape any more.
+# How far back the first poll reads; also the time without new samples after which the server seems to scrape no longer.
 LOOKBACK_S = 300
-# How late a sample may become visible: remote write sends in batches, VictoriaMetrics buffers.
+# How late a sample may become visible: remote write sends batches, VictoriaMetrics buffers.
 SETTLE_S = 30
-# The most that is caught up after the server was out of reach; ingest refuses samples older than an hour.
+# How far back a poll reads after an outage of the server; ingest drops samples older than an hour.
 CATCH_UP_S = 1_800
 NAMES_EVERY_S = 60
 _NAMES_WITHIN_S = 3_600  # generous, since the server's clock may differ from ours
@@ -56,10 +56,10 @@ class PrometheusCollector:
         self._fresh_at: UnixMs | None = None  # when the last new sample came
 
     async def poll(self, now_ms: UnixMs) -> AsyncIterator[Observation]:
-        """One look: all samples that became visible since the last one."""
+        """Read all samples that became visible since the last poll."""
         started = time.monotonic()
         try:
-            names = await self._known_names(now_ms)
+            names = await self._read_names(now_ms)
             failures = await self._read_all(names, now_ms)
             scrape = self._reader.take(
                 source=self._source, fetched_at=self._clock(), duration_s=time.monotonic() - started
@@ -67,19 +67,19 @@ class PrometheusCollector:
             problem = self._find_problem(scrape, names, failures, now_ms)
         except SourceError as error:
             scrape, problem = None, error
-        note = None if scrape is None or problem is not None else _find_note(scrape.malformed)
-        status = self._status(problem or note, is_ok=problem is None, duration_s=time.monotonic() - started)
+        warning = None if scrape is None or problem is not None else _find_limit_warning(scrape.malformed)
+        status = self._status(problem or warning, is_ok=problem is None, duration_s=time.monotonic() - started)
         yield ScrapeObserved(at=now_ms, scrapes=[] if scrape is None else [scrape], statuses=[status])
 
     async def check(self) -> list[SourceStatus]:
-        """Whether the server answers, and how many series and GPUs the matcher selects."""
+        """Check that the server responds, and count the series and GPUs that the matcher selects."""
         try:
             names = await self._fetch_names(self._clock())
             metrics = [name for name in names if name in ALIASES]
             series = await self._count(f"count({self._settings.matcher})")
             labels = "UUID, uuid, gpu_uuid, Hostname, hostname, gpu"
             gpus = await self._count(f"count(count by ({labels}) ({self._settings.matcher}))")
-            _refuse_nothing(names, metrics, self._settings.matcher)
+            _require_gpu_metrics(names, metrics, self._settings.matcher)
         except SourceError as error:
             return [self._status(error)]
         message = f"{series:,} series of {len(names)} metrics ({len(metrics)} known) on {gpus:,} GPUs match"
@@ -91,13 +91,13 @@ class PrometheusCollector:
             await self._session.close()
             self._session = None
 
-    async def _known_names(self, now_ms: UnixMs) -> Sequence[str]:
-        """The metric names to ask for, looked up again every minute."""
+    async def _read_names(self, now_ms: UnixMs) -> Sequence[str]:
+        """The names of the metrics to query, refreshed every minute."""
         if not self._names or self._names_at is None or now_ms - self._names_at >= NAMES_EVERY_S * 1000:
-            found = await self._fetch_names(now_ms)
-            self._names = [name for name in found if name in ALIASES]
+            names = await self._fetch_names(now_ms)
+            self._names = [name for name in names if name in ALIASES]
             self._names_at = now_ms
-            _refuse_nothing(found, self._names, self._settings.matcher)
+            _require_gpu_metrics(names, self._names, self._settings.matcher)
         return self._names
 
     async def _fetch_names(self, now_ms: UnixMs) -> Sequence[str]:
@@ -107,17 +107,17 @@ class PrometheusCollector:
         )
         names = read_data(body)
         if not isinstance(names, list):
-            raise nonsense()
+            raise invalid_response()
         return [name for name in names if isinstance(name, str)]
 
     async def _read_all(self, names: Sequence[str], now_ms: UnixMs) -> Mapping[str, SourceError]:
-        """Every metric, a few at a time; one that fails or has nothing to tell is asked for the same time again next round."""
-        gate = asyncio.Semaphore(_CONCURRENT_QUERIES)
+        """Query every metric, a few at a time. A metric without a result is queried for the same time range again next poll."""
+        semaphore = asyncio.Semaphore(_CONCURRENT_QUERIES)
         failures: dict[str, SourceError] = {}
 
         async def read(name: str) -> None:
-            async with gate:
-                query = f"{narrow(self._settings.matcher, name)}[{self._window_s(name, now_ms)}s]"
+            async with semaphore:
+                query = f"{restrict_matcher(self._settings.matcher, name)}[{self._window_s(name, now_ms)}s]"
                 try:
                     if self._reader.read(name, await self._fetch("POST", "api/v1/query", {"query": query})):
                         self._read_until[name] = now_ms
@@ -128,7 +128,7 @@ class PrometheusCollector:
         return failures
 
     def _window_s(self, name: str, now_ms: UnixMs) -> int:
-        """How far back to ask: what the last answer covered, less what may have become visible only afterwards."""
+        """How far back to query: since the last result, plus the time in which samples may become visible late."""
         until = self._read_until.get(name)
         if until is None:
             return LOOKBACK_S
@@ -149,48 +149,48 @@ class PrometheusCollector:
         if not len(scrape.series) and now_ms - self._fresh_at > LOOKBACK_S * 1000:
             return SourceError(
                 f"no new sample for {(now_ms - self._fresh_at) // 60_000} minutes",
-                hint="Look at the server's targets: it seems to scrape dcgm-exporter no longer.",
+                hint="Check the targets of the server: it seems to scrape dcgm-exporter no longer.",
             )
         return None
 
     async def _count(self, query: str) -> int:
-        found = read_result(await self._fetch("POST", "api/v1/query", {"query": query}), "vector")
+        result = read_result(await self._fetch("POST", "api/v1/query", {"query": query}), "vector")
         try:
-            return int(float(found[0]["value"][1])) if found else 0
+            return int(float(result[0]["value"][1])) if result else 0
         except (TypeError, KeyError, IndexError, ValueError):
-            raise nonsense() from None
+            raise invalid_response() from None
 
     async def _fetch(self, method: str, path: str, fields: Mapping[str, str]) -> bytes:
-        """The body of a good answer; anything else is a SourceError that says what to do."""
+        """Return the body of a successful response. Raises SourceError, with a hint, for anything else."""
         session = self._open_session()
-        sent = {"params" if method == "GET" else "data": dict(fields)}
+        payload = {"params" if method == "GET" else "data": dict(fields)}
         try:
-            async with session.request(method, self._url / path, **sent) as answer:  # type: ignore[arg-type]
-                body = await read_bounded(answer, self._limits.answer_bytes)
-                if answer.status != 200:
-                    raise _refused(answer.status, body, self._settings.matcher)
+            async with session.request(method, self._url / path, **payload) as response:  # type: ignore[arg-type]
+                body = await read_bounded(response, self._limits.response_bytes)
+                if response.status != 200:
+                    raise _explain_status(response.status, body, self._settings.matcher)
                 return body
-        except AnswerTooLargeError:
+        except ResponseTooLargeError:
             raise SourceError(
-                f"its answer has more than {self._limits.answer_bytes // 2**20:,} MiB",
-                hint="Narrow collect.prometheus.matcher or raise limits.sources.answer_bytes.",
+                f"its response has more than {self._limits.response_bytes // 2**20:,} MiB",
+                hint="Narrow collect.prometheus.matcher or raise limits.sources.response_bytes.",
             ) from None
-        except (UnknownEncodingError, zlib.error):
-            raise nonsense() from None
+        except (UnsupportedEncodingError, zlib.error):
+            raise invalid_response() from None
         except TimeoutError:
             raise SourceError(
-                f"no answer within {self._settings.timeout_s:g} s",
+                f"no response within {self._settings.timeout_s:g} s",
                 hint="Narrow collect.prometheus.matcher or raise collect.prometheus.timeout_s.",
             ) from None
         except aiohttp.ClientConnectorCertificateError as error:
             raise SourceError(
                 f"its certificate is not trusted: {error.certificate_error}",
-                hint="Install its authority on this machine (SSL_CERT_FILE names the file).",
+                hint="Install its certificate authority on this machine (SSL_CERT_FILE names the file).",
             ) from None
         except aiohttp.ClientError as error:
             raise SourceError(
                 f"cannot be reached: {error}",
-                hint="Check collect.prometheus.url, that the server runs and that no firewall is between.",
+                hint="Check collect.prometheus.url, that the server runs and that no firewall blocks it.",
             ) from None
 
     def _open_session(self) -> aiohttp.ClientSession:
@@ -211,7 +211,7 @@ class PrometheusCollector:
         message: str | None = None,
         duration_s: float | None = None,
     ) -> SourceStatus:
-        """``is_ok``: what is said is only a note."""
+        """``is_ok`` is True if ``problem`` is only a warning; by default it is whether there is no problem."""
         return SourceStatus(
             source=self._source,
             kind=self.name,
@@ -223,14 +223,14 @@ class PrometheusCollector:
         )
 
 
-def _find_note(malformed: Mapping[str, int]) -> SourceError | None:
-    """Which limit the answers are beyond."""
+def _find_limit_warning(malformed: Mapping[str, int]) -> SourceError | None:
+    """Return the limit that the responses exceed, if any."""
     if malformed.get(Malformed.TOO_MANY):
         hint = "Narrow collect.prometheus.matcher, or raise limits.sources.series."
-        return SourceError("more series match than are accepted: new ones are dropped", hint=hint)
+        return SourceError("more series match than the limit: new series are dropped", hint=hint)
     if malformed.get(Malformed.LONG_LABEL):
-        hint = "Look at the labels of what it scrapes, or raise limits.sources.label_length."
-        return SourceError("some series have labels that are too long: they are dropped", hint=hint)
+        hint = "Check the labels of its series, or raise limits.sources.label_length."
+        return SourceError("some labels are too long: their series are dropped", hint=hint)
     return None
 
 
@@ -241,48 +241,48 @@ def _parse_url(text: str | None) -> URL:
         url = URL()
     if url.scheme not in ("http", "https") or not url.host:
         raise ConfigError(
-            f"collect.prometheus.url = {text!r} is no web address", hint="Write it like http://127.0.0.1:9090."
+            f"collect.prometheus.url = {text!r} is not an http(s) URL", hint="Write it like http://127.0.0.1:9090."
         )
     return url
 
 
-def narrow(matcher: str, name: str) -> str:
-    """``matcher`` reduced to the metric ``name``. One that names its metric before the braces is narrow already."""
-    found = _BRACES.fullmatch(matcher)
-    if found is None:
+def restrict_matcher(matcher: str, name: str) -> str:
+    """Restrict ``matcher`` to the metric ``name``. A matcher with its metric before the braces is returned unchanged."""
+    braces = _BRACES.fullmatch(matcher)
+    if braces is None:
         return matcher
-    conditions = found[1].strip().rstrip(", ")
+    conditions = braces[1].strip().rstrip(", ")
     return f'{{{conditions},__name__="{name}"}}' if conditions else f'{{__name__="{name}"}}'
 
 
-def _refuse_nothing(found: Sequence[str], known: Sequence[str], matcher: str) -> None:
-    if not found:
+def _require_gpu_metrics(names: Sequence[str], gpu_metrics: Sequence[str], matcher: str) -> None:
+    if not names:
         raise SourceError(
             f"no series match {matcher}",
-            hint="Ask the server for DCGM_FI_DEV_GPU_UTIL to see its labels, and set collect.prometheus.matcher to them.",
+            hint="Query DCGM_FI_DEV_GPU_UTIL on the server to see its labels, and use them in collect.prometheus.matcher.",
         )
-    if not known:
+    if not gpu_metrics:
         raise SourceError(
-            f"{matcher} matches {len(found)} metrics, none of a GPU (such as {found[0]})",
+            f"{matcher} matches {len(names)} metrics, but none of GPUs (for example {names[0]})",
             hint='collect.prometheus.matcher must select dcgm-exporter\'s series, like {__name__=~"DCGM_.*"}.',
         )
 
 
-def _refused(status: int, body: bytes, matcher: str) -> SourceError:
+def _explain_status(status: int, body: bytes, matcher: str) -> SourceError:
     try:
-        answer = orjson.loads(body)
-        said = str(answer["error"]) if isinstance(answer, dict) and "error" in answer else ""
+        document = orjson.loads(body)
+        detail = str(document["error"]) if isinstance(document, dict) and "error" in document else ""
     except orjson.JSONDecodeError:
-        said = " ".join(body[:200].decode("utf-8", "replace").split())
+        detail = " ".join(body[:200].decode("utf-8", "replace").split())
     if status in (401, 403):
         return SourceError(
-            f"refuses access (HTTP {status})", hint="Set collect.prometheus.token to a token that may query."
+            f"access denied (HTTP {status})", hint="Set collect.prometheus.token to a token that may query."
         )
     if status == 404:
         return SourceError(
-            "has no Prometheus API at this address (HTTP 404)",
+            "no Prometheus API at this URL (HTTP 404)",
             hint="Add the path to collect.prometheus.url: /prometheus, or /select/0/prometheus on a VictoriaMetrics cluster.",
         )
     if status in (400, 422):
-        return SourceError(f"refuses the query: {said}", hint=f"Mend collect.prometheus.matcher, now {matcher}.")
-    return SourceError(f"answers HTTP {status}: {said}", hint="Look at the server's log.")
+        return SourceError(f"the query was rejected: {detail}", hint=f"Fix collect.prometheus.matcher, now {matcher}.")
+    return SourceError(f"returned HTTP {status}: {detail}", hint="Check the log of the server.")

@@ -1,4 +1,4 @@
-"""Asks every collector at its interval and hands what it saw to a sink. Knows nothing of what is seen."""
+"""Polls every collector at its interval and passes its observations to a sink."""
 
 import asyncio
 import logging
@@ -20,7 +20,7 @@ async def run_collectors(
     clock: Callable[[], UnixMs],
     loops: BackgroundLoops | None = None,
 ) -> None:
-    """Runs until cancelled; then every collector is closed. One collector's trouble never touches another."""
+    """Run until cancelled, then close every collector. A failure of one collector does not affect the others."""
     loops = loops or BackgroundLoops()
     try:
         async with asyncio.TaskGroup() as group:
@@ -33,7 +33,7 @@ async def run_collectors(
 
 
 async def _run(collector: Collector, sink: Sink, clock: Callable[[], UnixMs], loop: SupervisedLoop) -> None:
-    """Polls on a fixed grid: a slow poll skips beats instead of shifting all later ones."""
+    """Poll at fixed times: a slow poll skips intervals instead of delaying all later ones."""
     due = time.monotonic()
     while True:
         with loop:
@@ -45,7 +45,7 @@ async def _run(collector: Collector, sink: Sink, clock: Callable[[], UnixMs], lo
 
 
 async def poll_once(collector: Collector, sink: Sink, clock: Callable[[], UnixMs]) -> None:
-    """One poll. What a collector failed to catch itself becomes a failed status, and is raised then."""
+    """Poll once. An exception that the collector did not catch is reported as a failed status, then raised again."""
     try:
         async for observation in collector.poll(clock()):
             await sink(observation)
@@ -57,7 +57,7 @@ async def poll_once(collector: Collector, sink: Sink, clock: Callable[[], UnixMs
                 is_ok=False,
                 at=clock(),
                 message=f"{type(error).__name__}: {error}",
-                hint="This is a fault in ClusterScape; the log has its traceback.",
+                hint="This is a bug in ClusterScape; the log has the traceback.",
             )
         )
         raise

@@ -1,26 +1,25 @@
-"""Speaks as dcgm-exporter: exposition text of one node, from a snapshot of the whole cluster.
+"""Simulates dcgm-exporter: Prometheus text of one node, from a snapshot of the whole cluster.
 
-The text but for its numbers is a template per node, made again only when another job holds one of its GPUs.
+Each node has a template of the text without values, which is rebuilt only when another job holds one of its GPUs.
 """
 
 import numpy as np
 
-from clusterscape.demo.fields import FIELDS
 from clusterscape.demo.hardware import DRIVER_VERSION, DemoNode, pci_bus_id
-from clusterscape.demo.scenario import Scenario
-from clusterscape.demo.telemetry import Snapshot, Telemetry
+from clusterscape.demo.scenario import DemoScenario
+from clusterscape.demo.telemetry import FIELDS, DemoTelemetry, TelemetrySnapshot
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Exporters:
-    """All the nodes' exporters. Asked for several nodes at the same second, it computes that second once."""
+    """The exporters of all nodes. Requests within the same second share one snapshot."""
 
-    def __init__(self, scenario: Scenario, telemetry: Telemetry) -> None:
+    def __init__(self, scenario: DemoScenario, telemetry: DemoTelemetry) -> None:
         self._scenario = scenario
         self._telemetry = telemetry
         self._templates: dict[str, tuple[tuple[int, ...], bytes]] = {}
-        self._snapshot: Snapshot | None = None
+        self._snapshot: TelemetrySnapshot | None = None
         self._table = np.empty((0, 0))
 
     def render(self, node_name: str, time_ms: int) -> bytes | None:
@@ -36,17 +35,17 @@ class Exporters:
         template = self._template(node, tuple(snapshot.jobs[low:high].tolist()))
         return template % tuple(self._table[:, low:high].ravel().tolist())
 
-    def _look(self, time_ms: int) -> Snapshot:
+    def _look(self, time_ms: int) -> TelemetrySnapshot:
         if self._snapshot is None or self._snapshot.time_ms != time_ms:
             self._snapshot = self._telemetry.at(time_ms)
             self._table = np.stack([self._snapshot.values[field.name] for field in FIELDS])
         return self._snapshot
 
     def _template(self, node: DemoNode, jobs: tuple[int, ...]) -> bytes:
-        known = self._templates.get(node.name)
-        if known is None or known[0] != jobs:
-            known = self._templates[node.name] = (jobs, self._write_template(node, jobs))
-        return known[1]
+        cached = self._templates.get(node.name)
+        if cached is None or cached[0] != jobs:
+            cached = self._templates[node.name] = (jobs, self._write_template(node, jobs))
+        return cached[1]
 
     def _write_template(self, node: DemoNode, jobs: tuple[int, ...]) -> bytes:
         labels = [self._labels(node, index, job) for index, job in enumerate(jobs)]

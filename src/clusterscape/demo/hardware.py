@@ -1,4 +1,4 @@
-"""What the pretend cluster is built of: machine types, nodes, racks and GPUs. Nothing here changes over time."""
+"""Machine types, nodes, racks and GPUs of the demo cluster. Nothing here changes over time."""
 
 import hashlib
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _PCI_BUSES = ("07", "0F", "47", "4E", "87", "90", "B7", "BD")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineType:
-    """A kind of node, and the figures of its GPUs."""
+    """A node type and the specification of its GPUs."""
 
     name: str
     gres_type: str
@@ -31,7 +31,7 @@ class MachineType:
     reserved_mib: int
     power_limit_watts: float
     idle_watts: float
-    sm_clock_mhz: float  # the highest
+    sm_clock_mhz: float  # maximum
     memory_clock_mhz: float
     nvlink_bytes_per_s: float  # one direction, all links
     cpus: int
@@ -83,7 +83,7 @@ class DemoNode:
 
 @dataclass(frozen=True)
 class Hardware:
-    """All nodes, in order of name and of partition."""
+    """All nodes, ordered by name; nodes of a partition are adjacent."""
 
     nodes: tuple[DemoNode, ...]
     gpus_per_node: int
@@ -91,27 +91,27 @@ class Hardware:
 
     @cached_property
     def node_index(self) -> dict[str, int]:
-        """Node name → place in ``nodes``."""
+        """Node name → index in ``nodes``."""
         return {node.name: place for place, node in enumerate(self.nodes)}
 
     @cached_property
     def unit_count(self) -> int:
-        """GPUs in all."""
+        """Number of GPUs."""
         return sum(node.gpu_count for node in self.nodes)
 
     @cached_property
     def unit_ids(self) -> list[UnitId]:
-        """Every GPU's place; also in order of name."""
+        """The id of every GPU, in the order of ``nodes``."""
         return [gpu_unit_id(node.name, index) for node in self.nodes for index in range(node.gpu_count)]
 
     @cached_property
     def node_of_unit(self) -> NDArray[np.int64]:
-        """For every GPU, the place of its node."""
+        """The index of each GPU's node, shape (unit_count,)."""
         return np.repeat(np.arange(len(self.nodes)), [node.gpu_count for node in self.nodes])
 
     @cached_property
     def sim_nodes(self) -> list[SimNode]:
-        """The nodes as the scheduling engine wants them."""
+        """The nodes as input of the scheduling engine."""
         return [SimNode(node.name, node.partition, node.gpu_count) for node in self.nodes]
 
     def partition(self, name: str) -> list[DemoNode]:
@@ -123,20 +123,20 @@ class Hardware:
         return sum(node.gpu_count for node in self.partition(partition))
 
     def uuid(self, node: DemoNode, index: int) -> GpuUuid:
-        """The GPU's own identity, the same in every run of the same cluster."""
+        """The GPU's UUID, deterministic in seed, node and index."""
         digits = hashlib.blake2b(f"{self.seed}/{node.name}/{index}".encode(), digest_size=16).hexdigest()
         return GpuUuid(f"GPU-{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}")
 
 
 def pci_bus_id(index: int) -> str:
-    """Where a GPU sits in its node, as NVML writes it."""
+    """The PCI bus id of a GPU, in NVML's format."""
     return f"00000000:{_PCI_BUSES[index % len(_PCI_BUSES)]}:00.0"
 
 
 def build_hardware(gpus: int, seed: int) -> Hardware:
-    """A cluster of exactly ``gpus`` GPUs: a quarter, a half and a quarter in the three partitions, as near as nodes allow.
+    """A cluster of exactly ``gpus`` GPUs: about a quarter, a half and a quarter in the three partitions.
 
-    Nodes have 8 GPUs; below 32 GPUs they are smaller, so that every partition has one.
+    Nodes have 8 GPUs; below 32 GPUs they have fewer, so that every partition has a node.
     """
     if not MIN_GPUS <= gpus <= MAX_GPUS:
         raise ValueError(f"a demo cluster has {MIN_GPUS} to {MAX_GPUS} GPUs, not {gpus}")

@@ -1,22 +1,78 @@
-"""What every demo cluster has to show, whatever the seed: one long 64-GPU run, one job of each bad behavior, a broken node.
+"""Jobs and faults that every demo shows, whatever the seed (a long 64-GPU run and a job of each bad behavior), and random
+outages of nodes, with the operator's reason.
 
-Planted jobs have users of their own and the highest priority, so that the ordinary stream cannot keep them from running.
+Planted jobs have separate users and the highest priority, so that the random job stream cannot delay them.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from random import Random
 
-from clusterscape.demo.faults import DemoFault
-from clusterscape.demo.hardware import LARGE, SMALL, V100, DemoNode, Hardware
-from clusterscape.demo.scheduler import Job
+from clusterscape.demo.hardware import LARGE, MACHINE_OF_PARTITION, SMALL, V100, DemoNode, Hardware
+from clusterscape.demo.jobs import Behavior, DemoJob
+from clusterscape.demo.scheduler import SubmittedJob
 from clusterscape.demo.stream import user_limits
-from clusterscape.demo.work import Behavior, DemoJob
 from clusterscape.model import WorkloadState
+from clusterscape.model.durations import DAY_S, HOUR_S, MINUTE_S
 from clusterscape.simulate.faults import FaultKind, NodeFault
 
-HOUR_S = 3600
-MINUTE_S = 60
-WARM_UP_S = 44 * HOUR_S  # from the origin of the course of events to the anchor
+FAULTS_PER_NODE_DAY = 0.06
+MIN_NODES = 4  # of a partition: an outage would leave too little of a smaller one
+MAX_OUTAGE_S = 30 * HOUR_S
+
+_CAUSES: tuple[tuple[FaultKind, str, int | None], ...] = (
+    (FaultKind.FAIL, "Not responding", None),
+    (FaultKind.FAIL, "Xid 79: GPU has fallen off the bus", 79),
+    (FaultKind.FAIL, "node unexpectedly rebooted", None),
+    (FaultKind.FAIL, "power supply 2 failed", None),
+    (FaultKind.DRAIN, "NHC: uncorrectable ECC errors", 48),
+    (FaultKind.DRAIN, "firmware update", None),
+    (FaultKind.DRAIN, "InfiniBand link flapping on mlx5_2", None),
+    (FaultKind.DRAIN, "Kill task failed", None),
+    (FaultKind.DRAIN, "NVLink errors, RMA opened", 74),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DemoFault:
+    """An outage, the operator's reason, and the XID error of GPU ``gpu`` shortly before it, if any."""
+
+    fault: NodeFault
+    reason: str
+    xid: int | None = None
+    gpu: int = 0
+
+
+class Faults:
+    """Draws random outages of nodes that are in service and not ``protected``."""
+
+    def __init__(self, hardware: Hardware, protected: Iterable[str]) -> None:
+        kept = frozenset(protected)
+        roomy = {name for name in MACHINE_OF_PARTITION if len(hardware.partition(name)) >= MIN_NODES}
+        self._nodes = [node for node in hardware.nodes if node.partition in roomy and node.name not in kept]
+        self._busy_until_s: dict[str, int] = {}
+
+    def draw(self, rng: Random, start_s: int, end_s: int, spared: Collection[str]) -> list[DemoFault]:
+        """Outages that begin in [start, end), except on nodes in ``spared``."""
+        drawn: list[DemoFault] = []
+        if not self._nodes:
+            return drawn
+        per_s = FAULTS_PER_NODE_DAY * len(self._nodes) / DAY_S
+        time_s = start_s + rng.expovariate(per_s)
+        while time_s < end_s:
+            node = rng.choice(self._nodes)
+            kind, reason, xid = rng.choice(_CAUSES)
+            from_s = int(time_s)
+            to_s = from_s + 60 + int(min(rng.lognormvariate(1.5, 0.9) * HOUR_S, MAX_OUTAGE_S))
+            if node.name not in spared and self._busy_until_s.get(node.name, 0) < from_s:
+                self._busy_until_s[node.name] = to_s
+                fault = NodeFault(node=node.name, kind=kind, from_s=from_s, to_s=to_s)
+                drawn.append(DemoFault(fault, reason, xid, rng.randrange(node.gpu_count)))
+            time_s += rng.expovariate(per_s)
+        return drawn
+
+
+WARM_UP_S = 44 * HOUR_S  # from the first simulated event to the anchor
 TOP_PRIORITY = 9000
 RESERVE_NODES = 3  # the last of a partition, one of which is out of service at the anchor
 
@@ -26,12 +82,12 @@ PRETRAIN_STARTED_S = 28 * HOUR_S  # before the anchor
 PRETRAIN_WAIT_S = 2 * HOUR_S + 11 * MINUTE_S
 PRETRAIN_RUN_S = 70 * HOUR_S
 PRETRAIN_LIMIT_S = 72 * HOUR_S
-_MIDDLE = (0.5,) * 8  # planted jobs have no chance in them
+_MIDDLE = (0.5,) * 8  # planted jobs are not random
 
 
 @dataclass(frozen=True, slots=True)
 class _Plant:
-    """A job that shows one behavior at the anchor, where its partition has ``min_nodes``."""
+    """A job that shows one behavior at the anchor, if its partition has at least ``min_nodes``."""
 
     behavior: Behavior
     partition: str
@@ -80,16 +136,16 @@ class Planted:
         self._pretrain_nodes = large[: min(PRETRAIN_NODES, allowed, max(1, len(large) // 2))]
 
     def jobs(self, start_s: int, end_s: int) -> list[DemoJob]:
-        """Planted jobs submitted in [start, end); their ids are given by the caller."""
+        """Planted jobs submitted in [start, end); the caller assigns their ids."""
         return [
             job for job in (*self._iter_pretrain(end_s), *self._misbehaving()) if start_s <= job.job.submit_s < end_s
         ]
 
     def _iter_pretrain(self, end_s: int) -> Iterator[DemoJob]:
-        """The long run, and its continuations: as one ends the next takes over its nodes, so that one always runs."""
+        """The long run and its continuations: when one ends, the next starts on the same nodes."""
         eligible_s = self._anchor_s - PRETRAIN_STARTED_S
         while eligible_s - PRETRAIN_WAIT_S < end_s:
-            job = Job(
+            job = SubmittedJob(
                 id=0,
                 partition=LARGE,
                 submit_s=eligible_s - PRETRAIN_WAIT_S,
@@ -116,7 +172,7 @@ class Planted:
 
     def _misbehaving(self) -> Iterator[DemoJob]:
         half = max(1, self._hardware.gpus_per_node // 2)
-        # In a small cluster a planted job could wait for long: there it is among the first of all.
+        # In a small cluster a planted job could wait for long, so it is submitted earlier.
         early_s = 0 if len(self._hardware.nodes) >= 16 else WARM_UP_S - 24 * HOUR_S
         for plant in _PLANTS:
             node_count = len(self._hardware.partition(plant.partition))
@@ -125,7 +181,7 @@ class Planted:
             is_wide = plant.partition == LARGE and node_count >= 16
             submitted_ago_s = plant.hours_ago * HOUR_S + early_s
             run_s = submitted_ago_s + 20 * HOUR_S
-            job = Job(
+            job = SubmittedJob(
                 id=0,
                 partition=plant.partition,
                 submit_s=self._anchor_s - submitted_ago_s,
@@ -150,7 +206,7 @@ class Planted:
             )
 
     def shutdown(self, origin_s: int) -> list[DemoFault]:
-        """The long run's nodes come into service just when it starts, so that it gets them whatever else is queued."""
+        """Outages that keep the long run's nodes free until it starts."""
         to_s = self._anchor_s - PRETRAIN_STARTED_S
         return [
             DemoFault(NodeFault(node=node.name, kind=FaultKind.FAIL, from_s=origin_s, to_s=to_s), "acceptance test")
@@ -158,7 +214,7 @@ class Planted:
         ]
 
     def faults(self, start_s: int, end_s: int, spared: Collection[str]) -> list[DemoFault]:
-        """Outages that last over the anchor and begin in [start, end), on a reserve node that is not ``spared``."""
+        """Outages that include the anchor and begin in [start, end), on reserve nodes that are not in ``spared``."""
         faults = []
         for outage in _OUTAGES:
             from_s = self._anchor_s - outage.minutes_ago * MINUTE_S
@@ -171,7 +227,7 @@ class Planted:
 
     @property
     def protected_nodes(self) -> frozenset[str]:
-        """Nodes that never fail by chance: those of the long run and those kept for planted outages."""
+        """Nodes without random outages: those of the long run and those reserved for planted outages."""
         reserve = [node for outage in _OUTAGES for node in self._reserve(outage.partition)]
         return frozenset(node.name for node in (*self._pretrain_nodes, *reserve))
 

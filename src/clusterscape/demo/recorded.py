@@ -1,20 +1,24 @@
-"""The recorded H200 shapes as flat tables: what one GPU showed in each mode, in a form that can be scaled to other GPUs.
+"""Data recorded on an H200 that ships with the demo: metrics of one GPU in each mode, as scalable tables ("shapes"),
+and traces of four ranks of a data-parallel run and of a pipeline.
 
-The cut itself is ``shapes/h200.csv``, made by ``tools/cut_h200.py``.
+The shapes are in ``shapes/h200.csv``, written by ``tools/cut_h200.py``.
+
+The traces are in ``traces``, written by ``tools/cut_traces.py``. Planted faults: rank 0 of the data-parallel run does extra work
+before every backward pass and its rank 3 loads data slowly; stage 2 of the pipeline has more layers than the others.
 """
 
 import csv
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 from importlib import resources
+from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-Float32s = NDArray[np.float32]
-Float64s = NDArray[np.float64]
-Int64s = NDArray[np.int64]
+from clusterscape.model.arrays import Float32s, Float64s, Int64s
 
 RECORDED_IDLE_WATTS = 78.5
 RECORDED_LIMIT_WATTS = 700.0
@@ -24,9 +28,9 @@ LIGHT_TRAIN_REPEATS = 3
 
 
 class Mode(IntEnum):
-    """What a GPU may be doing. MIXED and MIXED_LIGHT are cycles; in the others the order of samples carries no meaning."""
+    """Activity of a GPU. MIXED and MIXED_LIGHT are cyclic; in the others the order of samples has no meaning."""
 
-    IDLE = 0  # nobody holds a context
+    IDLE = 0  # no process holds a context
     CONTEXT = 1  # a process holds the GPU and computes nothing
     HEALTHY = 2
     INPUT_BOUND = 3
@@ -48,10 +52,10 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """Samples of all modes one after another; mode m occupies [offset[m], offset[m] + length[m]).
+    """Samples of all modes, concatenated; mode m has the samples [offset[m], offset[m] + length[m]).
 
-    ``power`` is relative: 0 at idle, 1 at the limit; ``warmth`` is °C above idle; ``clock`` is relative to the highest.
-    ``power_sum`` is the running sum of ``power`` within a mode, before each sample; ``power_mean`` is by mode.
+    ``power`` is 0 at idle and 1 at the limit; ``warmth`` is °C above idle; ``clock`` is relative to the maximum.
+    ``power_sum`` is the cumulative sum of ``power`` before each sample of a mode; ``power_mean`` is one value per mode.
     """
 
     offset: Int64s
@@ -69,7 +73,7 @@ class Shapes:
 
 @cache
 def read_shapes() -> Shapes:
-    """The tables; read once."""
+    """The shapes of all modes; read once."""
     text = (resources.files("clusterscape.demo") / "shapes" / "h200.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(text.splitlines()))
     by_mode = [[row for row in rows if row["mode"] == _NAMES[mode]] for mode in Mode if mode in _NAMES]
@@ -103,14 +107,14 @@ def read_shapes() -> Shapes:
 
 
 def _running_sum(mode: Mode, power: Float64s) -> Float64s:
-    """Sum before each sample. Where samples are drawn in any order, only the mean is certain."""
+    """Cumulative sum before each sample; uses the mean for modes whose samples are drawn in random order."""
     drawn = power if mode in CYCLIC else np.full(len(power), power.mean())
     sums: Float64s = np.cumsum(drawn) - drawn
     return sums
 
 
 def _lighten(cycles: list[dict[str, str]]) -> list[dict[str, str]]:
-    """The cycles with every stretch of training repeated, so that the rest takes a smaller share."""
+    """The cycles with every training phase repeated, so that other phases take a smaller share."""
     light: list[dict[str, str]] = []
     stretch: list[dict[str, str]] = []
     for row in cycles:
@@ -121,3 +125,27 @@ def _lighten(cycles: list[dict[str, str]]) -> list[dict[str, str]]:
         stretch = []
         light.append(row)
     return light + stretch * LIGHT_TRAIN_REPEATS
+
+
+RANKS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTrace:
+    """A recorded trace; ``prefix`` of its file names."""
+
+    prefix: str
+    name: str
+
+
+RECORDED_TRACES = (
+    RecordedTrace("pipe", "Pipeline of 4 stages, 8 micro-batches"),
+    RecordedTrace("ddp", "Data parallel, 4 ranks"),
+)
+
+
+@contextmanager
+def trace_files(trace: RecordedTrace) -> Iterator[list[Path]]:
+    """The files of a trace, one per rank."""
+    with resources.as_file(resources.files("clusterscape.demo") / "traces") as folder:
+        yield sorted(folder.glob(f"{trace.prefix}_rank*.json.gz"))

@@ -1,19 +1,28 @@
-"""The pretend cluster's jobs as workloads and allocations: what the collectors would have recorded, had they been watching."""
+"""The demo cluster's jobs as workloads and allocations, as the collectors would have recorded them."""
 
 from collections.abc import Iterator
 
 from clusterscape.demo.hardware import MACHINE_OF_PARTITION
-from clusterscape.demo.lives import Attempt, Life
-from clusterscape.demo.scenario import Scenario
-from clusterscape.model import Allocation, NodeId, NodeState, NodeTurn, UnixMs, Workload, WorkloadId, WorkloadState
+from clusterscape.demo.jobs import Attempt, Life
+from clusterscape.demo.scenario import DemoScenario
+from clusterscape.model import (
+    Allocation,
+    NodeId,
+    NodeState,
+    NodeStateChange,
+    UnixMs,
+    Workload,
+    WorkloadId,
+    WorkloadState,
+)
 from clusterscape.simulate.faults import FaultKind
 
 SIGTERM = 15
-OUT_OF_MEMORY_SIGNAL = 125  # what Slurm writes beside OUT_OF_MEMORY
+OUT_OF_MEMORY_SIGNAL = 125  # the signal that Slurm reports with OUT_OF_MEMORY
 
 
-def iter_workloads(scenario: Scenario, start_ms: int, end_ms: int) -> Iterator[Workload]:
-    """Workloads that waited or ran at some time in [start, end), as they stand at ``end``."""
+def iter_workloads(scenario: DemoScenario, start_ms: int, end_ms: int) -> Iterator[Workload]:
+    """Workloads that waited or ran in [start, end), in their state at ``end``."""
     end_s = end_ms // 1000
     for life in _lives_between(scenario, start_ms, end_ms):
         state = life.state_at(end_s)
@@ -21,8 +30,8 @@ def iter_workloads(scenario: Scenario, start_ms: int, end_ms: int) -> Iterator[W
             yield _workload(life, state, end_s)
 
 
-def iter_allocations(scenario: Scenario, start_ms: int, end_ms: int) -> Iterator[Allocation]:
-    """Allocations that overlap [start, end), as they stand at ``end``."""
+def iter_allocations(scenario: DemoScenario, start_ms: int, end_ms: int) -> Iterator[Allocation]:
+    """Allocations that overlap [start, end), in their state at ``end``."""
     unit_ids = scenario.hardware.unit_ids
     for life in _lives_between(scenario, start_ms, end_ms):
         for attempt in life.attempts_by(end_ms // 1000):
@@ -35,7 +44,7 @@ def iter_allocations(scenario: Scenario, start_ms: int, end_ms: int) -> Iterator
                 )
 
 
-def iter_node_turns(scenario: Scenario, start_ms: int, end_ms: int) -> Iterator[NodeTurn]:
+def iter_node_turns(scenario: DemoScenario, start_ms: int, end_ms: int) -> Iterator[NodeStateChange]:
     """When nodes went out of service and came back in [start, end)."""
     scenario.advance(end_ms)
     nodes = scenario.hardware.nodes
@@ -45,13 +54,13 @@ def iter_node_turns(scenario: Scenario, start_ms: int, end_ms: int) -> Iterator[
             continue
         node = NodeId(nodes[outage.node].name)
         state = NodeState.DOWN if outage.kind is FaultKind.FAIL else NodeState.DRAINED
-        yield NodeTurn(node=node, from_at=UnixMs(from_ms), state=state, reason=outage.reason)
+        yield NodeStateChange(node=node, from_at=UnixMs(from_ms), state=state, reason=outage.reason)
         if to_ms < end_ms:
-            yield NodeTurn(node=node, from_at=UnixMs(to_ms), state=NodeState.IDLE)
+            yield NodeStateChange(node=node, from_at=UnixMs(to_ms), state=NodeState.IDLE)
 
 
 def workload_id(life: Life) -> WorkloadId:
-    """The id under which the collector knows the job."""
+    """The id that the collector assigns to the job."""
     return WorkloadId(f"slurm:{life.demo.native_id}")
 
 
@@ -70,7 +79,7 @@ def exit_of(life: Life, state: WorkloadState) -> tuple[int | None, int | None]:
             return None, None
 
 
-def _lives_between(scenario: Scenario, start_ms: int, end_ms: int) -> Iterator[Life]:
+def _lives_between(scenario: DemoScenario, start_ms: int, end_ms: int) -> Iterator[Life]:
     scenario.advance(end_ms)
     for life in scenario.lives.values():
         ended_s = life.ended_s

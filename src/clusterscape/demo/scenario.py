@@ -1,21 +1,18 @@
-"""The pretend cluster's whole course of events: jobs, outages and errors, played through the scheduling engine block by block.
+"""All events of the demo cluster: jobs, outages and errors, simulated by the scheduling engine block by block.
 
-The same for the same (gpus, seed, placement), only moved in time with the anchor: whoever starts a demo sees the same story.
-Begins days before the anchor, so that queues are in steady state there, and is extended as far as anyone asks. Telemetry and
-protocols are made of this elsewhere.
+Deterministic for (gpus, seed, placement), shifted in time by the anchor: every demo shows the same events. Starts days before
+the anchor, so that queues are in steady state there, and is extended on demand. Telemetry and protocols are derived elsewhere.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from clusterscape.demo.faults import DemoFault, Faults
 from clusterscape.demo.hardware import build_hardware
-from clusterscape.demo.lives import Attempt, Life, Outage, XidError
-from clusterscape.demo.planted import TOP_PRIORITY, WARM_UP_S, Planted
-from clusterscape.demo.scheduler import Ending, Event, JobEnded, JobStarted, JobWaited, Simulation
+from clusterscape.demo.jobs import Attempt, DemoJob, Life, Outage, XidError
+from clusterscape.demo.planted import TOP_PRIORITY, WARM_UP_S, DemoFault, Faults, Planted
+from clusterscape.demo.scheduler import Event, JobEnded, JobEnding, JobStarted, JobWaited, Simulation
 from clusterscape.demo.stream import MIXES, JobStream, user_limits
-from clusterscape.demo.work import DemoJob
 from clusterscape.model import UnixMs, WorkloadState
 from clusterscape.simulate.placements import PLACEMENTS
 
@@ -27,25 +24,25 @@ XID_BEFORE_OUTAGE_S = 240
 XID_SHARE = 0.12  # of failed jobs: those that end with an error of the GPU
 _JOB_XIDS = (13, 31, 43, 45, 94)
 ANCHOR_LOCAL_S = (6 * 24 + 14) * 3600
-"""Where the users live the anchor is a Wednesday, 14:00: seconds since the Thursday before."""
+"""The anchor in the users' local time, Wednesday 14:00, in seconds since the Thursday before."""
 
 DEFAULT_PLACEMENT = "spread"
-"""What many schedulers do out of the box: it fragments the partition of small jobs, which is the story the demo tells."""
+"""The default of many schedulers: it fragments the partition of small jobs, which the demo shows."""
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """What comes to the cluster from outside in one block of time, whatever the scheduler makes of it."""
+class ScenarioBlock:
+    """Jobs and faults of one block of time, independent of scheduling."""
 
     jobs: Sequence[DemoJob]
     faults: Sequence[DemoFault]
 
 
-class Scenario:
-    """One pretend cluster. ``advance`` before asking about a time; asking about the past of that is always allowed.
+class DemoScenario:
+    """One demo cluster. Call ``advance`` before querying a time; earlier times can always be queried.
 
-    Users submit less while queues are long, so jobs depend on how others were placed. With another ``placement`` than the default
-    the cluster gets the jobs and outages of the default one, played beside it: only the placement differs.
+    Users submit less while queues are long, so jobs depend on the placement of others. With another ``placement``,
+    the cluster gets the jobs and outages of the default placement, which is simulated in parallel: only the placement differs.
     """
 
     def __init__(self, gpus: int, seed: int, anchor_ms: UnixMs, placement: str = DEFAULT_PLACEMENT) -> None:
@@ -53,7 +50,7 @@ class Scenario:
         self.seed = seed
         self.anchor_s = anchor_ms // 1000
         self.origin_s = self.anchor_s - WARM_UP_S
-        self.end_s = self.origin_s  # how far the course of events is known
+        self.end_s = self.origin_s  # events are simulated up to here
         self.lives: dict[int, Life] = {}
         self.outages: list[Outage] = []
         self.xid_errors: list[XidError] = []
@@ -70,11 +67,11 @@ class Scenario:
         self._held = dict.fromkeys(MIXES, 0)  # GPUs, by stream
         self._running_planted: dict[int, Attempt] = {}
         self._next_id = FIRST_JOB_ID
-        self._twin = None if placement == DEFAULT_PLACEMENT else Scenario(gpus, seed, anchor_ms)
-        self._last_block = Block((), ())
+        self._twin = None if placement == DEFAULT_PLACEMENT else DemoScenario(gpus, seed, anchor_ms)
+        self._last_block = ScenarioBlock((), ())
 
     def advance(self, until_ms: int) -> bool:
-        """Make the course of events known up to ``until_ms`` and a little beyond; True where that was news."""
+        """Simulate up to ``until_ms`` and a little beyond; True if that added events."""
         has_grown = False
         while self.end_s * 1000 <= until_ms:
             self._play_block(self.end_s, self.end_s + BLOCK_S)
@@ -91,13 +88,13 @@ class Scenario:
             self._note(event)
         self.end_s = end_s
 
-    def _take_block(self, start_s: int, end_s: int) -> Block:
+    def _take_block(self, start_s: int, end_s: int) -> ScenarioBlock:
         if self._twin is None:
             return self._draw_block(start_s, end_s)
         self._twin._play_block(start_s, end_s)
         return self._twin._last_block
 
-    def _draw_block(self, start_s: int, end_s: int) -> Block:
+    def _draw_block(self, start_s: int, end_s: int) -> ScenarioBlock:
         rng = Random(f"{self.seed}/{len(self.hardware.nodes)}/{start_s - self.origin_s}")
         jobs = self._planted.jobs(start_s, end_s)
         for stream in self._streams:
@@ -108,7 +105,7 @@ class Scenario:
         self._next_id += len(numbered)
         spared = {grant.node for attempt in self._running_planted.values() for grant in attempt.grants}
         faults = self._planted.faults(start_s, end_s, spared)
-        return Block(numbered, [*faults, *self._faults.draw(rng, start_s, end_s, spared)])
+        return ScenarioBlock(numbered, [*faults, *self._faults.draw(rng, start_s, end_s, spared)])
 
     def _demand(self, stream: JobStream) -> float:
         """GPUs that the stream's jobs hold and wait for, per GPU of its partition."""
@@ -149,7 +146,7 @@ class Scenario:
 
     def _note_end(self, event: JobEnded) -> None:
         life = self.lives[event.job.id]
-        if event.ending is Ending.WITHDRAWN:
+        if event.ending is JobEnding.WITHDRAWN:
             life.withdrawn_s = event.time_s
             return
         attempt = life.attempts[-1]
@@ -157,12 +154,12 @@ class Scenario:
         self._held[life.demo.stream] -= event.job.gpus
         self._running_planted.pop(event.job.id, None)
         draw = life.demo.draws[-1]
-        if life.demo.outcome is WorkloadState.FAILED and event.ending is Ending.FINISHED and draw < XID_SHARE:
+        if life.demo.outcome is WorkloadState.FAILED and event.ending is JobEnding.FINISHED and draw < XID_SHARE:
             self._add_xid(attempt.units[0], _JOB_XIDS[int(draw / XID_SHARE * len(_JOB_XIDS))], event.time_s)
 
 
 def _number(jobs: Iterable[DemoJob], first_id: int) -> list[DemoJob]:
-    """Give ids in order of submission; the tasks of an array stay together."""
+    """Assign ids in submit order; the tasks of an array stay together."""
     numbered: list[DemoJob] = []
     array_ids: dict[tuple[str, int], int] = {}
     for id, demo in enumerate(sorted(jobs, key=lambda demo: demo.job.submit_s), first_id):

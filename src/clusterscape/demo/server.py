@@ -1,4 +1,4 @@
-"""The pretend cluster as a process of its own: every node's exporter and one slurmrestd, on one loopback port.
+"""The demo cluster as a separate process: every node's exporter and one slurmrestd, on one loopback port.
 
 Run by ``start_demo_server``; by hand: ``python -m clusterscape.demo.server --gpus 1024 --seed 7 --anchor UNIX_MS --port 9499``.
 """
@@ -15,29 +15,34 @@ import orjson
 from aiohttp import web
 
 from clusterscape.demo.exporter import CONTENT_TYPE, Exporters
-from clusterscape.demo.moment import look
-from clusterscape.demo.scenario import DEFAULT_PLACEMENT, Scenario
-from clusterscape.demo.slurm_accounting import accounting_answer, parse_time
-from clusterscape.demo.slurm_jobs import jobs_answer
-from clusterscape.demo.slurm_nodes import nodes_answer, partitions_answer, ping_answer, reservations_answer
-from clusterscape.demo.slurm_values import API_VERSION, Json
-from clusterscape.demo.telemetry import Telemetry
+from clusterscape.demo.scenario import DEFAULT_PLACEMENT, DemoScenario
+from clusterscape.demo.slurm_values import API_VERSION, Json, look_at_cluster
+from clusterscape.demo.slurmrestd import (
+    accounting_answer,
+    jobs_answer,
+    nodes_answer,
+    parse_time,
+    partitions_answer,
+    ping_answer,
+    reservations_answer,
+)
+from clusterscape.demo.telemetry import DemoTelemetry
 from clusterscape.model import UnixMs
+from clusterscape.model.durations import DAY_S
 from clusterscape.simulate.placements import PLACEMENTS
 
 HOST = "127.0.0.1"
-BACKLOG = 4096  # all exporters may be asked while the cluster is still being built
-DAY_S = 86_400
+BACKLOG = 4096  # all exporters may be scraped while the cluster is still being built
 SHUTDOWN_TIMEOUT_S = 1.0
 
 
 class DemoServer:
-    """Answers for one scenario, as of the clock it is handed."""
+    """Serves one scenario at the time of the given clock."""
 
-    def __init__(self, scenario: Scenario, clock: Callable[[], UnixMs]) -> None:
+    def __init__(self, scenario: DemoScenario, clock: Callable[[], UnixMs]) -> None:
         self._scenario = scenario
         self._clock = clock
-        self._exporters = Exporters(scenario, Telemetry(scenario))
+        self._exporters = Exporters(scenario, DemoTelemetry(scenario))
 
     def create_app(self) -> web.Application:
         """The web application."""
@@ -56,7 +61,7 @@ class DemoServer:
         except KeyError:
             raise web.HTTPNotFound(text="there is no such node\n") from None
         if text is None:
-            # The node is down: nobody answers there.
+            # The node is down: close the connection without a response.
             if request.transport is not None:
                 request.transport.abort()
             raise web.HTTPServiceUnavailable
@@ -66,9 +71,9 @@ class DemoServer:
         now_s = self._clock() // 1000
         match request.path.rstrip("/").rpartition("/")[2]:
             case "jobs":
-                return _json(jobs_answer(look(self._scenario, now_s)))
+                return _json(jobs_answer(look_at_cluster(self._scenario, now_s)))
             case "nodes":
-                return _json(nodes_answer(look(self._scenario, now_s), self._scenario.hardware))
+                return _json(nodes_answer(look_at_cluster(self._scenario, now_s), self._scenario.hardware))
             case "partitions":
                 return _json(partitions_answer(self._scenario.hardware))
             case "reservations":
@@ -95,7 +100,7 @@ def _system_clock() -> UnixMs:
 
 
 async def _serve(app: web.Application, listener: socket.socket, *, until_input_closes: bool) -> None:
-    """Serve until told to stop by a signal, or until whoever started this process is gone."""
+    """Serve until a signal, or until the parent process has ended."""
     runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=SHUTDOWN_TIMEOUT_S)
     await runner.setup()
     await web.SockSite(runner, listener, backlog=BACKLOG).start()
@@ -124,7 +129,7 @@ def main() -> None:
         print(f"http://{HOST}:{listener.getsockname()[1]}", flush=True)
     else:
         listener = socket.socket(fileno=arguments.listener)
-    scenario = Scenario(arguments.gpus, arguments.seed, UnixMs(arguments.anchor), arguments.placement)
+    scenario = DemoScenario(arguments.gpus, arguments.seed, UnixMs(arguments.anchor), arguments.placement)
     scenario.advance(_system_clock())
     app = DemoServer(scenario, _system_clock).create_app()
     asyncio.run(_serve(app, listener, until_input_closes=arguments.listener is not None))

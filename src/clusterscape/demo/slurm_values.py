@@ -1,13 +1,52 @@
-"""How Slurm's API v0.0.40 (Slurm 23.11) writes things down: optional numbers, exit codes, host lists, GPU texts, the envelope."""
+"""Value formats of Slurm's API v0.0.40 (Slurm 23.11): optional numbers, exit codes, host lists, GPU texts; and the state of
+the scheduler at one moment.
+"""
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
-from clusterscape.demo.lives import Life
+from clusterscape.demo.jobs import Attempt, DemoJob, Life, Outage
 from clusterscape.demo.records import exit_of
-from clusterscape.demo.work import DemoJob
+from clusterscape.demo.scenario import DemoScenario
 from clusterscape.model import WorkloadState
+
+REMEMBERED_S = 300
+"""How long the queue lists a job after it ended (Slurm's MinJobAge)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterMoment:
+    """The scheduler's state at ``time_s``."""
+
+    time_s: int
+    running: list[tuple[Life, Attempt]]
+    waiting: list[Life]
+    ended: list[Life]  # within the last REMEMBERED_S
+    outages: dict[int, Outage]  # by node
+
+
+def look_at_cluster(scenario: DemoScenario, time_s: int) -> ClusterMoment:
+    """The state at ``time_s``; the scenario is advanced if needed."""
+    scenario.advance(time_s * 1000)
+    running: list[tuple[Life, Attempt]] = []
+    waiting: list[Life] = []
+    ended: list[Life] = []
+    for life in scenario.lives.values():
+        ended_s = life.ended_s
+        if life.demo.job.submit_s > time_s or (ended_s is not None and ended_s <= time_s - REMEMBERED_S):
+            continue
+        state = life.state_at(time_s)
+        if state is WorkloadState.RUNNING:
+            running.append((life, life.attempts_by(time_s)[-1]))
+        elif state is WorkloadState.WAITING:
+            waiting.append(life)
+        else:
+            ended.append(life)
+    outages = {outage.node: outage for outage in scenario.outages if outage.from_s <= time_s < outage.to_s}
+    return ClusterMoment(time_s, running, waiting, ended, outages)
+
 
 API_VERSION = "v0.0.40"
 RELEASE = {"version": {"major": "23", "minor": "11", "micro": "10"}, "release": "23.11.10", "cluster": "demo"}
@@ -33,7 +72,7 @@ def number(value: float | None) -> Json:
 
 
 def envelope(key: str, content: Sequence[object], plugin: str) -> Json:
-    """A whole answer."""
+    """A complete response."""
     return {
         key: content,
         "meta": {
@@ -56,7 +95,7 @@ def state_words(state: WorkloadState) -> list[str]:
 
 
 def exit_code(life: Life, state: WorkloadState) -> Json:
-    """How a job ended; success for one that has not."""
+    """The exit code of a job; success if it has not ended."""
     code, signal = exit_of(life, state)
     status = "SIGNALED" if signal else "ERROR" if code else "SUCCESS"
     return {
@@ -67,7 +106,7 @@ def exit_code(life: Life, state: WorkloadState) -> Json:
 
 
 def host_list(names: Sequence[str]) -> str:
-    """``gpu-[001-003,007]``; names are numbered with leading zeros and in order."""
+    """``gpu-[001-003,007]``; names have numbers with leading zeros, ascending."""
     if len(names) < 2:
         return "".join(names)
     pieces = [re.fullmatch(r"(.*?)(\d+)", name) for name in names]
@@ -82,7 +121,7 @@ def index_list(indices: Sequence[int]) -> str:
 
 
 def _ranges(numbers: Sequence[str]) -> str:
-    """Rising numbers, runs drawn together."""
+    """Ascending numbers with consecutive ones joined to ranges."""
     if not numbers:
         return ""
     runs = [[numbers[0]]]
@@ -95,7 +134,7 @@ def _ranges(numbers: Sequence[str]) -> str:
 
 
 def tres_text(demo: DemoJob, gres_type: str) -> str:
-    """What a job asks for and gets, in all."""
+    """The TRES (trackable resources) of a job, in total."""
     job = demo.job
     cpus = demo.cpus_per_node * job.nodes
     memory_gib = cpus * MEMORY_MIB_PER_CPU // 1024
@@ -106,7 +145,7 @@ def tres_text(demo: DemoJob, gres_type: str) -> str:
 
 
 def tres_items(demo: DemoJob, gres_type: str) -> list[Json]:
-    """The same as accounting lists it."""
+    """The TRES of a job in the format of accounting."""
     job = demo.job
     cpus = demo.cpus_per_node * job.nodes
     return [

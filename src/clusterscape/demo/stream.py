@@ -1,22 +1,88 @@
-"""The ordinary job stream: who submits what, when, how large and how long. Drawn block by block from a seeded generator.
+"""The random job stream: projects, users and experiments of the demo cluster, and the time, size and run time of their
+submissions. Drawn block by block from a seeded generator.
 
-Sizes and run times follow what published GPU traces have in common: most jobs small, run times heavy-tailed (log-normal),
-more arrivals by day, one job in six failing or cancelled, limits well above what is used.
+Sizes and run times resemble published GPU traces: most jobs are small, run times are heavy-tailed (log-normal), more jobs
+arrive by day, one in six fails or is cancelled, and time limits are well above run times.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from random import Random
 from typing import TypeVar
 
 from clusterscape.demo.hardware import LARGE, SMALL, V100, Hardware
-from clusterscape.demo.roster import ARRAY_NAMES, PROJECTS, SESSION_NAMES, Project
-from clusterscape.demo.scheduler import Job
-from clusterscape.demo.work import DRAWS, ArrayTask, Behavior, DemoJob
+from clusterscape.demo.jobs import DRAWS, ArrayTask, Behavior, DemoJob
+from clusterscape.demo.scheduler import SubmittedJob
 from clusterscape.model import WorkloadKind, WorkloadState
+from clusterscape.model.durations import DAY_S, HOUR_S
 
-HOUR_S = 3600
-DAY_S = 86_400
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project. ``weights``: its share of the submissions, by partition."""
+
+    name: str
+    users: tuple[str, ...]
+    experiments: tuple[str, ...]
+    weights: Mapping[str, float]
+
+
+PROJECTS: tuple[Project, ...] = (
+    Project(
+        "nlp-core",
+        ("lchen", "mweber", "osantos", "tkimura", "dnowak"),
+        ("llm-7b-pretrain", "llm-7b-sft", "long-context", "tokenizer-ablation", "reward-model"),
+        {SMALL: 0.08, LARGE: 0.38, V100: 0.02},
+    ),
+    Project(
+        "rec-sys",
+        ("apatel", "jlarsen", "ysato"),
+        ("two-tower", "ranker-dlrm", "session-bert", "embedding-sweep"),
+        {SMALL: 0.05, LARGE: 0.25, V100: 0.05},
+    ),
+    Project(
+        "multimodal",
+        ("hrossi", "kdubois", "fmensah"),
+        ("clip-l14", "video-caption", "vlm-instruct", "audio-text"),
+        {SMALL: 0.06, LARGE: 0.25, V100: 0.0},
+    ),
+    Project(
+        "speech",
+        ("ejansen", "rkapoor", "nberg"),
+        ("asr-conformer", "tts-vocoder", "wakeword"),
+        {SMALL: 0.24, LARGE: 0.04, V100: 0.24},
+    ),
+    Project(
+        "vision",
+        ("sgarcia", "pnovak", "whuang", "cmoreau"),
+        ("det-swin", "seg-mask2former", "depth-vit", "ssl-dino"),
+        {SMALL: 0.25, LARGE: 0.04, V100: 0.17},
+    ),
+    Project(
+        "search",
+        ("bokafor", "imeyer", "vpopescu"),
+        ("dense-retrieval", "query-rewrite", "reranker"),
+        {SMALL: 0.24, LARGE: 0.02, V100: 0.06},
+    ),
+    Project(
+        "robotics",
+        ("gtanaka", "lfischer"),
+        ("sim2real", "grasp-policy", "world-model"),
+        {SMALL: 0.06, LARGE: 0.02, V100: 0.08},
+    ),
+    Project(
+        "students",
+        ("zkowalski", "amartin", "quinn", "rsilva"),
+        ("thesis-gnn", "course-hw4", "nas-search", "diffusion-toy"),
+        {SMALL: 0.02, LARGE: 0.0, V100: 0.38},
+    ),
+)
+
+SESSION_NAMES = ("jupyter", "interactive", "vscode-tunnel", "bash")
+ARRAY_NAMES = ("sweep", "hpo", "eval-ckpts", "seeds")
+
+
 MAX_RUN_S = 4 * DAY_S
 LIMITS_S = tuple(hours * HOUR_S for hours in (1, 2, 4, 8, 12, 24, 48, 72, 120))
 QOS_PRIORITY = {"low": 400, "normal": 1000, "high": 4000}
@@ -24,7 +90,7 @@ QOS_PRIORITY = {"low": 400, "normal": 1000, "high": 4000}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mix:
-    """What jobs of one kind look like. ``sizes``: (GPUs, weight).
+    """Distribution of the jobs of one stream. ``sizes``: (GPUs, weight).
 
     ``target_demand``: GPUs of running and waiting jobs of this kind per GPU of the partition; ``usual_load``: of running ones.
     """
@@ -35,16 +101,16 @@ class Mix:
     sigma: float
     session_share: float
     array_share: float
-    user_limit_share: float  # of the partition, which one user may hold
+    user_limit_share: float  # of the partition's GPUs
     target_demand: float
     usual_load: float = 0.92
-    patience: float = 0.2  # how much more demand than usual brings submissions to a halt
+    demand_range: float = 0.2  # excess demand at which submissions stop
 
 
 SMALL_NODES = f"{SMALL} nodes"
 
 MIXES = {
-    # Jobs of part of a node run long: where they are spread over all nodes, none of these falls empty for hours.
+    # Jobs on part of a node run long: if they are spread over all nodes, no node is empty for hours.
     SMALL: Mix(
         partition=SMALL,
         sizes=((1, 0.46), (2, 0.27), (4, 0.27)),
@@ -55,9 +121,9 @@ MIXES = {
         user_limit_share=0.35,
         target_demand=0.5,
         usual_load=0.48,
-        patience=0.1,
+        demand_range=0.1,
     ),
-    # Those who need a whole node look at the queue of others who do.
+    # Users who need whole nodes react only to the queue of such jobs.
     SMALL_NODES: Mix(
         partition=SMALL,
         sizes=((8, 1.0),),
@@ -68,7 +134,7 @@ MIXES = {
         user_limit_share=0.35,
         target_demand=0.5,
         usual_load=0.14,
-        patience=0.2,
+        demand_range=0.2,
     ),
     LARGE: Mix(
         partition=LARGE,
@@ -118,7 +184,7 @@ T = TypeVar("T")
 
 
 def user_limits(hardware: Hardware) -> dict[str, int]:
-    """GPUs one user may hold in each partition, at least two nodes' worth."""
+    """The most GPUs that a user may hold in each partition, at least those of two nodes."""
     return {
         mix.partition: max(2 * hardware.gpus_per_node, round(mix.user_limit_share * hardware.capacity(mix.partition)))
         for mix in MIXES.values()
@@ -127,7 +193,7 @@ def user_limits(hardware: Hardware) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Submission:
-    """Who submits, and when. ``id`` is only the stream's own count: the scheduler's ids come later."""
+    """The user and time of a submission. ``id`` is unique within the stream; job ids are assigned later."""
 
     project: Project
     user: str
@@ -136,17 +202,17 @@ class _Submission:
 
 
 class JobStream:
-    """Draws the jobs of one kind, named as in MIXES."""
+    """Draws the jobs of the stream ``name`` of MIXES."""
 
     def __init__(self, hardware: Hardware, name: str, midnight_s: int) -> None:
-        """``midnight_s``: the begin of some Thursday where the users live."""
+        """``midnight_s``: the start of a Thursday in the users' local time."""
         self.name = name
         self._midnight_s = midnight_s
         self._mix = MIXES[name]
         self.partition = partition = self._mix.partition
         self._per_node = hardware.gpus_per_node
         self._capacity = hardware.capacity(partition)
-        # On larger clusters jobs run longer, and the course of events has fewer of them than GPUs would make one expect.
+        # Jobs run longer on larger clusters, so that the number of jobs grows more slowly than the number of GPUs.
         self._median_run_s = self._mix.median_run_s * max(1.0, hardware.unit_count / 1024) ** (1 / 3)
         fitting = [(gpus, weight) for gpus, weight in self._mix.sizes if gpus <= self._largest(hardware)] or [
             (self._per_node, 1.0)
@@ -163,9 +229,9 @@ class JobStream:
         return min(limit, max(1, len(whole_nodes) // 3) * self._per_node)
 
     def _measure(self) -> float:
-        """Mean GPU-seconds of one submission, from a sample of its own."""
+        """Mean GPU-seconds of one submission, from a separate sample."""
         rng = Random(20_000)
-        # Failures and cancellations cut some short; arrays add tasks. Feedback in the rate makes up for the rest.
+        # Ignores failures, cancellations and arrays: the feedback in the submission rate corrects for them.
         drawn = [self._draw_shape(rng) for _ in range(1000)]
         return sum(gpus * run_s for gpus, run_s in drawn) / len(drawn)
 
@@ -176,7 +242,7 @@ class JobStream:
         return gpus, int(min(max(run_s, 90), MAX_RUN_S))
 
     def fill(self, rng: Random, at_s: int) -> list[DemoJob]:
-        """Jobs that fill the empty partition at the origin, as if it had been running for long."""
+        """Jobs that fill the empty partition at the origin, as in steady state."""
         jobs: list[DemoJob] = []
         gpus = 0
         while gpus < self._capacity * self._mix.target_demand:
@@ -188,9 +254,9 @@ class JobStream:
     def draw(self, rng: Random, start_s: int, end_s: int, demand: float) -> list[DemoJob]:
         """Submissions in [start, end). ``demand``: GPUs of this kind's jobs, running and waiting, per GPU of the partition.
 
-        Users hold back while queues are long.
+        Users submit less while queues are long.
         """
-        hold_back = min(max(1.0 + (self._mix.target_demand - demand) / self._mix.patience, 0.1), 6.0)
+        hold_back = min(max(1.0 + (self._mix.target_demand - demand) / self._mix.demand_range, 0.1), 6.0)
         per_s = (
             self._mix.usual_load
             * self._capacity
@@ -241,7 +307,7 @@ class JobStream:
         tasks = []
         for task_id in range(task_count):
             drawn = self._draw_job(rng, submission, 1, int(run_s * rng.uniform(0.8, 1.25)), experiment)
-            # An array is held and withdrawn as a whole, or not at all.
+            # Tasks of an array are not held or withdrawn individually.
             job = replace(drawn.job, eligible_s=None, withdraw_s=None)
             array = ArrayTask(submission.id, task_id, task_count)
             tasks.append(replace(drawn, job=job, name=name, hold_reason=None, array=array))
@@ -294,9 +360,9 @@ class JobStream:
         eligible_s: int | None = None,
         withdraw_s: int | None = None,
         is_requeued: bool = False,
-    ) -> Job:
+    ) -> SubmittedJob:
         nodes = -(-gpus // self._per_node)
-        return Job(
+        return SubmittedJob(
             id=submission.id,
             partition=self.partition,
             submit_s=submission.submit_s,
@@ -313,14 +379,14 @@ class JobStream:
 
 
 def day_factor(time_s: int) -> float:
-    """Arrivals by hour of the day and day of the week, about 1 on average. ``time_s``: since the begin of a Thursday."""
+    """Relative submission rate by hour and weekday, about 1 on average. ``time_s``: seconds since a Thursday, 00:00."""
     hour = time_s / HOUR_S % 24
     is_weekend = (time_s // DAY_S + 3) % 7 >= 5
     return (1.0 - 0.45 * math.cos((hour - 2.0) / 24 * 2 * math.pi)) * (0.8 if is_weekend else 1.08)
 
 
 def _draw_limit(rng: Random, run_s: int) -> int:
-    """The limit a user would give: a round number well above the run time, now and then too low."""
+    """A user's time limit: a round number well above the run time, in a few percent of jobs too low."""
     wanted_s = run_s * (rng.uniform(0.6, 0.95) if rng.random() < 0.05 else rng.uniform(1.15, 3.5))
     return next((limit_s for limit_s in LIMITS_S if limit_s >= wanted_s), LIMITS_S[-1])
 

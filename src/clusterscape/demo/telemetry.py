@@ -1,7 +1,8 @@
-"""Metrics of every GPU, as a pure function of (scenario, unit, time): nothing is remembered, so history and live agree.
+"""Metrics of every GPU, as a pure function of (scenario, unit, time), with the names of dcgm-exporter's default counters.
+There is no state, so history and live values agree.
 
-Values are made of recorded shapes, scaled to the GPU at hand, and of noise hashed from unit and time. Arithmetic is float32
-inside; what comes out is rounded to what an exporter prints.
+Values are recorded shapes, scaled to the GPU, plus noise hashed from unit and time. Arithmetic is float32; results are
+rounded to the digits that an exporter prints.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,29 +11,85 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterscape.demo.behavior import FULL_RATIO
-from clusterscape.demo.fields import FIELDS, Field
 from clusterscape.demo.recorded import RECORDED_IDLE_CELSIUS, read_shapes
-from clusterscape.demo.scenario import Scenario
-from clusterscape.demo.timeline import Float32s, Float64s, Int64s, Points, Timeline
+from clusterscape.demo.scenario import DemoScenario
+from clusterscape.demo.timeline import FULL_RATIO, GpuTimeline, TimelinePoints
 from clusterscape.model import ALIASES, Names, SampleBatch
+from clusterscape.model.arrays import Float32s, Float64s, Int64s, Uint32s
+from clusterscape.model.durations import DAY_MS
 
-CHUNK_POINTS = 1 << 16  # arrays of this length stay in the processor's cache
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A DCGM field. ``decimals``: digits to which values are rounded, equal in the history and the exposition text.
+
+    ``in_history``: False for fields that never change on a healthy cluster.
+    """
+
+    name: str
+    type: str
+    help: str
+    decimals: int = 0
+    in_history: bool = True
+
+    @property
+    def format(self) -> str:
+        """printf format of the exporter: integers without decimals, others with six."""
+        return "%.6f" if self.decimals else "%d"
+
+
+FIELDS: tuple[Field, ...] = (
+    Field("DCGM_FI_DEV_SM_CLOCK", "gauge", "SM clock frequency (in MHz)."),
+    Field("DCGM_FI_DEV_MEM_CLOCK", "gauge", "Memory clock frequency (in MHz).", in_history=False),
+    Field("DCGM_FI_DEV_MEMORY_TEMP", "gauge", "Memory temperature (in C)."),
+    Field("DCGM_FI_DEV_GPU_TEMP", "gauge", "GPU temperature (in C)."),
+    Field("DCGM_FI_DEV_POWER_USAGE", "gauge", "Power draw (in W).", 3),
+    Field("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "counter", "Total energy consumption since boot (in mJ)."),
+    Field("DCGM_FI_DEV_POWER_MGMT_LIMIT", "gauge", "Power limit (in W).", 3, in_history=False),
+    Field("DCGM_FI_DEV_PCIE_REPLAY_COUNTER", "counter", "Total number of PCIe retries.", in_history=False),
+    Field("DCGM_FI_DEV_GPU_UTIL", "gauge", "GPU utilization (in %)."),
+    Field("DCGM_FI_DEV_MEM_COPY_UTIL", "gauge", "Memory utilization (in %)."),
+    Field("DCGM_FI_DEV_XID_ERRORS", "gauge", "Value of the last XID error encountered."),
+    Field("DCGM_FI_DEV_FB_FREE", "gauge", "Framebuffer memory free (in MiB)."),
+    Field("DCGM_FI_DEV_FB_USED", "gauge", "Framebuffer memory used (in MiB)."),
+    Field("DCGM_FI_DEV_FB_RESERVED", "gauge", "Framebuffer memory reserved (in MiB).", in_history=False),
+    Field(
+        "DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS",
+        "counter",
+        "Number of remapped rows for uncorrectable errors",
+        in_history=False,
+    ),
+    Field("DCGM_FI_DEV_ROW_REMAP_FAILURE", "gauge", "Whether remapping of rows has failed", in_history=False),
+    Field("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "gauge", "Ratio of time the graphics engine is active.", 4),
+    Field("DCGM_FI_PROF_SM_ACTIVE", "gauge", "The ratio of cycles an SM has at least 1 warp assigned.", 4),
+    Field("DCGM_FI_PROF_SM_OCCUPANCY", "gauge", "The ratio of number of warps resident on an SM.", 4),
+    Field("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "gauge", "Ratio of cycles the tensor (HMMA) pipe is active.", 4),
+    Field(
+        "DCGM_FI_PROF_DRAM_ACTIVE",
+        "gauge",
+        "Ratio of cycles the device memory interface is active sending or receiving data.",
+        4,
+    ),
+    Field("DCGM_FI_PROF_PCIE_TX_BYTES", "gauge", "The rate of data transmitted over the PCIe bus in bytes per second."),
+    Field("DCGM_FI_PROF_PCIE_RX_BYTES", "gauge", "The rate of data received over the PCIe bus in bytes per second."),
+    Field("DCGM_FI_PROF_NVLINK_TX_BYTES", "gauge", "The rate of data transmitted over NVLink in bytes per second."),
+    Field("DCGM_FI_PROF_NVLINK_RX_BYTES", "gauge", "The rate of data received over NVLink in bytes per second."),
+)
+
+
+CHUNK_POINTS = 1 << 16  # arrays of this length fit into the CPU cache
 WINDOW_POINTS = 1_200_000
-DAY_MS = 86_400_000
 WARMING_S = 75.0  # time constant of a heat sink
 CONTEXT_MIB = 410
 CLOCK_STEP_MHZ = 15.0
 CHECKPOINT_BYTES_PER_S = 6e9
 
-Uint32s = NDArray[np.uint32]
-
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """All exported fields at one moment; ``units`` are those that are up, and every array is in their order.
+class TelemetrySnapshot:
+    """All exported fields at one moment. ``units`` are the GPUs that are up; all arrays have shape (units,).
 
-    ``jobs`` is who holds each of them: a job's id, or 0.
+    ``jobs`` is the id of the job that holds each GPU, or 0.
     """
 
     time_ms: int
@@ -41,13 +98,13 @@ class Snapshot:
     values: Mapping[str, Float64s]
 
 
-class Telemetry:
-    """Synthesises metrics of one scenario."""
+class DemoTelemetry:
+    """Computes the metrics of one scenario."""
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: DemoScenario) -> None:
         self._scenario = scenario
         self._shapes = read_shapes()
-        self._timeline = Timeline(scenario, self._shapes)
+        self._timeline = GpuTimeline(scenario, self._shapes)
         hardware = scenario.hardware
         machines = [node.machine for node in hardware.nodes for _ in range(node.gpu_count)]
         rng = np.random.default_rng([scenario.seed, 1])
@@ -65,17 +122,17 @@ class Telemetry:
         self._replays: Float32s = np.floor(rng.exponential(0.4, count)).astype(np.float32)
         self._memory_skew: Float32s = (1.0 - 0.015 * rng.random(count)).astype(np.float32)
 
-    def at(self, time_ms: int) -> Snapshot:
+    def at(self, time_ms: int) -> TelemetrySnapshot:
         """All fields of all units that are up at ``time_ms``."""
         self._timeline.refresh(time_ms)
         points = self._timeline.grid(time_ms, 1, 1)
         jobs = self._timeline.rows.job[self._timeline.entries.row[points.entry]]
-        return Snapshot(time_ms, points.unit, jobs, self._evaluate(points, FIELDS))
+        return TelemetrySnapshot(time_ms, points.unit, jobs, self._evaluate(points, FIELDS))
 
     def history(self, start_ms: int, end_ms: int, step_ms: int) -> Iterator[list[SampleBatch]]:
-        """Canonical samples at the multiples of ``step_ms`` in [start, end): for each window of time one batch per metric.
+        """Canonical samples at multiples of ``step_ms`` in [start, end): one batch per time window and metric.
 
-        A window lies within one UTC day. Its batches are in order of metric, sorted by (unit, time), and share those columns.
+        A window is within one UTC day. Its batches are ordered by metric, sorted by (unit, time), and share these two columns.
         """
         start_ms = max(start_ms, self._scenario.origin_s * 1000)
         self._timeline.refresh(end_ms)
@@ -97,7 +154,7 @@ class Telemetry:
             yield batches
 
     def _windows(self, start_ms: int, end_ms: int, step_ms: int) -> Iterator[tuple[int, int]]:
-        """(first moment, number of moments) of pieces that lie within one day and are not too large."""
+        """(first time, number of times) of windows that are within one day and not too large."""
         most = max(1, WINDOW_POINTS // self._scenario.hardware.unit_count)
         first_ms = -(-start_ms // step_ms) * step_ms
         while first_ms < end_ms:
@@ -106,12 +163,12 @@ class Telemetry:
             yield first_ms, count
             first_ms += count * step_ms
 
-    def _evaluate(self, points: Points, fields: tuple[Field, ...] | list[Field]) -> dict[str, Float64s]:
+    def _evaluate(self, points: TimelinePoints, fields: tuple[Field, ...] | list[Field]) -> dict[str, Float64s]:
         """Raw values as the exporter prints them, by field."""
         out = {field.name: np.empty(len(points.unit)) for field in fields}
         for low in range(0, len(points.unit), CHUNK_POINTS):
             piece = slice(low, low + CHUNK_POINTS)
-            chunk = Points(points.entry[piece], points.unit[piece], points.time_ms[piece])
+            chunk = TimelinePoints(points.entry[piece], points.unit[piece], points.time_ms[piece])
             values = self._chunk(chunk)
             for field in fields:
                 if field.name in values:
@@ -120,7 +177,7 @@ class Telemetry:
             self._mark_xid_errors(points, out["DCGM_FI_DEV_XID_ERRORS"])
         return out
 
-    def _chunk(self, points: Points) -> dict[str, Float32s | Float64s]:
+    def _chunk(self, points: TimelinePoints) -> dict[str, Float32s | Float64s]:
         """Unrounded values of all fields but XID errors."""
         shapes, rows, entries = self._shapes, self._timeline.rows, self._timeline.entries
         unit, row = points.unit, entries.row[points.entry]
@@ -171,8 +228,8 @@ class Telemetry:
             "DCGM_FI_PROF_NVLINK_RX_BYTES": sent * (1.0 + 0.02 * slow),
         }
 
-    def _noise(self, points: Points, row: NDArray[np.int32]) -> tuple[Float32s, Float32s, Float32s]:
-        """Per GPU and second in [−½, ½); common to a job's GPUs and a minute long in [−½, ½); per GPU and second in [0, 1)."""
+    def _noise(self, points: TimelinePoints, row: NDArray[np.int32]) -> tuple[Float32s, Float32s, Float32s]:
+        """Noise per GPU and second in [−½, ½), per job and minute in [−½, ½), and per GPU and second in [0, 1)."""
         seconds = (points.time_ms // 1000).astype(np.uint32)
         mixed = _mix(self._unit_key[points.unit] ^ (seconds * np.uint32(0x9E3779B1)))
         common = _mix(self._timeline.rows.salt[row] ^ ((seconds // np.uint32(60)) * np.uint32(0x85EBCA6B)))
@@ -182,7 +239,7 @@ class Telemetry:
         return fast, slow, shuffle
 
     def _place(self, row: NDArray[np.int32], elapsed_s: Float32s, shuffle: Float32s) -> Int64s:
-        """Index into the shapes: by elapsed time where the shape is a cycle, anywhere in it where not."""
+        """Index into the shapes: by elapsed time if the shape is cyclic, else random."""
         shapes, rows = self._shapes, self._timeline.rows
         mode = rows.mode[row]
         cycle_s = rows.cycle_s[row]
@@ -192,20 +249,20 @@ class Telemetry:
         index: Int64s = shapes.offset[mode] + np.minimum((within * length).astype(np.int64), length - 1)
         return index
 
-    def _memory_used(self, points: Points, row: NDArray[np.int32], elapsed_s: Float32s) -> Float32s:
+    def _memory_used(self, points: TimelinePoints, row: NDArray[np.int32], elapsed_s: Float32s) -> Float32s:
         rows = self._timeline.rows
         ratio = np.minimum(rows.memory_ratio[row] + rows.memory_per_s[row] * elapsed_s, FULL_RATIO)
         held = (
             ratio * self._memory_skew[points.unit] * (self._memory_mib[points.unit] - self._reserved_mib[points.unit])
         )
-        # A free GPU shows a few MiB; a held one at least the driver's context.
+        # A free GPU uses a few MiB, an allocated one at least the driver's context.
         used: Float32s = np.where(rows.memory_ratio[row] > 0, np.maximum(held, CONTEXT_MIB), np.float32(4.0))
         return np.rint(used)
 
     def _warmth(
-        self, points: Points, row: NDArray[np.int32], place: Int64s, elapsed_s: Float32s
+        self, points: TimelinePoints, row: NDArray[np.int32], place: Int64s, elapsed_s: Float32s
     ) -> tuple[Float32s, Float32s]:
-        """°C of die and memory above idle; a heat sink follows with a delay what went on before."""
+        """°C of GPU and memory above idle; approach the new level exponentially (WARMING_S) after each change."""
         shapes, rows, entries = self._shapes, self._timeline.rows, self._timeline.entries
         power = np.minimum(rows.power[row], 1.0)
         before = entries.row[np.maximum(points.entry - 1, entries.first[points.unit])]
@@ -216,17 +273,17 @@ class Telemetry:
         memory_warmth = shapes.memory_warmth[place] * power
         return warmth + (former - warmth) * memory, memory_warmth + (0.8 * former - memory_warmth) * memory
 
-    def _energy_mj(self, points: Points, row: NDArray[np.int32], elapsed_ms: Int64s) -> Float64s:
+    def _energy_mj(self, points: TimelinePoints, row: NDArray[np.int32], elapsed_ms: Int64s) -> Float64s:
         since = self._timeline.energy_within(row, points.unit, elapsed_ms / 1000.0)
         total: Float64s = (self._timeline.entries.energy_j[points.entry] + since) * 1000.0
         return total
 
-    def _mark_xid_errors(self, points: Points, codes: Float64s) -> None:
+    def _mark_xid_errors(self, points: TimelinePoints, codes: Float64s) -> None:
         if not len(codes):
             return
         first_ms, last_ms = points.time_ms.min(), points.time_ms.max()
         recent = [e for e in self._scenario.xid_errors if e.from_ms <= last_ms and e.to_ms > first_ms]
-        for error in sorted(recent, key=lambda error: error.from_ms):  # the last one is shown
+        for error in sorted(recent, key=lambda error: error.from_ms):  # the latest error wins
             low, high = np.searchsorted(points.unit, (error.unit, error.unit + 1))
             times = points.time_ms[low:high]
             start, stop = np.searchsorted(times, (error.from_ms, error.to_ms))
@@ -234,7 +291,7 @@ class Telemetry:
 
 
 def _mix(bits: Uint32s) -> Uint32s:
-    """A hash of 32 bits (the finaliser of MurmurHash3)."""
+    """A 32-bit hash (the finalizer of MurmurHash3)."""
     bits = bits ^ (bits >> np.uint32(16))
     bits *= np.uint32(0x85EBCA6B)
     bits ^= bits >> np.uint32(13)
@@ -244,7 +301,7 @@ def _mix(bits: Uint32s) -> Uint32s:
 
 
 def _rounded(values: Float32s | Float64s, decimals: int) -> Float64s:
-    """The nearest number with so many decimals, as float64: the same that reading its decimal text gives."""
+    """``values`` rounded to ``decimals``, as float64: equal to parsing the decimal text."""
     if not decimals:
         return np.rint(values).astype(np.float64)
     scale = 10.0**decimals

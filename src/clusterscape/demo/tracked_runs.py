@@ -1,21 +1,21 @@
-"""Tracked runs of the pretend cluster: the files that a tracker would have sent, from a workstation beside it.
+"""Tracked runs of the demo: the files that a tracker would have sent, from a workstation outside the cluster.
 
-What sharing a GPU costs follows the recorded H200: two trainings by time slices took twice as long each, under MPS they gained
-17 %. Everything is told by the seed and the anchor.
+The cost of sharing a GPU is as measured on an H200: with time slicing, two trainings took twice as long each; MPS gained
+17 %. Deterministic in seed and anchor.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from clusterscape.model.arrays import Float64s
 from clusterscape.model.run_frames import NO_STEP, SampleMethod, SampleScope, encode_event, encode_samples
 
 HOST = "workstation-1"
 FILE = "tracker.spool"
 _AGO_MS = 34 * 3_600_000
-"""They ended before the pretend cluster's day of history begins, which is filled in from the newest sample on."""
+"""The runs ended before the demo's day of history, which is filled in only after the newest sample."""
 _TOTAL_SAMPLES = 120_000
 _EPOCHS = 6
 _MPS_GAIN = 1.17
@@ -25,12 +25,10 @@ _DRIVER = (
     "NVIDIA H200, GPU-5c0ffee0-0000-4000-8000-000000000001, 580.95.05, 1980 MHz, 700.00 W\n"
 )
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
-    """What one run does. ``share``: of the speed it would have alone."""
+    """The parameters of one run. ``share``: fraction of its speed without other runs."""
 
     experiment: str
     workload: str
@@ -40,9 +38,9 @@ class _Run:
     collocation: str = "-"
     state: str = "completed"
     cause: str | None = None
-    part: float = 1.0  # of the work that was done before it ended
+    part: float = 1.0  # share of the work done before it ended
     script: str = "train.py"
-    loading_s: float = 0.0  # waiting for data, of every second
+    loading_s: float = 0.0  # waiting for data, per second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,21 +51,21 @@ class DemoRun:
     data: bytes = field(repr=False)
 
 
-# Samples a second alone, utilization, memory in bytes, by batch size.
+# By batch size: samples per second without other runs, utilization, memory in bytes.
 _SPEEDS = {128: (410.0, 0.78, 9e9), 256: (549.0, 0.93, 15e9), 512: (610.0, 0.97, 27e9)}
 
 
 def iter_runs(*, seed: int, anchor_ms: int) -> Iterator[DemoRun]:
-    """All runs, oldest first: workloads one after another, the runs of each together."""
+    """All runs, oldest first, grouped by workload."""
     generator = np.random.default_rng([seed, 8])
     at_ms = anchor_ms - _AGO_MS
     for number, workload in enumerate(_plan()):
         longest_s = 0.0
         for place, run in enumerate(workload):
-            part = run.share / sum(one.share for one in workload)
-            made, seconds = _record(run, at_ms, f"{number:02d}{place}", generator, part=part)
+            part = run.share / sum(member.share for member in workload)
+            demo_run, seconds = _record(run, at_ms, f"{number:02d}{place}", generator, part=part)
             longest_s = max(longest_s, seconds)
-            yield made
+            yield demo_run
         at_ms += int((longest_s + 20) * 1000)
 
 
@@ -106,7 +104,7 @@ def _pair(first: _Run, second: _Run) -> list[_Run]:
 def _record(
     run: _Run, at_ms: int, number: str, generator: np.random.Generator, *, part: float
 ) -> tuple[DemoRun, float]:
-    """``part``: of what the GPU does while the run goes on; below 1 it is shared."""
+    """``part``: the run's fraction of the GPU's work; below 1 the GPU is shared."""
     shared = part < 1
     speed, util, memory = _SPEEDS.get(run.batch_size, (610.0, 0.97, 140e9))
     rate = speed * run.share * (1 - run.loading_s) * float(generator.normal(1.0, 0.012))
@@ -121,8 +119,8 @@ def _record(
     for code, (label, unit, scope, method, values) in enumerate(
         [*series, *_software(run, seconds_at, rate, generator)]
     ):
-        told = {"code": code, "name": label, "unit": unit, "scope": scope, "method": method}
-        parts.append(encode_event({"event": "series", **told}))
+        fields = {"code": code, "name": label, "unit": unit, "scope": scope, "method": method}
+        parts.append(encode_event({"event": "series", **fields}))
         steps = (seconds_at * rate / run.batch_size).astype(np.int64)
         times = ((seconds_at * 1000 + started) * 1000).astype(np.int64)
         numbers = steps.tolist() if scope == SampleScope.RUN else [NO_STEP] * len(times)
@@ -153,32 +151,35 @@ def _events(run: _Run, name: str, at_ms: int, started: int) -> list[bytes]:
         encode_event({"event": "run", **about}),
         encode_event({"event": "moment", "moment": "barrier", "at": at_ms + 30}),
         encode_event({"event": "moment", "moment": "running", "at": started}),
-        *(encode_event({"event": "listener", "listener": one, "state": "running"}) for one in ("proc", "nvml")),
+        *(
+            encode_event({"event": "listener", "listener": listener, "state": "running"})
+            for listener in ("proc", "nvml")
+        ),
         encode_event({"event": "environment", **environment}),
     ]
 
 
 def _marks(run: _Run, started: int, seconds: float) -> list[bytes]:
     """Epochs, and the validation at the end of each."""
-    each_ms = seconds * 1000 / _EPOCHS / run.part
-    found = []
+    epoch_ms = seconds * 1000 / _EPOCHS / run.part
+    events = []
     for epoch in range(int(_EPOCHS * run.part)):
-        begin = started + int(epoch * each_ms)
-        end = started + int((epoch + 1) * each_ms)
-        validation = end - int(0.08 * each_ms)
+        begin = started + int(epoch * epoch_ms)
+        end = started + int((epoch + 1) * epoch_ms)
+        validation = end - int(0.08 * epoch_ms)
         for kind, name, at in (("epoch", str(epoch), begin), ("phase", "validation", validation)):
-            found.append(encode_event({"event": "mark", "kind": kind, "name": name, "at": at}))
-        found.append(encode_event({"event": "mark", "kind": "phase_end", "name": "validation", "at": end}))
-    return found
+            events.append(encode_event({"event": "mark", "kind": kind, "name": name, "at": at}))
+        events.append(encode_event({"event": "mark", "kind": "phase_end", "name": "validation", "at": end}))
+    return events
 
 
-_Series = tuple[str, str | None, SampleScope, SampleMethod, Floats]
+_Series = tuple[str, str | None, SampleScope, SampleMethod, Float64s]
 
 
 def _hardware(
     run: _Run,
     name: str,
-    seconds_at: Floats,
+    seconds_at: Float64s,
     util: float,
     memory: float,
     generator: np.random.Generator,
@@ -191,7 +192,7 @@ def _hardware(
     busy = np.clip(util * warm + generator.normal(0, 0.02, count), 0, 1)
     watts = _IDLE_WATTS + (_LIMIT_WATTS - _IDLE_WATTS) * 0.88 * busy + generator.normal(0, 6, count)
     method = SampleMethod.ESTIMATED if shared else SampleMethod.MEASURED
-    gpu, own = f"{HOST}:0", f"run:{name}/{HOST}:0"
+    gpu, process_unit = f"{HOST}:0", f"run:{name}/{HOST}:0"
     measured = SampleMethod.MEASURED
     cores = np.clip(1.1 - 0.5 * run.loading_s + generator.normal(0, 0.05, count), 0, None)
     return [
@@ -205,18 +206,22 @@ def _hardware(
             memory * (2 if shared else 1) * np.minimum(1, warm * 2),
         ),
         ("energy_joules", gpu, SampleScope.DEVICE, measured, 1e6 + np.cumsum(watts)),
-        ("energy_joules", own, SampleScope.PROCESS, method, np.cumsum(watts) * part),
-        ("memory_used_bytes", own, SampleScope.PROCESS, measured, memory * np.minimum(1, warm * 2)),
+        ("energy_joules", process_unit, SampleScope.PROCESS, method, np.cumsum(watts) * part),
+        ("memory_used_bytes", process_unit, SampleScope.PROCESS, measured, memory * np.minimum(1, warm * 2)),
         ("process_cpu_cores", None, SampleScope.TREE, measured, cores),
         ("process_memory_bytes", None, SampleScope.TREE, measured, 3.1e9 + 4e8 * warm),
     ]
 
 
-def _software(run: _Run, seconds_at: Floats, rate: float, generator: np.random.Generator) -> Sequence[_Series]:
+def _software(run: _Run, seconds_at: Float64s, rate: float, generator: np.random.Generator) -> Sequence[_Series]:
     done = seconds_at * rate
     count = len(seconds_at)
     noise = generator.normal(0, 0.05, count) * np.exp(-done / 60_000) * np.sqrt(256 / run.batch_size)
     loss = 0.35 + 1.95 * np.exp(-done / (28_000 + 20 * run.batch_size)) + noise
     accuracy = np.clip(0.93 - 0.83 * np.exp(-done / 35_000) + generator.normal(0, 0.006, count), 0, 1)
-    said = (SampleScope.RUN, SampleMethod.MEASURED)
-    return [("loss", None, *said, loss), ("accuracy", None, *said, accuracy), ("samples", None, *said, done)]
+    scope_and_method = (SampleScope.RUN, SampleMethod.MEASURED)
+    return [
+        ("loss", None, *scope_and_method, loss),
+        ("accuracy", None, *scope_and_method, accuracy),
+        ("samples", None, *scope_and_method, done),
+    ]

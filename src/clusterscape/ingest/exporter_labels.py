@@ -1,16 +1,31 @@
-"""What an exporter's labels say: which GPU, which hardware, who holds it. The one place that knows how labels are spelled."""
+"""Reads the labels of exporters (GPU, hardware, holder; the only place that knows label names), and collects from labels
+and values which nodes and units are new or changed.
+"""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from clusterscape.ingest.drops import DropReason
-from clusterscape.model import GpuUuid, NodeId, UnitId, WorkloadId, gpu_unit_id, mig_unit_id
+from clusterscape.model import (
+    GpuUuid,
+    Node,
+    NodeId,
+    Unit,
+    UnitId,
+    UnitKind,
+    UnixMs,
+    WorkloadId,
+    gpu_unit_id,
+    mig_unit_id,
+)
+from clusterscape.model.machine_types import name_machine_type
 
 Labels = Mapping[str, str]
 
-# Spellings, best first. dcgm-exporter changed some between versions; Prometheus adds `instance` and `exported_…`. A `node`
-# is the orchestrator's word; the host name of an exporter in a container may be that of the container.
+# Label names, most reliable first. dcgm-exporter changed some between versions; Prometheus adds `instance` and `exported_…`.
+# `node` is set by the orchestrator; an exporter in a container may report the container's host name.
 _NODE = ("node",)
 _OWN_HOST = ("Hostname", "hostname", "host_name")
 _ADDRESS_LABELS = ("exported_instance", "instance")
@@ -34,7 +49,7 @@ _ADDRESS = re.compile(r"[\d.]+|.*:.*")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a row belongs: a GPU of a node, or a MIG instance of it."""
+    """The GPU or MIG instance that a row belongs to."""
 
     node: NodeId
     index: int
@@ -50,18 +65,18 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class ExporterNames:
-    """All that names the host of an exporter. ``is_asked``: ``address`` is where we ask it, not where a Prometheus does."""
+    """All names of an exporter's host. ``is_direct``: ``address`` is scraped by ClusterScape, not by a Prometheus."""
 
     configured: NodeId | None = None
     address: str | None = None
-    node: str | None = None  # the orchestrator's word
-    host: str | None = None  # the exporter's own; in a container it may be the container's
-    is_asked: bool = False
+    node: str | None = None  # set by the orchestrator
+    host: str | None = None  # reported by the exporter; in a container it may be the container's
+    is_direct: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Hardware:
-    """What the labels of one unit say about it; None where they are silent."""
+class LabelledHardware:
+    """Hardware facts in the labels of one unit; None: not in the labels."""
 
     uuid: GpuUuid | None = None
     model_name: str | None = None
@@ -71,24 +86,24 @@ class Hardware:
 
 
 def find_names(labels: Labels, configured: NodeId | None, address: str | None) -> ExporterNames | None:
-    """The names of the exporter that a row is from; ``address`` is where it was asked. None where nothing names it."""
+    """The names of the exporter of a row, scraped at ``address``. None if it has no name."""
     node, host = _find(labels, _NODE), _find(labels, _OWN_HOST)
     instance = address or _find(labels, _ADDRESS_LABELS)
     if not (configured or node or _host_of(host) or _host_of(instance)):
         return None
-    return ExporterNames(configured, instance, node, host, is_asked=address is not None)
+    return ExporterNames(configured, instance, node, host, is_direct=address is not None)
 
 
 def _host_of(text: str | None) -> str:
-    """Without the port; empty where there is nothing before it."""
+    """The host without the port; empty if there is none."""
     if not text:
         return ""
-    found = _HOST_AND_PORT.fullmatch(text)
-    return (found[1] or found[2]) if found else text  # more than one colon and no brackets: a bare IPv6 address
+    host = _HOST_AND_PORT.fullmatch(text)
+    return (host[1] or host[2]) if host else text  # more than one colon and no brackets: a bare IPv6 address
 
 
 def find_node(labels: Labels) -> NodeId | None:
-    """The node the exporter names, without domain and port; an address is kept whole."""
+    """The node that the labels name, without domain and port; an IP address unchanged."""
     text = _find(labels, _HOST)
     if text is None:
         return None
@@ -97,11 +112,11 @@ def find_node(labels: Labels) -> NodeId | None:
 
 
 def find_place(labels: Labels, node: NodeId | None) -> Place | DropReason:
-    """Where a row belongs; ``node`` is the configured one and wins over what the exporter calls its host."""
+    """The GPU or MIG instance of a row; ``node``, if configured, wins over the host name in the labels."""
     home = node or find_node(labels)
     if home is None:
         return DropReason.NO_NODE
-    index = next((int(found[1]) for key in _INDEX if (found := _NUMBER.fullmatch(labels.get(key, "")))), None)
+    index = next((int(number[1]) for key in _INDEX if (number := _NUMBER.fullmatch(labels.get(key, "")))), None)
     if index is None:
         return DropReason.NO_GPU
     instance = _find(labels, _INSTANCE)
@@ -111,10 +126,10 @@ def find_place(labels: Labels, node: NodeId | None) -> Place | DropReason:
     return DropReason.NO_GPU if number is None else Place(home, index, int(number[1]))
 
 
-def find_hardware(labels: Labels) -> Hardware:
+def find_hardware(labels: Labels) -> LabelledHardware:
     """The hardware facts in a row's labels."""
     uuid = _find(labels, _UUID)
-    return Hardware(
+    return LabelledHardware(
         uuid=None if uuid is None else GpuUuid(uuid),
         model_name=_find(labels, _MODEL),
         pci_bus_id=_find(labels, _BUS),
@@ -124,9 +139,9 @@ def find_hardware(labels: Labels) -> Hardware:
 
 
 def find_holder(labels: Labels, scheduler: str) -> WorkloadId | None:
-    """Who the exporter says holds the unit: ``slurm:4711`` for a job, ``kubernetes:namespace/pod`` for a pod.
+    """The holder of the unit by its labels: ``slurm:4711`` for a job, ``kubernetes:namespace/pod`` for a pod.
 
-    A job wins over the pod it runs in. What Prometheus scraped carries `instance`; there a plain `pod` is the exporter's own.
+    A job wins over the pod it runs in. Series from Prometheus have `instance`; there a plain `pod` is the exporter's own pod.
     """
     job = _find(labels, _JOB)
     if job is not None:
@@ -140,15 +155,235 @@ def find_holder(labels: Labels, scheduler: str) -> WorkloadId | None:
 
 
 def find_part(labels: Labels) -> str | None:
-    """Which part of a number this row is, where a number is split over rows by a label."""
-    found = [f"{key}={labels[key]}" for key in _PART if key in labels]
-    return ",".join(found) or None
+    """The labels that split one number over several rows; None if there are none."""
+    parts = [f"{key}={labels[key]}" for key in _PART if key in labels]
+    return ",".join(parts) or None
 
 
 def _find(labels: Labels, spellings: tuple[str, ...]) -> str | None:
-    """The first label that says something; DCGM writes `<<<NULL>>>` and the like for what it does not know."""
+    """The first non-empty label; DCGM writes `<<<NULL>>>` or similar for unknown values."""
     for spelling in spellings:
         value = labels.get(spelling)
         if value and not value.startswith(("<<<", "ERROR - FAILED")):
             return value
     return None
+
+
+LatestValue = Callable[[UnitId, str], float | None]
+"""Returns the latest value of a unit's metric, None if there is none."""
+
+
+LastSeen = Callable[[UnitId], UnixMs | None]
+"""Returns the time of a unit's latest sample, None if there is none."""
+
+MOVED_AFTER_MS = 300_000
+"""A GPU that two nodes report is counted at the first, unless it had no samples there for this long: then it was moved."""
+
+
+@dataclass(slots=True)
+class _UnitEntry:
+    place: Place
+    hardware: LabelledHardware
+    reported_by: set[ExporterNames]
+    memory_bytes: int | None = None
+    unit: Unit | None = None  # as last returned
+
+
+@dataclass(slots=True)
+class _NodeEntry:
+    units: set[UnitId] = field(default_factory=set)
+    node: Node | None = None  # as last returned
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HardwareChanges:
+    """Nodes and units that are new or changed since the last call, and those that are no longer reported."""
+
+    nodes: list[Node]
+    units: list[Unit]
+    missing_units: list[UnitId]
+    missing_nodes: list[NodeId]
+
+    def __bool__(self) -> bool:
+        return bool(self.nodes or self.units or self.missing_units or self.missing_nodes)
+
+
+class HardwareInventory:
+    """Every GPU, MIG instance and node that exporters report. A GPU's UUID is counted at one place only."""
+
+    def __init__(self) -> None:
+        self._units: dict[UnitId, _UnitEntry] = {}
+        self._nodes: dict[NodeId, _NodeEntry] = {}
+        self._homes: dict[GpuUuid, UnitId] = {}
+        self._duplicates: dict[UnitId, UnitId] = {}  # uncounted unit → the unit where its GPU is counted
+        self.duplicates_version = 0
+        self._touched: set[UnitId] = set()
+        self._removed: set[UnitId] = set()
+        self._changed_nodes: set[NodeId] = set()
+        self._reported: dict[ExporterNames, set[UnitId]] = {}
+
+    def see(self, place: Place, hardware: LabelledHardware, names: ExporterNames) -> None:
+        """Add a unit from a label set of an exporter."""
+        entry = self._units.get(place.unit)
+        if entry is None:
+            self._units[place.unit] = _UnitEntry(place, hardware, {names})
+            self._nodes.setdefault(place.node, _NodeEntry()).units.add(place.unit)
+        else:
+            entry.hardware = hardware
+            entry.reported_by.add(names)
+        self._reported.setdefault(names, set()).add(place.unit)
+        self._touched.add(place.unit)
+        if place.instance is not None:
+            # A MIG row names its GPU's UUID, model and bus; the GPU may have no row of its own.
+            gpu_hardware = LabelledHardware(
+                hardware.uuid, hardware.model_name, hardware.pci_bus_id, None, hardware.driver_version
+            )
+            self.see(Place(place.node, place.index), gpu_hardware, names)
+
+    def forget(self, names: ExporterNames) -> list[UnitId]:
+        """Forget an exporter; returns the units that only it reported."""
+        lost = []
+        for key in self._reported.pop(names, set()) & self._units.keys():
+            reported_by = self._units[key].reported_by
+            reported_by.discard(names)
+            if not reported_by:
+                self._remove(key)
+                lost.append(key)
+        return lost
+
+    def duplicates(self) -> dict[ExporterNames, dict[UnitId, UnitId]]:
+        """Uncounted units, whose GPU is counted elsewhere, by exporter."""
+        by_exporter: dict[ExporterNames, dict[UnitId, UnitId]] = {}
+        for unit, home in self._duplicates.items():
+            for names in self._units[unit].reported_by:
+                by_exporter.setdefault(names, {})[unit] = home
+        return by_exporter
+
+    def recheck(self) -> None:
+        """Check units of unknown memory size, and uncounted units, again."""
+        self._touched.update(key for key, entry in self._units.items() if entry.memory_bytes is None)
+        self._touched.update(self._duplicates)
+
+    def take_changes(self, latest: LatestValue, last_seen: LastSeen, now_ms: UnixMs) -> HardwareChanges:
+        """What was added, changed or removed since the last call."""
+        touched, self._touched = sorted(self._touched), set()
+        duplicates = dict(self._duplicates)
+        units: list[Unit] = []
+        for key in touched:
+            entry = self._units.get(key)
+            if entry is None:  # no longer reported, or its GPU was found elsewhere in this round
+                continue
+            entry.memory_bytes = _memory_bytes(key, latest) or entry.memory_bytes
+            unit = _describe_unit(entry, latest(key, "power_limit_watts"))
+            if not self._claim(key, unit.uuid, last_seen, now_ms):
+                self._uncount(key, entry)
+            elif unit != entry.unit:
+                entry.unit = unit
+                units.append(unit)
+                self._changed_nodes.add(entry.place.node)
+        removed = sorted(key for key in self._removed if key not in self._units or self._units[key].unit is None)
+        nodes, missing_nodes = self._describe_nodes(self._changed_nodes)
+        self._removed.clear()
+        self._changed_nodes.clear()
+        self.duplicates_version += duplicates != self._duplicates
+        return HardwareChanges(nodes=nodes, units=units, missing_units=removed, missing_nodes=missing_nodes)
+
+    def _claim(self, key: UnitId, uuid: GpuUuid | None, last_seen: LastSeen, now_ms: UnixMs) -> bool:
+        """Whether the GPU is counted at this place."""
+        former = self._units[key].unit
+        if former is not None and former.uuid not in (None, uuid):
+            self._release_uuid(former.uuid, key)
+        self._duplicates.pop(key, None)
+        if uuid is None:
+            return True
+        home = self._homes.setdefault(uuid, key)
+        if home == key:
+            return True
+        sampled_at = last_seen(home) if home in self._units else None
+        if sampled_at is not None and now_ms - sampled_at < MOVED_AFTER_MS:
+            self._duplicates[key] = home
+            return False
+        self._homes[uuid] = key
+        if home in self._units:
+            self._remove(home)
+        return True
+
+    def _release_uuid(self, uuid: GpuUuid | None, key: UnitId) -> None:
+        """The place has another GPU now, or none."""
+        if uuid is not None and self._homes.get(uuid) == key:
+            del self._homes[uuid]
+            self._touched.update(twin for twin, home in self._duplicates.items() if home == key)
+
+    def _remove(self, key: UnitId) -> None:
+        entry = self._units[key]
+        self._release_uuid(entry.unit.uuid if entry.unit else None, key)
+        self._uncount(key, entry)
+        self._duplicates.pop(key, None)
+        self._nodes[entry.place.node].units.discard(key)
+        del self._units[key]
+
+    def _uncount(self, key: UnitId, entry: _UnitEntry) -> None:
+        """The unit is no longer counted."""
+        if entry.unit is not None:
+            entry.unit = None
+            self._removed.add(key)
+            self._changed_nodes.add(entry.place.node)
+
+    def _describe_nodes(self, ids: Iterable[NodeId]) -> tuple[list[Node], list[NodeId]]:
+        changed: list[Node] = []
+        removed: list[NodeId] = []
+        for node_id in sorted(ids):
+            entry = self._nodes[node_id]
+            members = [self._units[key] for key in entry.units if self._units[key].unit is not None]
+            gpus = [member for member in members if member.place.instance is None]
+            if not members:
+                if entry.node is not None:
+                    removed.append(node_id)
+                entry.node = None
+                continue
+            node = Node(
+                id=node_id,
+                machine_type=_most_common(m.unit.machine_type for m in gpus if m.unit),
+                gpu_count=len(gpus),
+                driver_version=_most_common(m.hardware.driver_version for m in members),
+            )
+            if node != entry.node:
+                entry.node = node
+                changed.append(node)
+        return changed, removed
+
+
+def _describe_unit(entry: _UnitEntry, power_limit_watts: float | None) -> Unit:
+    place, hardware = entry.place, entry.hardware
+    is_mig = place.instance is not None
+    uuid = hardware.uuid if hardware.uuid is None or hardware.uuid.startswith("MIG-") == is_mig else None
+    whole_memory = None if is_mig else entry.memory_bytes
+    return Unit(
+        id=place.unit,
+        kind=UnitKind.MIG if is_mig else UnitKind.GPU,
+        node=place.node,
+        index=place.index,
+        uuid=uuid,
+        machine_type=name_machine_type(hardware.model_name, whole_memory) if hardware.model_name else None,
+        memory_bytes=entry.memory_bytes,
+        power_limit_watts=power_limit_watts,
+        pci_bus_id=hardware.pci_bus_id,
+        parent=Place(place.node, place.index).unit if is_mig else None,
+        mig_profile=hardware.mig_profile,
+    )
+
+
+def _memory_bytes(unit: UnitId, latest: LatestValue) -> int | None:
+    total = latest(unit, "memory_total_bytes")
+    if total is None:
+        used, free = latest(unit, "memory_used_bytes"), latest(unit, "memory_free_bytes")
+        if used is None or free is None:
+            return None
+        total = used + free + (latest(unit, "memory_reserved_bytes") or 0.0)
+    return round(total) or None
+
+
+def _most_common(values: Iterable[str | None]) -> str | None:
+    counted = Counter(value for value in values if value is not None)
+    # By name if counts are equal, so that the result does not depend on the order of rows.
+    return min(counted, key=lambda value: (-counted[value], value), default=None)

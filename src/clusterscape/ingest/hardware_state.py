@@ -1,6 +1,6 @@
-"""What ingest itself finds out of GPUs, nodes and sources, as samples: missing GPUs, silent exporters, nodes out of service.
+"""Samples of the hardware state that ingest derives: missing GPUs, silent exporters, nodes out of service.
 
-So rules can judge hardware by the same language as workloads, and its past is stored like any other. Stores nothing.
+As samples, they have a history and rules apply to them as to any metric. Stores nothing.
 """
 
 from collections import defaultdict
@@ -9,32 +9,32 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from clusterscape.model import Names, Node, NodeId, NodeState, SampleBatch, SourceStatus, Unit, UnitId, UnitKind, UnixMs
-from clusterscape.model.hardware import find_answering, source_unit
+from clusterscape.model.rules import find_exporters_up, source_unit
 
 SAMPLE_EVERY_MS = 15_000
 SAMPLE_GPUS_EVERY_MS = 60_000
-"""There are many more of them than nodes."""
+"""Less often than nodes, because there are many more GPUs."""
 
 MISSING_AFTER_MS = 120_000
-"""A GPU that its exporter has not shown for so long is missing: eight scrapes of the usual 15 s."""
+"""A GPU without samples for this long, while its exporter responds, is missing: eight scrapes at the usual 15 s."""
 
 Row = tuple[str, str, float]  # unit, metric, value
 LastSeen = Callable[[], Mapping[UnitId, UnixMs]]
-"""When the newest sample of each unit was taken; asked for only where it is needed."""
+"""Returns the time of the latest sample of each unit; called only if needed."""
 
 
 class HardwareState:
-    """Samples of the present; remembers since when the exporters of each node answer."""
+    """Computes the samples; remembers since when the exporters of each node respond."""
 
     def __init__(self) -> None:
         self._units = Names()
         self._metrics = Names()
-        self._answering_since: dict[NodeId, UnixMs] = {}
+        self._up_since: dict[NodeId, UnixMs] = {}
         self._sampled_at: UnixMs | None = None
         self._sampled_gpus_at: UnixMs | None = None
 
     def is_due(self, now_ms: UnixMs) -> bool:
-        """Whether it is time for the next samples. A clock that went back makes it so."""
+        """Whether the next samples are due; also if the clock went back."""
         return _has_passed(self._sampled_at, now_ms, SAMPLE_EVERY_MS)
 
     def sample(
@@ -44,15 +44,15 @@ class HardwareState:
         nodes: Iterable[Node],
         units: Iterable[Unit],
         statuses: Sequence[SourceStatus],
-        heard_nodes: Mapping[NodeId, UnixMs],
+        indirect_nodes: Mapping[NodeId, UnixMs],
         last_seen: LastSeen,
     ) -> SampleBatch:
-        """``nodes``: those whose scheduler is read here and answers; ``heard_nodes``: those whose exporters others ask.
+        """``nodes``: those whose scheduler responds; ``indirect_nodes``: those whose exporters a Prometheus scrapes.
 
-        That the exporter of a node that is down says nothing is no news, and not told.
+        The exporter of a node that is down is not reported as silent.
         """
         self._sampled_at = now_ms
-        answering = dict.fromkeys(heard_nodes, True) | find_answering(statuses)
+        is_up = dict.fromkeys(indirect_nodes, True) | find_exporters_up(statuses)
         rows: list[Row] = []
         down: set[NodeId] = set()
         for node in nodes:
@@ -63,38 +63,38 @@ class HardwareState:
                 rows.append((node.id, "node_down", float(node.state is NodeState.DOWN)))
                 rows.append((node.id, "node_drained", float(is_drained)))
         rows += [
-            (node, "exporter_silent", float(not is_answering))
-            for node, is_answering in answering.items()
-            if is_answering or node not in down
+            (node, "exporter_silent", float(not is_responding))
+            for node, is_responding in is_up.items()
+            if is_responding or node not in down
         ]
         rows += [
             (source_unit(kind), "source_failing_ratio", share) for kind, share in _failing_shares(statuses).items()
         ]
-        self._note_answering(answering, now_ms)
+        self._note_responding(is_up, now_ms)
         if _has_passed(self._sampled_gpus_at, now_ms, SAMPLE_GPUS_EVERY_MS):
             self._sampled_gpus_at = now_ms
             rows += self._find_missing(units, last_seen(), now_ms)
         return self._batch(rows, now_ms)
 
-    def _note_answering(self, answering: Mapping[NodeId, bool], now_ms: UnixMs) -> None:
-        self._answering_since = {
-            node: self._answering_since.get(node, now_ms) for node, is_answering in answering.items() if is_answering
+    def _note_responding(self, is_up: Mapping[NodeId, bool], now_ms: UnixMs) -> None:
+        self._up_since = {
+            node: self._up_since.get(node, now_ms) for node, is_responding in is_up.items() if is_responding
         }
 
     def _find_missing(self, units: Iterable[Unit], last_seen: Mapping[UnitId, UnixMs], now_ms: UnixMs) -> list[Row]:
-        """Whole GPUs of nodes whose exporters answer; one that is cut into instances is seen where one of these is."""
+        """Rows for whole GPUs of nodes whose exporters respond; samples of a MIG instance count for its GPU."""
         gpus: list[tuple[UnitId, NodeId]] = []
         instances: dict[UnitId, list[UnitId]] = defaultdict(list)
         for unit in units:
             if unit.kind is UnitKind.MIG and unit.parent is not None:
                 instances[unit.parent].append(unit.id)
-            elif unit.kind is UnitKind.GPU and unit.node is not None and unit.node in self._answering_since:
+            elif unit.kind is UnitKind.GPU and unit.node is not None and unit.node in self._up_since:
                 gpus.append((unit.id, unit.node))
         rows: list[Row] = []
         for gpu, node in gpus:
-            seen = [last_seen[key] for key in (gpu, *instances.get(gpu, ())) if key in last_seen]
-            since = max(seen, default=self._answering_since[node])
-            is_missing = now_ms - max(since, self._answering_since[node]) > MISSING_AFTER_MS
+            sample_times = [last_seen[key] for key in (gpu, *instances.get(gpu, ())) if key in last_seen]
+            since = max(sample_times, default=self._up_since[node])
+            is_missing = now_ms - max(since, self._up_since[node]) > MISSING_AFTER_MS
             rows.append((gpu, "gpu_missing", float(is_missing)))
         return rows
 
@@ -110,7 +110,7 @@ class HardwareState:
 
 
 def _failing_shares(statuses: Iterable[SourceStatus]) -> dict[str, float]:
-    """By kind of source, the share of its parts that fail; exporters are their nodes' matter."""
+    """The share of failing parts by kind of source, without exporters, which belong to nodes."""
     parts: dict[str, list[bool]] = defaultdict(list)
     for status in statuses:
         if status.node is None and status.address is None:

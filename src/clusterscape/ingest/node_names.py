@@ -1,4 +1,4 @@
-"""Finds a scheduler's node by a name or an address: exact, short or fully qualified, in any case. Guesses nothing. Pure."""
+"""Finds a scheduler's node by a name (short or fully qualified, case-insensitive) or an address. Never guesses. Pure."""
 
 import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ _LOOPBACK_NAMES = frozenset({"localhost", "localhost.localdomain", "localhost6",
 
 
 def split_address(address: str) -> str:
-    """The host of ``host``, ``host:port``, ``[v6]:port`` or a bare IPv6 address; what follows a slash is a path."""
+    """The host of ``host``, ``host:port``, ``[v6]:port`` or a bare IPv6 address; anything after a slash is ignored."""
     address = address.partition("/")[0]
     if address.startswith("["):
         return address[1:].partition("]")[0]
@@ -18,7 +18,7 @@ def split_address(address: str) -> str:
 
 
 def is_ip(host: str) -> bool:
-    """Whether it is an address and no name."""
+    """Whether ``host`` is an IP address."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -27,7 +27,7 @@ def is_ip(host: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether it names whoever asks, and so no node."""
+    """Whether ``host`` is the local machine, and so identifies no node."""
     if host.lower() in _LOOPBACK_NAMES:
         return True
     try:
@@ -37,12 +37,12 @@ def is_loopback(host: str) -> bool:
 
 
 def shorten(host: str) -> str:
-    """Without its domain; an address is kept whole."""
+    """The host name without its domain; an IP address unchanged."""
     return host if is_ip(host) else host.partition(".")[0]
 
 
 class NodeNames:
-    """All nodes that schedulers name, with their other names and addresses."""
+    """All nodes of the schedulers, with their other names and addresses."""
 
     def __init__(self, nodes: Iterable[NodeId] = (), host_names: Mapping[NodeId, Sequence[str]] | None = None) -> None:
         self.nodes = frozenset(nodes)
@@ -56,27 +56,27 @@ class NodeNames:
         )
 
     def find(self, name: str) -> NodeId | None:
-        """The node of this name. Two full names that differ are two hosts; a short one may stand for a full one."""
+        """The node of this name. Different full names are different hosts; a short name matches a full one."""
         if name in self.nodes:
             return NodeId(name)
         folded = name.lower()
-        found = self._exact.get(folded)
-        if found is not None or is_ip(name):
-            return found
-        found = self._short.get(shorten(folded))
-        is_other_host = found is not None and "." in found and "." in name
-        return None if is_other_host else found
+        node = self._exact.get(folded)
+        if node is not None or is_ip(name):
+            return node
+        node = self._short.get(shorten(folded))
+        is_other_host = node is not None and "." in node and "." in name
+        return None if is_other_host else node
 
     def find_address(self, host: str) -> NodeId | None:
-        """The only node that its scheduler reaches under this name or address."""
+        """The only node with this other name or address in its scheduler."""
         return self._addresses.get(host.lower()) or (
             None if is_ip(host) else self._addresses.get(shorten(host.lower()))
         )
 
 
 def _unique(pairs: Iterable[tuple[str, NodeId]]) -> dict[str, NodeId]:
-    """A name that several nodes share leads nowhere."""
-    found: dict[str, set[NodeId]] = {}
+    """Nodes by name, without names that several nodes share."""
+    nodes_by_name: dict[str, set[NodeId]] = {}
     for name, node in pairs:
-        found.setdefault(name, set()).add(node)
-    return {name: next(iter(nodes)) for name, nodes in found.items() if len(nodes) == 1}
+        nodes_by_name.setdefault(name, set()).add(node)
+    return {name: next(iter(nodes)) for name, nodes in nodes_by_name.items() if len(nodes) == 1}

@@ -1,7 +1,7 @@
-"""Turns what exporters said in a round into canonical samples, hardware facts and labelled holders. Stores nothing.
+"""Converts the scrapes of a round to canonical samples, hardware facts and holders by label. Stores nothing.
 
-The one place for the traps of exporter data: blank values, repeated rows of shared GPUs, units, late and future samples,
-counter resets. Every row that does not become a sample is counted with its reason: rows in = samples out + drops.
+Handles the irregularities of exporter data: blank values, repeated rows of shared GPUs, units, late and future samples,
+counter resets. Every row that does not become a sample is counted by reason: rows in = samples out + drops.
 """
 
 from collections import Counter
@@ -12,30 +12,29 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterscape.ingest.drops import REASON_CODES, REASONS, DropReason, Drops, NoteReason
-from clusterscape.ingest.duplicates import Reasons, settle_duplicates
+from clusterscape.ingest.drops import REASON_CODES, REASONS, DropReason, Drops, NoteReason, Reasons, resolve_duplicates
 from clusterscape.ingest.exporter_labels import ExporterNames
+from clusterscape.ingest.exporter_matching import ExporterMatcher, UuidNodes
 from clusterscape.ingest.ledger import ExporterFacts
-from clusterscape.ingest.name_questions import ask_questions
-from clusterscape.ingest.node_ties import NodeTies, UuidNodes
+from clusterscape.ingest.name_questions import find_questions
 from clusterscape.ingest.series_map import MappedRows, SeriesMap, SharedNames
-from clusterscape.ingest.source_bounds import HolderBounds, UnitBounds
+from clusterscape.ingest.source_limits import HolderLimiter, UnitLimiter
 from clusterscape.model import NodeId, RawScrape, SampleBatch, Unit, UnitId, UnixMs, WorkloadId
-from clusterscape.model.exporter_names import NameQuestion
-from clusterscape.model.samples import Float64s, Int32s, Int64s
+from clusterscape.model.arrays import Float64s, Int32s, Int64s
+from clusterscape.model.inventory import NameQuestion
 from clusterscape.settings.limits import SourceLimits
 
 LATE_AFTER_MS = 3_600_000
 SKEW_TOLERANCE_MS = 10_000
 UNITS_FACTOR = 2
-"""Codes of units are given up when there are so many times as many as there may be units."""
+"""All unit codes are discarded when there are this many times more than the limit of units."""
 RESTATE_MS = 60_000
-"""Labelled holders are told when they change, and all of them again this often."""
+"""Holders by label are returned when they change, and all of them again at this interval."""
 FORGET_AFTER_MS = 900_000
-"""An exporter that has been silent for so long loses its map; it costs nothing but a slower next scrape."""
+"""The map of an exporter that has been silent for this long is dropped; its next scrape is slower."""
 
 # DCGM's blanks (dcgm_structs.h): 16 codes at the top of int32 and int64, and from 2**47 for doubles. As float64 all of the
-# int64 ones become 2**63. Counters may pass beyond 2**47, so that only the codes themselves count there.
+# int64 ones become 2**63. Counters may exceed 2**47, so only the exact codes are blank there.
 _INT32_BLANKS = (2.0**31 - 16, 2.0**31)
 _FP64_BLANKS = (2.0**47, 2.0**47 + 16)
 _INT64_BLANKS_FROM = 2.0**63 - 2.0**56
@@ -49,18 +48,18 @@ Holders = dict[UnitId, tuple[WorkloadId, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Normalized:
-    """One round. ``facts`` is None where exporters said nothing new beside samples."""
+    """The result of one round. ``facts`` is None if only samples are new."""
 
     batch: SampleBatch
     facts: ExporterFacts | None
-    rows: int  # rows and malformed lines that came in
-    dropped: Mapping[str, int]  # those that did not become samples, by reason
-    beyond: Mapping[str, frozenset[str]] = field(default_factory=dict)  # limits that sources are beyond, by source
+    rows: int  # received rows and malformed lines
+    dropped: Mapping[str, int]  # rows that did not become samples, by reason
+    exceeded: Mapping[str, frozenset[str]] = field(default_factory=dict)  # exceeded limits by source
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows of many scrapes under way, as columns."""
+    """Rows of many scrapes, as columns."""
 
     unit: Int32s
     alias: Int32s
@@ -85,7 +84,7 @@ class _LastSamples:
         self._row: Int32s = np.empty(0, np.int32)
 
     def reserve(self, unit_count: int) -> None:
-        """Make room for units; unseen cells are NaN at no time."""
+        """Make room for units; empty cells have NaN and no time."""
         wanted = unit_count * self.metric_count
         if wanted <= len(self.value):
             return
@@ -94,19 +93,19 @@ class _LastSamples:
         self.time_ms = np.concatenate([self.time_ms, np.full(more, _NEVER)])
         self._row = np.empty(len(self.value), np.int32)
 
-    def find_crowded(self, cell: Int64s) -> NDArray[np.bool_]:
+    def find_duplicated(self, cell: Int64s) -> NDArray[np.bool_]:
         """Rows whose cell has more than one row."""
         row = np.arange(len(cell), dtype=np.int32)
         self._row[cell] = row
-        again: NDArray[np.bool_] = self._row[cell] != row
-        if not again.any():
-            return again
-        crowded = np.zeros(len(self.value), np.bool_)
-        crowded[cell[again]] = True
-        return crowded[cell]
+        is_repeated: NDArray[np.bool_] = self._row[cell] != row
+        if not is_repeated.any():
+            return is_repeated
+        duplicated = np.zeros(len(self.value), np.bool_)
+        duplicated[cell[is_repeated]] = True
+        return duplicated[cell]
 
     def update(self, cell: Int64s, time_ms: Int64s, value: Float64s) -> None:
-        """Note the newest of each cell. Of several rows of one cell the last is taken, so rows come in order of time."""
+        """Store the latest sample of each cell. Rows must be ordered by time: of several rows of a cell the last wins."""
         newer = time_ms > self.time_ms[cell]
         if not newer.all():
             cell, time_ms, value = cell[newer], time_ms[newer], value[newer]
@@ -115,59 +114,59 @@ class _LastSamples:
 
 
 class Normalizer:
-    """Remembers what it must between rounds: maps of series, the newest samples, hardware and holders already told."""
+    """Keeps state between rounds: maps of series, latest samples, hardware, and holders already returned."""
 
     def __init__(
         self,
         drops: Drops,
         *,
         scheduler: str = "slurm",
-        ties: NodeTies | None = None,
+        matcher: ExporterMatcher | None = None,
         uuid_nodes: UuidNodes = dict,
         late_after_ms: int = LATE_AFTER_MS,
         skew_tolerance_ms: int = SKEW_TOLERANCE_MS,
         limits: SourceLimits | None = None,
         known_units: Callable[[], Iterable[Unit]] = lambda: (),
     ) -> None:
-        """``ties``: which exporter is on which node; ``uuid_nodes``: where GPUs have been seen before.
+        """``matcher``: matches exporters to nodes; ``uuid_nodes``: stored nodes of GPUs.
 
-        ``known_units``: those that ingest believes in now; they are never too many.
+        ``known_units``: units of the current inventory; limits never drop these.
         """
         self._drops = drops
         self._scheduler = scheduler
         self._limits = limits or SourceLimits()
-        self._units = UnitBounds(self._limits, known_units)
-        self._holder_bounds = HolderBounds(self._limits)
+        self._units = UnitLimiter(self._limits, known_units)
+        self._holder_limiter = HolderLimiter(self._limits)
         self._late_after_ms = late_after_ms
         self._skew_tolerance_ms = skew_tolerance_ms
-        self.ties = ties or NodeTies()
+        self.matcher = matcher or ExporterMatcher()
         self._uuid_nodes = uuid_nodes
-        self._names: dict[str, set[ExporterNames]] = {}  # as last shown, by source
-        self._heard: dict[ExporterNames, UnixMs] = {}  # of exporters that others ask: when they last had something new
-        self._released: Holders = {}  # units that are shown no longer are held by nobody there
+        self._names: dict[str, set[ExporterNames]] = {}  # as last reported, by source
+        self._heard: dict[ExporterNames, UnixMs] = {}  # last new samples of exporters that a Prometheus scrapes
+        self._released: Holders = {}  # units that are no longer reported, without holders
         self._start()
 
     def _start(self) -> None:
-        self._shared = SharedNames(self._scheduler, self.ties, self._units)
+        self._shared = SharedNames(self._scheduler, self.matcher, self._units)
         self._maps: dict[str, SeriesMap] = {}  # by source
         self._seen_at: dict[str, UnixMs] = {}
-        self._holders: dict[str, Holders] = {}  # as last told, by source
-        self._crowded: set[str] = set()  # sources whose labels name more holders than were believed
+        self._holders: dict[str, Holders] = {}  # as last returned, by source
+        self._over_holder_limit: set[str] = set()  # sources whose labels name more holders than the limit
         self._restated_at: UnixMs | None = None
         self._last = _LastSamples(len(self._shared.catalogue.metrics))
 
     def normalize(self, scrapes: Sequence[RawScrape], *, now_ms: UnixMs, kind: str = "exporter") -> Normalized:
-        """The samples and facts of ``scrapes``; ``kind`` is what drops are counted under."""
+        """The samples and facts of ``scrapes``; drops are counted under ``kind``."""
         dropped: Counter[str] = Counter()
         self._units.begin_round(now_ms)
         if len(self._shared.units) > UNITS_FACTOR * self._limits.units:
-            self._start()  # units come and go, and codes of those that went are never given back
+            self._start()  # codes of removed units are never reused
         for scrape in scrapes:
             dropped.update(scrape.malformed)
         malformed = dropped.total()
         rows, holders = self._gather(scrapes, now_ms)
         self._last.reserve(len(self._shared.units))
-        batch = self._judge(rows, now_ms, dropped)
+        batch = self._to_samples(rows, now_ms, dropped)
         notes = self._shared.notes
         self._drops.add_all(kind, dropped)
         self._drops.note_all(kind, notes)
@@ -178,63 +177,63 @@ class Normalizer:
             facts=facts,
             rows=malformed + len(rows),
             dropped=dropped,
-            beyond={scrape.source: beyond for scrape in scrapes if (beyond := self._find_limits(scrape.source))},
+            exceeded={scrape.source: exceeded for scrape in scrapes if (exceeded := self._find_limits(scrape.source))},
         )
 
     def _find_limits(self, source: str) -> frozenset[str]:
-        """Which limits a source is beyond."""
-        beyond = {DropReason.TOO_MANY_UNITS} if self._maps[source].has_refused else set[str]()
-        return frozenset(beyond | ({NoteReason.TOO_MANY_HOLDERS} if source in self._crowded else set()))
+        """The limits that a source exceeds."""
+        exceeded = {DropReason.TOO_MANY_UNITS} if self._maps[source].has_refused else set[str]()
+        return frozenset(exceeded | ({NoteReason.TOO_MANY_HOLDERS} if source in self._over_holder_limit else set()))
 
     def settle(self, now_ms: UnixMs) -> ExporterFacts | None:
-        """What changes because more is known of nodes and their names, between rounds."""
+        """Facts that changed because nodes or their names changed, between rounds."""
         self._settle()
         self._last.reserve(len(self._shared.units))
         return self._take_facts({}, now_ms)
 
-    def heard_nodes(self) -> dict[NodeId, UnixMs]:
-        """Nodes whose exporters somebody else asks, and when they last had something new."""
-        found: dict[NodeId, UnixMs] = {}
+    def indirect_nodes(self) -> dict[NodeId, UnixMs]:
+        """Nodes whose exporters a Prometheus scrapes, and the time of their last new samples."""
+        last_heard: dict[NodeId, UnixMs] = {}
         for names, at in self._heard.items():
-            tie = self.ties.find(names)
-            if tie is not None and tie.is_counted:
-                found[tie.node] = max(at, found.get(tie.node, at))
-        return found
+            match = self.matcher.find(names)
+            if match is not None and match.is_counted:
+                last_heard[match.node] = max(at, last_heard.get(match.node, at))
+        return last_heard
 
     @property
     def names_version(self) -> tuple[int, int]:
-        """Changes when ``find_questions`` may answer otherwise."""
-        return self.ties.settled, self._shared.hardware.twins_version
+        """Changes when the result of ``find_questions`` may change."""
+        return self.matcher.settled, self._shared.hardware.duplicates_version
 
     def find_questions(self) -> list[NameQuestion]:
-        """What remains uncertain of which exporter is on which node."""
-        return ask_questions(self.ties, self._shared.hardware.twins())
+        """Questions about exporters without a certain node."""
+        return find_questions(self.matcher, self._shared.hardware.duplicates())
 
     def _settle(self) -> None:
-        moved = self.ties.settle(self._uuid_nodes)
+        moved = self.matcher.settle(self._uuid_nodes)
         for names in moved:
             for unit in self._shared.hardware.forget(names):
                 self._released[unit] = ()
         if moved:
-            for told in self._holders.values():
-                for unit in self._released.keys() & told.keys():
-                    del told[unit]
+            for holders in self._holders.values():
+                for unit in self._released.keys() & holders.keys():
+                    del holders[unit]
             for series_map in self._maps.values():
                 series_map.place()
 
-    def _see_names(self, scrape: RawScrape, series_map: SeriesMap, now_ms: UnixMs) -> None:
-        """An exporter that calls itself otherwise than before is the same one: its former name is given up."""
+    def _update_names(self, scrape: RawScrape, series_map: SeriesMap, now_ms: UnixMs) -> None:
+        """An exporter that changed its names is still the same one: its former names are dropped."""
         if series_map.is_last(scrape.series):
             return
-        shown = series_map.find_names(scrape.series)
+        names = series_map.find_names(scrape.series)
         former = self._names.get(scrape.source, set())
-        if not shown:
+        if not names:
             return
         if scrape.address is not None:
-            self.ties.rename(former - shown, shown)
+            self.matcher.rename(former - names, names)
         else:
-            self._heard.update(dict.fromkeys(shown, now_ms))
-        self._names[scrape.source] = shown
+            self._heard.update(dict.fromkeys(names, now_ms))
+        self._names[scrape.source] = names
 
     def _gather(self, scrapes: Sequence[RawScrape], now_ms: UnixMs) -> tuple[_Rows, Holders]:
         """All rows as columns, and the holders of units whose labels may have changed."""
@@ -244,7 +243,7 @@ class Normalizer:
         series_maps = [self._map_of(scrape) for scrape in scrapes]
         for scrape, series_map in zip(scrapes, series_maps, strict=True):
             series_map.extend()
-            self._see_names(scrape, series_map, now_ms)
+            self._update_names(scrape, series_map, now_ms)
         self._settle()
         for scrape, series_map in zip(scrapes, series_maps, strict=True):
             series_map.place()
@@ -252,7 +251,7 @@ class Normalizer:
             mapped.append(series_map.map_rows(scrape.series))
             times.append(self._times_of(scrape, now_ms))
             self._seen_at[scrape.source] = now_ms
-            if not is_same or scrape.source in self._crowded:
+            if not is_same or scrape.source in self._over_holder_limit:
                 changed.update(self._changed_holders(scrape, series_map, now_ms))
         rows = _Rows(
             unit=_join([rows.unit for rows in mapped], np.int32),
@@ -270,14 +269,14 @@ class Normalizer:
         return series_map
 
     def _times_of(self, scrape: RawScrape, now_ms: UnixMs) -> Int64s:
-        """The rows' times; a timestamp from the future says that the exporter's clock is wrong, so ours is taken."""
+        """The rows' times; a timestamp in the future means that the exporter's clock is wrong, so ours is used."""
         if scrape.time_ms is None:
             return np.full(len(scrape.series), scrape.fetched_at, np.int64)
         from_future = scrape.time_ms > now_ms + self._skew_tolerance_ms
         self._shared.notes[NoteReason.CLOCK_SKEW] += int(np.count_nonzero(from_future))
         return np.where(from_future, np.int64(scrape.fetched_at), scrape.time_ms)
 
-    def _judge(self, rows: _Rows, now_ms: UnixMs, dropped: Counter[str]) -> SampleBatch:
+    def _to_samples(self, rows: _Rows, now_ms: UnixMs, dropped: Counter[str]) -> SampleBatch:
         catalogue, last = self._shared.catalogue, self._last
         rows = _drop(rows, self._check_values(rows, now_ms), dropped)
         rows = replace(rows, value=rows.value * catalogue.scale[rows.alias])
@@ -286,9 +285,9 @@ class Normalizer:
         if is_repeated.any():
             rows = _drop(rows, np.where(is_repeated, REASON_CODES[DropReason.REPEATED], 0), dropped)
             cell = self._cells(rows)
-        crowded = last.find_crowded(cell)
-        if crowded.any():
-            rows = self._thin_out(rows, cell, crowded, dropped)
+        is_duplicated = last.find_duplicated(cell)
+        if is_duplicated.any():
+            rows = self._resolve_duplicates(rows, cell, is_duplicated, dropped)
             cell = self._cells(rows)
         is_reset = catalogue.is_counter[rows.alias] & (rows.value < last.value[cell])
         self._shared.notes[NoteReason.COUNTER_RESET] += int(np.count_nonzero(is_reset))
@@ -303,10 +302,10 @@ class Normalizer:
         )
 
     def _check_values(self, rows: _Rows, now_ms: UnixMs) -> Reasons:
-        """Why each row cannot become a sample, 0 where it can; of several reasons the first of the checks below, upwards."""
+        """The code of the reason why a row is dropped, 0 if it is kept; later checks override earlier ones."""
         catalogue = self._shared.catalogue
         value, size = rows.value, np.abs(rows.value)
-        with np.errstate(over="ignore"):  # what overflows is far beyond every blank
+        with np.errstate(over="ignore"):  # values that overflow are far beyond every blank
             scaled = value * catalogue.scale[rows.alias]
         is_blank = (size >= _INT64_BLANKS_FROM) | _within(size, _INT32_BLANKS) | _within(size, _FP64_BLANKS)
         reasons = np.zeros(len(rows), np.int8)
@@ -316,21 +315,23 @@ class Normalizer:
         ]
         reasons[is_blank] = REASON_CODES[DropReason.BLANK]
         reasons[~np.isfinite(value)] = REASON_CODES[DropReason.NOT_A_NUMBER]
-        homeless = rows.unit < 0
-        reasons[homeless] = -rows.unit[homeless]
+        has_no_unit = rows.unit < 0
+        reasons[has_no_unit] = -rows.unit[has_no_unit]
         return reasons
 
-    def _thin_out(self, rows: _Rows, cell: Int64s, crowded: NDArray[np.bool_], dropped: Counter[str]) -> _Rows:
-        """One row per unit, metric and time; what is left is in order of time, since a cell may have several times."""
-        catalogue, alias = self._shared.catalogue, rows.alias[crowded]
+    def _resolve_duplicates(
+        self, rows: _Rows, cell: Int64s, is_duplicated: NDArray[np.bool_], dropped: Counter[str]
+    ) -> _Rows:
+        """One row per unit, metric and time, ordered by time because a cell may have several times."""
+        catalogue, alias = self._shared.catalogue, rows.alias[is_duplicated]
         reasons, value = np.zeros(len(rows), np.int8), rows.value.copy()
-        reasons[crowded], value[crowded] = settle_duplicates(
-            cell=cell[crowded],
-            time_ms=rows.time_ms[crowded],
-            part=rows.part[crowded],
+        reasons[is_duplicated], value[is_duplicated] = resolve_duplicates(
+            cell=cell[is_duplicated],
+            time_ms=rows.time_ms[is_duplicated],
+            part=rows.part[is_duplicated],
             rank=catalogue.rank[alias],
             is_counter=catalogue.is_counter[alias],
-            value=rows.value[crowded],
+            value=rows.value[is_duplicated],
         )
         kept = _drop(replace(rows, value=value), reasons, dropped)
         return kept.keep(np.argsort(kept.time_ms, kind="stable"))
@@ -339,35 +340,37 @@ class Normalizer:
         return rows.unit.astype(np.int64) * self._last.metric_count + self._shared.catalogue.metric[rows.alias]
 
     def _changed_holders(self, scrape: RawScrape, series_map: SeriesMap, now_ms: UnixMs) -> Holders:
-        told = self._holders.setdefault(scrape.source, {})
+        previous = self._holders.setdefault(scrape.source, {})
         changed: Holders = {}
         left_out = 0
-        for unit, named in series_map.find_holders(scrape.series).items():
-            holders = told.get(unit)
-            if named == holders:
+        for unit, labelled in series_map.find_holders(scrape.series).items():
+            holders = previous.get(unit)
+            if labelled == holders:
                 continue
-            believed = self._holder_bounds.limit(unit, named, frozenset(holders or ()), now_ms)
-            left_out += len(named) - len(believed)
-            if believed != holders:
-                changed[unit] = believed
-        told.update(changed)
-        self._note_crowded(scrape.source, left_out)
+            accepted = self._holder_limiter.limit(unit, labelled, frozenset(holders or ()), now_ms)
+            left_out += len(labelled) - len(accepted)
+            if accepted != holders:
+                changed[unit] = accepted
+        previous.update(changed)
+        self._note_left_out(scrape.source, left_out)
         return changed
 
-    def _note_crowded(self, source: str, left_out: int) -> None:
+    def _note_left_out(self, source: str, left_out: int) -> None:
         self._shared.notes[NoteReason.TOO_MANY_HOLDERS] += left_out
         if left_out:
-            self._crowded.add(source)
+            self._over_holder_limit.add(source)
         else:
-            self._crowded.discard(source)
+            self._over_holder_limit.discard(source)
 
     def _take_facts(self, holders: Holders, now_ms: UnixMs) -> ExporterFacts | None:
         if self._restated_at is None or now_ms - self._restated_at >= RESTATE_MS:
             self._restated_at = now_ms
             self._forget_silent(now_ms)
             self._shared.hardware.recheck()
-            named = {unit: who for told in self._holders.values() for unit, who in told.items() if who}
-            holders = named | holders
+            current = {
+                unit: workloads for units in self._holders.values() for unit, workloads in units.items() if workloads
+            }
+            holders = current | holders
         holders, self._released = self._released | holders, {}
         changes = self._shared.hardware.take_changes(self._latest, self.last_seen, now_ms)
         if not (changes or holders):
@@ -375,8 +378,8 @@ class Normalizer:
         return ExporterFacts(
             nodes=changes.nodes,
             units=changes.units,
-            gone=changes.gone,
-            gone_nodes=changes.gone_nodes,
+            missing_units=changes.missing_units,
+            missing_nodes=changes.missing_nodes,
             labels=holders,
         )
 
@@ -384,10 +387,10 @@ class Normalizer:
         for source in [key for key, at in self._seen_at.items() if now_ms - at > FORGET_AFTER_MS]:
             del self._seen_at[source], self._maps[source]
             self._holders.pop(source, None)
-            self._crowded.discard(source)
+            self._over_holder_limit.discard(source)
 
     def last_seen(self, unit: UnitId) -> UnixMs | None:
-        """When the newest sample of a unit was taken."""
+        """The time of the latest sample of a unit."""
         code, count = self._shared.units.find(unit), self._last.metric_count
         if code is None:
             return None
@@ -395,7 +398,7 @@ class Normalizer:
         return None if newest == _NEVER else UnixMs(newest)
 
     def all_last_seen(self) -> dict[UnitId, UnixMs]:
-        """When the newest sample of each unit was taken."""
+        """The time of the latest sample of each unit."""
         names, count = self._shared.units.values, self._last.metric_count
         times = self._last.time_ms[: len(names) * count].reshape(-1, count)
         newest = times.max(axis=1, initial=_NEVER).tolist()
@@ -410,7 +413,7 @@ class Normalizer:
 
 
 def _drop(rows: _Rows, reasons: Reasons, dropped: Counter[str]) -> _Rows:
-    """The rows without a reason; the others are counted."""
+    """The rows without a reason; counts the others."""
     counts = np.bincount(reasons, minlength=len(REASONS) + 1)[1:]
     if not counts.any():
         return rows

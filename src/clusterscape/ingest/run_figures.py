@@ -1,6 +1,6 @@
-"""A run in numbers, updated while its samples arrive: statistics of each series, energy, work done. Pure.
+"""Key figures of a run, updated as samples arrive: statistics of each series, energy, work done. Pure.
 
-Lists, comparisons and workloads are answered from these, without reading a sample again.
+Lists and comparisons of runs use these instead of reading samples.
 """
 
 import re
@@ -9,14 +9,14 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterscape.ingest.run_samples import RunSamples
+from clusterscape.ingest.run_pieces import RunSamples
 from clusterscape.model.run_frames import NO_STEP, SampleMethod, SampleScope
 from clusterscape.model.runs import RunEnergy, RunFigures, RunMoments, RunWork, SeriesFigures, StepFigures
 
 MOST_RESULTS = 64
-"""Of the script's own metrics, in the summary."""
+"""Limit of the script's own metrics in the summary."""
 SAMPLES_METRIC = "samples"
-"""What a script calls the number of samples it has trained on so far."""
+"""The metric by which a script logs the number of samples trained so far."""
 RATE_METRICS = (
     "samples_per_second",
     "samples_per_sec",
@@ -27,7 +27,7 @@ RATE_METRICS = (
 )
 BATCH_PARAMS = ("batch-size", "batch_size", "batchsize", "bs")
 _COUNT = re.compile(r"0*[1-9][0-9]{0,8}")
-_ENOUGH = 3  # samples of a counter, for the time between them to say more than the whole run's
+_ENOUGH = 3  # fewest samples of a counter to compute its rate; else the rate over the whole run is used
 
 
 def note_figures(samples: RunSamples, figures: Mapping[str, SeriesFigures]) -> None:
@@ -57,7 +57,7 @@ def _add(series: SeriesFigures, times_ms: NDArray[np.int64], values: NDArray[np.
 
 
 def note_steps(samples: RunSamples, before: StepFigures | None) -> StepFigures | None:
-    """The range of steps, one piece further."""
+    """The range of steps, extended by a piece."""
     step, time_ms = samples.step, samples.time_ms
     with_step = np.flatnonzero(step != NO_STEP)
     if not len(with_step):
@@ -79,7 +79,7 @@ def compute_figures(
     *,
     run: str,
 ) -> RunFigures:
-    """The numbers of a list: energy with scope and method, means and peaks, work done, and last values by name."""
+    """Energy with scope and method, means and peaks, work done, and last values of the script's metrics."""
     sampled = {key: figures for key, figures in series.items() if figures.count}
     own = f"run:{run}"
     tree = sampled.get(f"{own} process_memory_bytes")
@@ -98,14 +98,14 @@ def compute_figures(
 
 
 def _devices(series: Mapping[str, SeriesFigures], metric: str) -> list[SeriesFigures]:
-    """A metric of whole GPUs, one for each."""
+    """Figures of a metric of whole GPUs, one per GPU."""
     return [
         figures for key, figures in series.items() if figures.scope == SampleScope.DEVICE and key.endswith(f" {metric}")
     ]
 
 
 def _energy(series: Mapping[str, SeriesFigures]) -> RunEnergy | None:
-    """The run's own part of its GPUs' energy where it was reported, else that of the whole GPUs."""
+    """The run's own share of its GPUs' energy if reported, else that of the whole GPUs."""
     energy = [figures for key, figures in series.items() if key.endswith(" energy_joules")]
     parts = [figures for figures in energy if figures.scope == SampleScope.PROCESS]
     if parts:
@@ -115,7 +115,7 @@ def _energy(series: Mapping[str, SeriesFigures]) -> RunEnergy | None:
             joules=sum(figures.last for figures in parts), scope=SampleScope.PROCESS.value, method=method.value
         )
     rises = [figures.last - figures.first for figures in energy if figures.scope == SampleScope.DEVICE]
-    if not rises or min(rises) < 0:  # the driver was loaded anew: the difference says nothing
+    if not rises or min(rises) < 0:  # the counter was reset: the driver was reloaded
         return None
     return RunEnergy(joules=sum(rises), scope=SampleScope.DEVICE.value, method=SampleMethod.MEASURED.value)
 
@@ -127,7 +127,7 @@ def _work(
     moments: RunMoments,
     own: str,
 ) -> RunWork | None:
-    """How much was done and how fast, and which metric says so."""
+    """The amount of work, its rate, and the metric that both come from."""
     counter = series.get(f"{own} {SAMPLES_METRIC}")
     if counter is not None and counter.last > 0:
         rate = _rate(counter.first, counter.last, counter.first_ms, counter.last_ms, counter.count)
@@ -161,7 +161,7 @@ def _rate(first: float, last: float, first_ms: int, last_ms: int, count: int) ->
 
 
 def _results(series: Mapping[str, SeriesFigures], own: str) -> dict[str, float]:
-    """The last values of what the script logged, by name."""
+    """The last values of the script's metrics, by name."""
     logged = [
         (key.removeprefix(f"{own} "), figures.last)
         for key, figures in series.items()

@@ -1,6 +1,11 @@
-"""What follows from what is known of a run: its workload, the units that it claims, what it ran on. Pure."""
+"""Derives records from a stored run: its workload, device type, the units that it claims, and its allocations.
+
+Host and devices are sent by the client, so they are claims, not facts. A unit of the inventory is held only while no other
+source assigns it to another user; a unit that is not in the inventory is held in the run's own namespace.
+"""
 
 import re
+from collections.abc import Callable, Iterator
 
 from clusterscape.ingest.run_figures import compute_figures
 from clusterscape.model import (
@@ -16,8 +21,8 @@ from clusterscape.model import (
     gpu_unit_id,
     mig_unit_id,
 )
-from clusterscape.model.run_units import cluster_unit
-from clusterscape.model.runs import StoredRun
+from clusterscape.model.runs import StoredRun, cluster_unit, is_run_unit, measured_unit
+from clusterscape.store.records.contract import RecordStore
 
 DEVICE_CHARS = 200
 MOST_GPUS = 1024
@@ -26,7 +31,7 @@ _INDEX = re.compile(r"[0-9]{1,4}")
 
 
 def summarize(run: StoredRun) -> None:
-    """Bring what lists show up to date with the detail, before the run is stored."""
+    """Update the summary from the detail, before the run is stored."""
     summary, detail = run.summary, run.detail
     run.record.series_count = len(detail.series)
     summary.device_type = device_type_of(run)
@@ -34,7 +39,7 @@ def summarize(run: StoredRun) -> None:
 
 
 def workload_of(run: StoredRun) -> Workload:
-    """The run as a workload like any other."""
+    """The run as a workload."""
     summary, about = run.summary, run.summary.about
     return Workload(
         id=run.record.workload,
@@ -58,7 +63,7 @@ def workload_of(run: StoredRun) -> Workload:
 
 
 def claimed_units(run: StoredRun) -> list[UnitId]:
-    """The GPUs or MIG instances that it says it was given, of its host; empty before it runs."""
+    """The GPUs or MIG instances of its host that the run claims; empty before it runs."""
     host = run.summary.about.host
     if run.summary.moments.running is None or not host:
         return []
@@ -69,7 +74,7 @@ def claimed_units(run: StoredRun) -> list[UnitId]:
 
 
 def allocation_of(run: StoredRun, unit: UnitId, from_at: UnixMs, to_at: UnixMs | None) -> Allocation:
-    """The run holds ``unit`` from when it ran until ``to_at``."""
+    """The allocation of ``unit`` to the run."""
     return Allocation(
         workload=run.record.workload,
         unit=unit,
@@ -81,7 +86,7 @@ def allocation_of(run: StoredRun, unit: UnitId, from_at: UnixMs, to_at: UnixMs |
 
 
 def gpus_of(run: StoredRun) -> list[int]:
-    """Indices of its GPUs: those it was given, else those its samples name."""
+    """Indices of its GPUs: its devices, or else those of its samples."""
     about = run.summary.about
     if about.devices:
         return sorted({int(device) for device in about.devices if _INDEX.fullmatch(device)})[:MOST_GPUS]
@@ -92,7 +97,7 @@ def gpus_of(run: StoredRun) -> list[int]:
 
 
 def device_type_of(run: StoredRun) -> str | None:
-    """What it ran on, so that like is compared with like: the GPUs' name, or the processor's where it had no GPU."""
+    """The device that it ran on, for fair comparisons: the names of its GPUs, or of the CPU if it had none."""
     environment = run.detail.environment
     gpus = gpus_of(run)
     if gpus:
@@ -103,7 +108,7 @@ def device_type_of(run: StoredRun) -> str | None:
 
 
 def gpu_names(driver: object) -> list[str]:
-    """By index, from the table that ``nvidia-smi --query-gpu=name,…`` gave."""
+    """GPU names by index, from the output of ``nvidia-smi --query-gpu=name,…``."""
     lines = driver.splitlines()[1:] if isinstance(driver, str) else []
     return [line.split(",")[0].strip() for line in lines if line.strip()]
 
@@ -114,7 +119,7 @@ def _state_of(run: StoredRun) -> WorkloadState:
 
 
 def _tags(run: StoredRun) -> dict[str, str]:
-    """Its own tags and params, how it ended and where it belongs."""
+    """Its tags and params, its letter, collocation and workload, and the cause of its end."""
     summary, about = run.summary, run.summary.about
     tags = dict(summary.tags) | {f"{_TAGGED_PARAM}{name}": value for name, value in summary.params.items()}
     others = {
@@ -134,3 +139,47 @@ def _cut(text: str) -> str | None:
 
 def _time(at: int | None) -> UnixMs | None:
     return None if at is None else UnixMs(at)
+
+
+class RunClaims:
+    """Decides which claimed units a run holds. ``has_unit``: whether the inventory has a unit; ``most``: limit of units."""
+
+    def __init__(self, records: RecordStore, has_unit: Callable[[UnitId], bool], *, most: int) -> None:
+        self._records = records
+        self._has_unit = has_unit
+        self._most = most
+
+    def allocations(self, run: StoredRun, now: UnixMs) -> list[Allocation]:
+        """The run's allocations, from its start to its end or until the unit is allocated to another user."""
+        begin = run.summary.moments.running
+        if begin is None:
+            return []
+        holds = run.detail.holds = run.detail.holds or {}
+        units = claimed_units(run)[: self._most]
+        return [held for unit in units for held in self._decide(run, holds, unit, UnixMs(begin), now)]
+
+    def _decide(
+        self, run: StoredRun, holds: dict[str, str], unit: UnitId, begin: UnixMs, now: UnixMs
+    ) -> Iterator[Allocation]:
+        # Decided once: under another unit, a second allocation would stay open.
+        held = holds.get(unit) or (unit if self._has_unit(unit) else measured_unit(run.run, unit))
+        ended = run.summary.moments.ended
+        end = None if ended is None else UnixMs(max(ended, begin))
+        if not is_run_unit(held):
+            end = self._end_of_claim(run, unit, begin, end, now)
+        if unit in holds or end is None or end > begin:
+            holds[unit] = held
+            yield allocation_of(run, UnitId(held), begin, end)
+
+    def _end_of_claim(
+        self, run: StoredRun, unit: UnitId, begin: UnixMs, end: UnixMs | None, now: UnixMs
+    ) -> UnixMs | None:
+        """``end``, or the start of another user's allocation of the unit, whichever is first."""
+        until = UnixMs(max(begin, now) + 1 if end is None else max(begin + 1, end))
+        others = self._records.allocations(unit=unit, start_ms=begin, end_ms=until)
+        starts = [held.from_at for held in others if not is_run_unit(held.workload) and self._is_foreign(held, run)]
+        return UnixMs(max(begin, min(starts))) if starts else end
+
+    def _is_foreign(self, held: Allocation, run: StoredRun) -> bool:
+        workload = self._records.workload(held.workload)
+        return workload is None or workload.user is None or workload.user != run.record.owned_by

@@ -1,6 +1,6 @@
-"""Maps the series of one exporter to units and metrics, each series once, so that a scrape is mapped by array lookups.
+"""Maps the series of an exporter to units and metrics. Every series is mapped once, so that a scrape needs only array lookups.
 
-Owns the lookup tables; judges no value.
+Owns the lookup tables; does not check values.
 """
 
 from collections import Counter
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from clusterscape.ingest.drops import REASON_CODES, DropReason, NoteReason
 from clusterscape.ingest.exporter_labels import (
     ExporterNames,
+    HardwareInventory,
     Labels,
     find_hardware,
     find_holder,
@@ -20,11 +21,10 @@ from clusterscape.ingest.exporter_labels import (
     find_part,
     find_place,
 )
-from clusterscape.ingest.hardware import HardwareBook
-from clusterscape.ingest.node_ties import NodeTies
-from clusterscape.ingest.source_bounds import UnitBounds
+from clusterscape.ingest.exporter_matching import ExporterMatcher
+from clusterscape.ingest.source_limits import UnitLimiter
 from clusterscape.model import ALIASES, METRICS, MetricKind, Names, NodeId, SeriesTable, UnitId, WorkloadId
-from clusterscape.model.samples import Float64s, Int32s
+from clusterscape.model.arrays import Float64s, Int32s
 
 _UNKNOWN_METRIC = -REASON_CODES[DropReason.UNKNOWN_METRIC]
 _TOO_MANY_UNITS = -REASON_CODES[DropReason.TOO_MANY_UNITS]
@@ -43,7 +43,7 @@ class Catalogue:
         self.upper: Float64s = np.array(
             [np.inf if alias.metric.upper is None else alias.metric.upper for _, alias in aliases]
         )
-        # Where a source gives one metric under two names, the one listed first is believed.
+        # If a source has a metric under two names, the one listed first wins.
         self.rank: Int32s = np.array(
             [[*alias.metric.aliases, alias.metric.name].index(name) for name, alias in aliases], np.int32
         )
@@ -54,29 +54,29 @@ class Catalogue:
 
 @dataclass(frozen=True, slots=True)
 class MappedRows:
-    """Where the rows of a scrape belong. ``unit`` is the negative code of the reason for a row that belongs nowhere."""
+    """Units and metrics of the rows of a scrape. For a dropped row, ``unit`` is the negative code of the reason."""
 
     unit: Int32s
     alias: Int32s
-    part: Int32s  # 0: the whole number; else which part of it
+    part: Int32s  # 0: not split by a label; else the code of the part
 
 
 MOST_PARTS = 10_000
-"""Values of labels that split a number, such as XIDs and links; others count as one."""
+"""Limit of distinct values of labels that split a number, such as XIDs and links; further values share one code."""
 OTHER_PART = "other"
 
 
 class SharedNames:
-    """What the maps of all exporters share: unit codes, part codes, ties to nodes, hardware and notes."""
+    """State shared by the maps of all exporters: unit codes, part codes, matches to nodes, hardware and notes."""
 
-    def __init__(self, scheduler: str, ties: NodeTies, bounds: UnitBounds) -> None:
+    def __init__(self, scheduler: str, matcher: ExporterMatcher, limiter: UnitLimiter) -> None:
         self.scheduler = scheduler
-        self.ties = ties
-        self.bounds = bounds
+        self.matcher = matcher
+        self.limiter = limiter
         self.catalogue = Catalogue()
         self.units = Names()
         self.parts = Names([""])
-        self.hardware = HardwareBook()
+        self.hardware = HardwareInventory()
         self.notes: Counter[str] = Counter()
 
     def part_code(self, part: str) -> int:
@@ -87,7 +87,7 @@ class SharedNames:
 
 
 class SeriesMap:
-    """The map of one table, extended as the table grows. Rows are placed anew when their exporter belongs elsewhere."""
+    """The map of one series table, extended as the table grows. Remapped when the exporter is matched to another node."""
 
     def __init__(self, table: SeriesTable, node: NodeId | None, address: str | None, shared: SharedNames) -> None:
         self.table = table
@@ -97,32 +97,32 @@ class SeriesMap:
         self._alias: Int32s = np.empty(0, np.int32)
         self._label_set: Int32s = np.empty(0, np.int32)
         self._set_codes: dict[int, int] = {}  # by id() of a label mapping, which the table keeps alive
-        # Set 0 is that of unknown metrics, whose labels nobody reads.
+        # Set 0 is for unknown metrics, whose labels are not read.
         self._set_labels: list[Labels] = [{}]
         self._set_names: list[ExporterNames | None] = [None]
         self._set_part: list[int] = [0]
         self._set_unit: list[int] = [_UNKNOWN_METRIC]
         self._set_holder: list[WorkloadId | None] = [None]
-        self._ties_version = shared.ties.version
-        self._refused: list[int] = []  # sets whose unit was one too many
+        self._matcher_version = shared.matcher.version
+        self._refused: list[int] = []  # sets whose unit exceeded a limit
         self._series: Int32s | None = None
         self._rows = MappedRows(self._alias, self._alias, self._alias)
 
     @property
     def has_refused(self) -> bool:
-        """Whether some of its units were too many."""
+        """Whether some of its units exceeded a limit."""
         return bool(self._refused)
 
     def is_last(self, series: Int32s) -> bool:
-        """Whether these very rows were mapped last time, so that labels cannot have changed."""
-        return series is self._series and not (self._refused and self._shared.bounds.has_room)
+        """Whether the same array was mapped last time, so that labels cannot have changed."""
+        return series is self._series and not (self._refused and self._shared.limiter.has_room)
 
     def map_rows(self, series: Int32s) -> MappedRows:
-        """Where each row of a scrape belongs."""
+        """Map each row of a scrape to its unit and metric."""
         self.place()
         if self.is_last(series):
             return self._rows
-        if self._refused and self._shared.bounds.has_room:
+        if self._refused and self._shared.limiter.has_room:
             self._try_again()
         sets = self._label_set[series]
         unit = np.array(self._set_unit, np.int32)[sets]
@@ -132,7 +132,7 @@ class SeriesMap:
         return self._rows
 
     def find_holders(self, series: Int32s) -> dict[UnitId, tuple[WorkloadId, ...]]:
-        """Who holds the units of a scrape by its labels; an empty tuple where a unit's labels name nobody."""
+        """Holders of the units of a scrape by its labels; an empty tuple if a unit's labels name none."""
         names = self._shared.units.values
         holders: dict[UnitId, set[WorkloadId]] = {}
         for code in np.unique(self._label_set[series]).tolist():
@@ -145,19 +145,19 @@ class SeriesMap:
         return {unit: tuple(sorted(named)) for unit, named in holders.items()}
 
     def find_names(self, series: Int32s) -> set[ExporterNames]:
-        """The exporters that the rows of a scrape are from."""
-        found = {self._set_names[code] for code in np.unique(self._label_set[series]).tolist()}
-        return {names for names in found if names is not None}
+        """The exporters of the rows of a scrape."""
+        exporters = {self._set_names[code] for code in np.unique(self._label_set[series]).tolist()}
+        return {names for names in exporters if names is not None}
 
     def extend(self) -> None:
-        """Read the series that are new in the table; which nodes they belong to is settled afterwards."""
+        """Read the new series of the table; their nodes are matched afterwards."""
         if len(self._alias) == len(self.table):
             return
-        fresh = self.table.series[len(self._alias) :]
+        new_series = self.table.series[len(self._alias) :]
         codes, set_codes = self._shared.catalogue.codes, self._set_codes
         alias: list[int] = []
         label_set: list[int] = []
-        for series in fresh:
+        for series in new_series:
             code = codes.get(series.name, -1)
             alias.append(code)
             if code < 0:
@@ -169,9 +169,9 @@ class SeriesMap:
         self._label_set = np.concatenate([self._label_set, np.array(label_set, np.int32)])
 
     def place(self) -> None:
-        """Give every label set its unit: new ones, and all where an exporter was tied to another node."""
-        if self._ties_version != self._shared.ties.version:
-            self._ties_version = self._shared.ties.version
+        """Assign units to new label sets, or to all if an exporter was matched to another node."""
+        if self._matcher_version != self._shared.matcher.version:
+            self._matcher_version = self._shared.matcher.version
             del self._set_unit[1:], self._set_holder[1:]
             self._refused.clear()
             self._series = None
@@ -190,7 +190,7 @@ class SeriesMap:
             hardware = find_hardware(labels)
             is_whole = not isinstance(place, DropReason) and not (hardware.uuid or "").startswith("MIG-")
             index = place.index if is_whole and not isinstance(place, DropReason) else None
-            shared.ties.see(names, index, hardware.uuid, hardware.model_name)
+            shared.matcher.see(names, index, hardware.uuid, hardware.model_name)
             if self.node is not None and find_node(labels) not in (None, self.node):
                 shared.notes[NoteReason.NODE_DIFFERS] += 1
         code = self._set_codes[id(labels)] = len(self._set_labels)
@@ -200,22 +200,22 @@ class SeriesMap:
         return code
 
     def _place_set(self, labels: Labels, names: ExporterNames | None) -> tuple[int, WorkloadId | None]:
-        """The code of a label set's unit, negative where there is none, and who holds it."""
+        """The code of a label set's unit, negative if it has none, and its holder."""
         shared = self._shared
-        tie = None if names is None else shared.ties.find(names)
-        place = find_place(labels, None if tie is None else tie.node)
+        match = None if names is None else shared.matcher.find(names)
+        place = find_place(labels, None if match is None else match.node)
         if isinstance(place, DropReason):
             return -REASON_CODES[place], None
-        if not shared.bounds.admit(place.node, place.unit):
+        if not shared.limiter.admit(place.node, place.unit):
             return _TOO_MANY_UNITS, None
         unit = shared.units.code(place.unit)
-        if names is None or tie is None or not tie.is_counted:
+        if names is None or match is None or not match.is_counted:
             return unit, None
         shared.hardware.see(place, find_hardware(labels), names)
         return unit, find_holder(labels, shared.scheduler)
 
     def _try_again(self) -> None:
-        """Units that were too many, now that there is room."""
+        """Admit units that exceeded a limit, now that there is room."""
         refused, self._refused = self._refused, []
         for code in refused:
             self._set_unit[code], self._set_holder[code] = self._place_set(

@@ -1,6 +1,6 @@
-"""Takes traces in: keeps what is sent, has it read and analyzed, and stores spans and report. The only writer of traces.
+"""Imports traces: stores uploads, has them parsed and analyzed, and stores spans and report. The only writer of traces.
 
-Reading happens elsewhere (``Importer``); a trace is seen by readers once all of it is stored. May be used from several threads.
+An ``Importer`` parses; readers see a trace once all of it is stored. Thread-safe.
 """
 
 import logging
@@ -27,45 +27,45 @@ from clusterscape.model.traces import (
 from clusterscape.store.artifacts.contract import ArtifactStore
 from clusterscape.store.artifacts.quota import UploadQuota
 from clusterscape.store.artifacts.traces import read_about, write_about
-from clusterscape.store.scratch import scratch_folder
+from clusterscape.store.files import scratch_folder
 
 log = logging.getLogger(__name__)
 
 Progress = Callable[[float], None]
-"""Told the share that is done, 0–1."""
+"""Called with the completed share, 0–1."""
 Importer = Callable[[Sequence[Path], Path, Progress], ImportedTrace]
-"""Reads and analyzes the traces under paths; writes files into a folder."""
+"""Parses and analyzes the trace files; writes results into a folder."""
 
 
 class ImportLeases(Protocol):
-    """Which imports some process is at, where several share the traces."""
+    """Locks of running imports, for processes that share the traces."""
 
-    def take(self, name: str) -> bool:
-        """Hold ``name``; False where another process does."""
+    def acquire(self, name: str) -> bool:
+        """Acquire ``name``; False if another process holds it."""
         ...
 
-    def give_back(self, name: str) -> None:
-        """Hold it no more."""
+    def release(self, name: str) -> None:
+        """Release ``name``."""
         ...
 
     def is_free(self, name: str) -> bool:
-        """Whether no living process holds ``name``."""
+        """Whether no running process holds ``name``."""
         ...
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release everything."""
         ...
 
 
 PIECE_BYTES = 1 << 20
 PROGRESS_STEP = 0.02
-"""Progress is stored when it has grown by this much: it is a file."""
+"""Progress is written to its file in steps of this size."""
 SLUG_LENGTH = 16
 
 
 class TraceIntake:
-    """``token`` gives a few letters that make an id unique; ``on_close`` tells the importer to give up; ``scratch`` is where it
-    writes before anything is stored; ``leases`` are there where several processes share the traces.
+    """Receives and imports traces. ``token`` returns a random suffix for ids; ``on_close`` cancels the importer; ``scratch``:
+    folder of temporary files; ``leases``: set if several processes share the traces.
     """
 
     def __init__(
@@ -90,17 +90,17 @@ class TraceIntake:
         self._on_close = on_close
         self._leases = leases
         self._quota = quota
-        self._settled: dict[str, UnixMs] = {}  # traces that nobody is at, by what says so, and when that was written
+        self._settled: dict[str, UnixMs] = {}  # modification time of the metadata file of finished traces, by key
         self._lock = threading.Lock()
         self._running: dict[str, Future[TraceAbout]] = {}
-        # Imports use all cores by themselves: one after another.
+        # One import at a time, because each uses all cores.
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="traces")
 
     def create(self, name: str, workload_id: str | None = None, *, owned_by: str | None = None) -> TraceAbout:
-        """A trace whose files are still to come."""
+        """Create a trace whose files will be uploaded."""
         title = name.strip()
         if not title:
-            raise QueryError("a trace needs a name", hint="Give it one of a few words.")
+            raise QueryError("a trace needs a name", hint="Use a few words.")
         about = TraceAbout(
             trace_id=f"{_slug(title)}-{self._token()}",
             name=title,
@@ -114,34 +114,34 @@ class TraceIntake:
         return about
 
     def find(self, trace_id: str) -> TraceAbout:
-        """What is known of a trace."""
+        """The metadata of a trace. Raises ``NotFoundError``."""
         return read_about(self._artifacts, trace_id)
 
     def put_file(self, trace_id: str, path: str, chunks: Iterable[bytes]) -> int:
-        """Keep a file of a trace that is being sent; how many bytes it has."""
+        """Store an uploaded file of a trace; returns its size in bytes."""
         about = self.find(trace_id)
         if about.state is TraceState.READY or trace_id in self._running:
-            raise QueryError(f"trace {trace_id} has been taken in already", hint="Send the files as a new trace.")
+            raise QueryError(f"trace {trace_id} is already imported", hint="Upload the files as a new trace.")
         return self._put(about, f"{UPLOADS}/{path}", chunks)
 
     def start(self, trace_id: str) -> TraceAbout:
-        """Begin to take in what was sent, beside everything else."""
+        """Start to import the uploaded files in the background."""
         self.find(trace_id)
-        sent = self._artifacts.list(trace_key(trace_id, f"{UPLOADS}/"))
-        if not sent:
-            raise QueryError("no files were sent for this trace", hint="PUT them to its files/ first.")
+        uploads = self._artifacts.list(trace_key(trace_id, f"{UPLOADS}/"))
+        if not uploads:
+            raise QueryError("no files were uploaded for this trace", hint="PUT them to its files/ first.")
         if self._quota is not None:
-            self._quota.check_free(sum(each.size for each in sent))  # what is read of them is written there, too
+            self._quota.check_free(sum(upload.size for upload in uploads))  # the import needs about as much space again
         with self._lock:
-            if trace_id not in self._running and self._take_lease(trace_id):
+            if trace_id not in self._running and self._acquire_lease(trace_id):
                 about = replace(self.find(trace_id), state=TraceState.IMPORTING, progress=0.0, problem=None)
                 self._write(about)
-                paths = [self._artifacts.path(each.key) for each in sent]
+                paths = [self._artifacts.path(upload.key) for upload in uploads]
                 self._running[trace_id] = self._pool.submit(self._finish, about, paths)
         return self.find(trace_id)
 
     def wait(self, trace_id: str) -> TraceAbout:
-        """Wait until an import that was started is over."""
+        """Wait until a started import has ended."""
         running = self._running.get(trace_id)
         return running.result() if running is not None else self.find(trace_id)
 
@@ -154,24 +154,24 @@ class TraceIntake:
         progress: Progress | None = None,
         origin_ms: float | None = None,
     ) -> TraceAbout:
-        """Take in files of this machine, here and now. ``origin_ms``: when the trace is said to begin."""
+        """Import local files synchronously. ``origin_ms``: overrides the start of the trace."""
         about = self.create(name, workload_id)
-        self._take_lease(about.trace_id)
+        self._acquire_lease(about.trace_id)
         try:
             return self._import(about, paths, progress, origin_ms)
         except ClusterScapeError:
             self.delete(about.trace_id)
             raise
         finally:
-            self._give_lease_back(about.trace_id)
+            self._release_lease(about.trace_id)
 
     def delete(self, trace_id: str) -> None:
         """Remove a trace and all its files. Raises ``NotFoundError``."""
         self.find(trace_id)
-        # What says that the trace is there goes first: no reader finds half of it.
+        # The metadata file first, so that no reader finds an incomplete trace.
         self._artifacts.delete(trace_key(trace_id, ABOUT_FILE))
-        for each in self._artifacts.list(trace_key(trace_id, "")):
-            self._artifacts.delete(each.key)
+        for artifact in self._artifacts.list(trace_key(trace_id, "")):
+            self._artifacts.delete(artifact.key)
         if self._quota is not None:
             self._quota.forget()
 
@@ -183,66 +183,64 @@ class TraceIntake:
             return self._artifacts.put(key, bound(chunks))
 
     def mark_interrupted(self) -> None:
-        """Imports whose process is gone have failed; files that were being sent may still come. At the start; where several
-        processes share the traces also now and then, since another one may have ended.
+        """Mark imports whose process ended as failed; uploads may continue. Call it at the start and, if several processes
+        share the traces, regularly.
         """
-        for each in self._artifacts.list(TRACES_PREFIX):
-            is_about = each.key.count("/") == 2 and each.key.endswith(f"/{ABOUT_FILE}")
-            if is_about and self._settled.get(each.key) != each.modified_at:
+        for artifact in self._artifacts.list(TRACES_PREFIX):
+            is_about = artifact.key.count("/") == 2 and artifact.key.endswith(f"/{ABOUT_FILE}")
+            if is_about and self._settled.get(artifact.key) != artifact.modified_at:
                 try:
-                    is_settled = self._settle(self.find(each.key.split("/")[1]))
+                    is_settled = self._settle(self.find(artifact.key.split("/")[1]))
                 except NotFoundError:  # deleted meanwhile
                     continue
                 if is_settled:
-                    self._settled[each.key] = each.modified_at
+                    self._settled[artifact.key] = artifact.modified_at
 
     def _settle(self, about: TraceAbout) -> bool:
-        """Whether nobody is at this trace. One that somebody was at, and is no more, has failed."""
+        """Whether no process imports this trace. An import whose process ended is marked as failed."""
         if about.state is not TraceState.IMPORTING or about.progress is None:
             return about.state is not TraceState.IMPORTING
         if about.trace_id in self._running or (self._leases is not None and not self._leases.is_free(about.trace_id)):
             return False
         problem = "the server stopped while the trace was being read; start its import again"
         self._write_if_there(replace(about, state=TraceState.FAILED, progress=None, problem=problem))
-        log.warning("the import of trace %s was cut short: its process is gone", about.trace_id)
+        log.warning("the import of trace %s was interrupted: its process ended", about.trace_id)
         return False
 
-    def _take_lease(self, trace_id: str) -> bool:
-        return self._leases is None or self._leases.take(trace_id)
+    def _acquire_lease(self, trace_id: str) -> bool:
+        return self._leases is None or self._leases.acquire(trace_id)
 
-    def _give_lease_back(self, trace_id: str) -> None:
+    def _release_lease(self, trace_id: str) -> None:
         if self._leases is not None:
-            self._leases.give_back(trace_id)
+            self._leases.release(trace_id)
 
     def close(self) -> None:
-        """Give up what is being read."""
+        """Cancel running imports."""
         self._on_close()
         self._pool.shutdown(wait=False, cancel_futures=True)
         if self._leases is not None:
             self._leases.close()
 
     def _finish(self, about: TraceAbout, paths: Sequence[Path]) -> TraceAbout:
-        """In the background: whatever happens is written down, for nobody waits."""
+        """Run an import in the background; its result or error is stored."""
         try:
             return self._import_or_fail(about, paths)
         finally:
             with self._lock:
                 self._running.pop(about.trace_id, None)
-            self._give_lease_back(about.trace_id)
+            self._release_lease(about.trace_id)
 
     def _import_or_fail(self, about: TraceAbout, paths: Sequence[Path]) -> TraceAbout:
         try:
             done = self._import(about, paths, None, None)
-            for each in self._artifacts.list(trace_key(about.trace_id, f"{UPLOADS}/")):
-                self._artifacts.delete(each.key)
+            for upload in self._artifacts.list(trace_key(about.trace_id, f"{UPLOADS}/")):
+                self._artifacts.delete(upload.key)
         except ClusterScapeError as error:
             problem = f"{error.public_message}. {error.public_hint}" if error.hint else error.public_message
             return self._fail(about, problem)
         except Exception:
             log.exception("import of trace %s failed", about.trace_id)
-            return self._fail(
-                about, "it could not be read for a reason that was not foreseen; the server's log has more"
-            )
+            return self._fail(about, "it could not be read because of an unexpected error; see the server's log")
         if self._quota is not None:
             self._quota.forget()
         return done
@@ -257,7 +255,7 @@ class TraceIntake:
     ) -> TraceAbout:
         stored = 0.0
 
-        def tell(share: float) -> None:
+        def report(share: float) -> None:
             nonlocal stored
             if progress is not None:
                 progress(share)
@@ -266,8 +264,8 @@ class TraceIntake:
                 self._write_if_there(replace(about, progress=min(1.0, share)))
 
         with scratch_folder(self._scratch or Path(tempfile.gettempdir()), "trace") as folder:
-            found = self._importer(paths, folder, tell)
-            for name, path in found.files.items():
+            trace = self._importer(paths, folder, report)
+            for name, path in trace.files.items():
                 self._put(about, name, _pieces(path))
         done = replace(
             about,
@@ -275,21 +273,21 @@ class TraceIntake:
             progress=None,
             problem=None,
             imported_at=self._clock(),
-            format=found.format,
-            ranks=found.ranks,
-            steps=found.steps,
-            spans=found.spans,
-            extent_ns=found.extent_ns,
-            origin_ms=found.origin_ms if origin_ms is None else origin_ms,
-            stages=found.stages,
-            notes=found.notes,
-            headline=found.headline,
+            format=trace.format,
+            ranks=trace.ranks,
+            steps=trace.steps,
+            spans=trace.spans,
+            extent_ns=trace.extent_ns,
+            origin_ms=trace.origin_ms if origin_ms is None else origin_ms,
+            stages=trace.stages,
+            notes=trace.notes,
+            headline=trace.headline,
         )
         self._write(done)
         return done
 
     def _write_if_there(self, about: TraceAbout) -> None:
-        """Not for a trace that was deleted meanwhile."""
+        """Write the metadata unless the trace was deleted meanwhile."""
         try:
             self.find(about.trace_id)
         except NotFoundError:
@@ -301,7 +299,7 @@ class TraceIntake:
 
 
 def _slug(title: str) -> str:
-    """A few of its words, for ids that can be read."""
+    """The first words of a title, for readable ids."""
     words = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
     short = words if len(words) <= SLUG_LENGTH else words[: SLUG_LENGTH + 1].rpartition("-")[0] or words[:SLUG_LENGTH]
     return short or "trace"

@@ -1,6 +1,30 @@
-"""Frozen records and ids: what a cluster is made of, who asks for it and what was measured. Imports nothing of ours.
+"""Frozen records and ids of clusters, workloads and measurements. Imports no other package of ClusterScape.
 
-A tracked script must not pay for numpy nor for the catalogue: each name is imported when it is first asked for.
+Names are imported on first use, so that a tracked script does not load numpy or the metric catalogue.
+
+``access``: viewers, roles, accounts, sessions, tokens, audit entries.
+``arrays``: types of numpy arrays.
+``durations``: lengths of time in seconds and milliseconds.
+``findings``: findings of a diagnosis.
+``identity_fields``: markers of fields that may identify a person.
+``ids``: branded identifiers and times.
+``inventory``: nodes, partitions, units, reservations and preemption.
+``jobs``: a job trace as columns.
+``machine_types``: machine types from product names.
+``metrics``: the metric catalogue: one entry per metric, with the names sources use.
+``observations``: what collectors yield.
+``quantities``: formatting of hours and durations; the page's is in ``web/src/base/format.ts``.
+``rules``: rules, their subjects, and violations.
+``run_events``: every event of a run and its fields.
+``run_fold``: applies events to a stored run.
+``run_frames``: the format of a run's files, on disk and on the wire.
+``runs``: a run as it is stored, and the names of its units.
+``samples``: samples as columns.
+``spans``: spans and operator graphs.
+``statistics``: the statistic catalogue of rules.
+``trace_report``: a trace's report.
+``traces``: an imported trace as it is stored.
+``workloads``: workloads, executions and allocations.
 """
 
 from importlib import import_module
@@ -18,7 +42,17 @@ if TYPE_CHECKING:
         requested_unit_id,
         unplaced_unit_id,
     )
-    from clusterscape.model.inventory import Node, NodeState, NodeTurn, Partition, Unit, UnitKind
+    from clusterscape.model.inventory import (
+        NO_PREEMPTION,
+        Node,
+        NodeState,
+        NodeStateChange,
+        Partition,
+        PreemptionRules,
+        Reservation,
+        Unit,
+        UnitKind,
+    )
     from clusterscape.model.metrics import ALIASES, CATALOGUE, METRICS, Alias, Metric, MetricKind, MetricUnit
     from clusterscape.model.observations import (
         HistoryObserved,
@@ -31,7 +65,6 @@ if TYPE_CHECKING:
         SourceStatus,
     )
     from clusterscape.model.samples import Names, RawScrape, RawSeries, SampleBatch, SeriesTable
-    from clusterscape.model.scheduler_rules import NO_PREEMPTION, PreemptionRules, Reservation
     from clusterscape.model.workloads import (
         CONFIDENCE,
         Allocation,
@@ -44,12 +77,11 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "ids": "GpuUuid NodeId UnitId UnixMs WorkloadId gpu_unit_id mig_unit_id requested_unit_id unplaced_unit_id",
-    "inventory": "Node NodeState NodeTurn Partition Unit UnitKind",
+    "inventory": "NO_PREEMPTION Node NodeState NodeStateChange Partition PreemptionRules Reservation Unit UnitKind",
     "metrics": "ALIASES Alias CATALOGUE METRICS Metric MetricKind MetricUnit",
     "workloads": "Allocation AllocationSource CONFIDENCE Execution Workload WorkloadKind WorkloadState",
     "observations": "HistoryObserved InventoryObserved Observation PrioritiesObserved QueueObserved SchedulerRulesObserved "
     "ScrapeObserved SourceStatus",
-    "scheduler_rules": "NO_PREEMPTION PreemptionRules Reservation",
     "samples": "Names RawScrape RawSeries SampleBatch SeriesTable",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
@@ -84,7 +116,7 @@ __all__ = [
     "Node",
     "NodeId",
     "NodeState",
-    "NodeTurn",
+    "NodeStateChange",
     "Observation",
     "Partition",
     "PreemptionRules",

@@ -1,4 +1,4 @@
-"""Findings: conclusions in words with their evidence and their size. Only the records; they are drawn in ``analyze``."""
+"""Findings: conclusions in words with their evidence and their size. Records only; ``analyze`` computes them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from clusterscape.model.rules import Severity
 
 
 class FindingKind(StrEnum):
-    """What was found."""
+    """The type of a finding."""
 
     IMBALANCE = "imbalance"
     SLOW_NODE = "slow_node"
@@ -23,7 +23,7 @@ class FindingKind(StrEnum):
 
 
 class SizeUnit(StrEnum):
-    """What a finding's size counts."""
+    """The unit of a finding's size."""
 
     GPU_HOURS = "gpu_hours"
     SECONDS = "seconds"
@@ -31,8 +31,8 @@ class SizeUnit(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
-    """A number with its 95 % interval, in ``unit`` (a metric's unit, "seconds", "ratio" …). None: not bounded on that side."""
+class SizeEstimate:
+    """A number with its 95 % interval, in ``unit`` (a metric's unit, "seconds", "ratio" …). None: unbounded on that side."""
 
     value: float
     low: float | None
@@ -57,4 +57,4 @@ class Finding:
     start_at: UnixMs
     end_at: UnixMs
     metrics: tuple[str, ...]
-    numbers: Mapping[str, Estimate] = field(default_factory=dict)
+    numbers: Mapping[str, SizeEstimate] = field(default_factory=dict)

@@ -1,6 +1,6 @@
-"""Markers that say what each text of a record or an answer tells about a person; ``query/redaction`` follows them.
+"""Markers of text fields that say what a field reveals about a person; ``query/redaction`` redacts by them.
 
-They stand where the type is defined: ``user: UserName``. A text without a marker cannot be redacted, and is refused.
+They are part of the field's type: ``user: UserName``. A text field without a marker cannot be redacted and raises an error.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,36 +11,36 @@ T = TypeVar("T", bound=type)
 
 
 class Reveals(Enum):
-    """What a field tells about a person, and so what a viewer reads instead who may not know that person."""
+    """What a field reveals about a person, and what replaces it for viewers who may not see that person."""
 
     NOTHING = auto()
-    """Names of the cluster, of metrics and of the program's own words: the same for everybody."""
+    """Names of nodes, partitions and metrics, and fixed texts: shown to everybody."""
     USER = auto()
-    """A login: a pseudonym. In a type with this field, the field says whose the other fields are."""
+    """A login, replaced by a pseudonym. It also names the owner of the other fields of its type."""
     PERSON = auto()
-    """A login of somebody who is mentioned, and does not own the other fields: a pseudonym."""
+    """A login of a person who is mentioned but does not own the other fields: a pseudonym."""
     PROJECT = auto()
-    """A project or account: a pseudonym; says whose the other fields are, too."""
+    """A project or account: a pseudonym. It also names the owner of the other fields."""
     EXPERIMENT = auto()
-    """What somebody calls their experiment: a pseudonym."""
+    """The name of an experiment: a pseudonym."""
     WORKLOAD_ID = auto()
-    """Kubernetes ids are made of names: a code. Says whose the other fields are where user and project are not beside it."""
+    """Kubernetes ids contain names: a code. Identifies the owner of the other fields where the type has no user and project."""
     UNIT_ID = auto()
-    """Requested units are named after their workload: a code where that id is one."""
+    """Requested units are named after their workload: a code where the workload id is replaced by one."""
     OWNER_TEXT = auto()
-    """Written by the owner, such as the name of a job: missing, or ``hidden`` where it cannot be."""
+    """Written by the owner, such as the name of a job: null, or ``hidden`` where the field is required."""
     FREE_TEXT = auto()
-    """Written by anybody: pseudonyms in place of users and projects that it mentions."""
+    """Written by anybody: users and projects that it mentions become pseudonyms."""
     TAGS = auto()
-    """What owners noted of a workload: only sizes of its parallel layout."""
+    """Tags that owners set on a workload: only the sizes of its parallel layout are kept."""
     OPERATOR_TEXT = auto()
-    """May mention anybody: a hint to ask an operator."""
+    """May mention anybody: replaced by a hint to ask an operator."""
     OPERATOR_ONLY = auto()
-    """May mention anybody: missing, or empty."""
+    """May mention anybody: null, or empty."""
     SCOPED_TEXT = auto()
-    """Made from records that were redacted already, or repeated from the viewer's own request: only ids become codes."""
+    """Built from redacted records, or copied from the viewer's own request: only ids become codes."""
     REDACTION_FLAG = auto()
-    """Whether the answer is redacted."""
+    """Whether the response is redacted."""
 
 
 PublicText = Annotated[str, Reveals.NOTHING]
@@ -62,7 +62,7 @@ CHECKED_ATTRIBUTE = "__access_checked__"
 
 
 def access_checked(what: str) -> Callable[[T], T]:
-    """Marks a type whose unmarked texts are content of ``what``, which the viewer was allowed to open."""
+    """Mark a type whose unmarked texts are content of ``what``, to which access was checked before."""
 
     def mark(kind: T) -> T:
         setattr(kind, CHECKED_ATTRIBUTE, what)

@@ -3,18 +3,18 @@
 from typing import NewType
 
 NodeId = NewType("NodeId", str)
-"""A host's short name as the scheduler knows it: ``gpu-017``."""
+"""A host's short name in the scheduler: ``gpu-017``."""
 
 UnitId = NewType("UnitId", str)
 """A unit's place: ``gpu-017:3``, a MIG instance ``gpu-017:3/7``, a requested GPU ``slurm:4711#0``.
 
-The place, not the UUID: a scheduler speaks of node and index, and a place keeps its history when a card is swapped."""
+The place, not the UUID: schedulers name node and index, and a place keeps its history when a card is replaced."""
 
 WorkloadId = NewType("WorkloadId", str)
-"""Source and native id: ``slurm:4711``, ``slurm:4711_3`` for an array task."""
+"""Source and its id of the workload: ``slurm:4711``, ``slurm:4711_3`` for an array task."""
 
 GpuUuid = NewType("GpuUuid", str)
-"""The hardware's own identity, ``GPU-…`` or ``MIG-…``."""
+"""The hardware id of the driver, ``GPU-…`` or ``MIG-…``."""
 
 UnixMs = NewType("UnixMs", int)
 """Milliseconds since 1970-01-01 UTC. Every ``*_at`` and ``*_ms`` instant in ClusterScape is one of these."""
@@ -31,10 +31,10 @@ def mig_unit_id(node: NodeId, index: int, instance: int) -> UnitId:
 
 
 def requested_unit_id(workload: WorkloadId, ordinal: int) -> UnitId:
-    """The ``ordinal``-th GPU that a waiting workload asks for."""
+    """The ``ordinal``-th GPU that a waiting workload requests."""
     return UnitId(f"{workload}#{ordinal}")
 
 
 def unplaced_unit_id(uuid: GpuUuid) -> UnitId:
-    """A unit of which only the hardware is known; ingest finds its place by the UUID, or leaves it out."""
+    """A unit of which only the UUID is known; ingest looks up its place, or drops it."""
     return UnitId(uuid)

@@ -1,6 +1,9 @@
-"""What a cluster consists of: nodes, partitions and units. Records only; who holds a unit is an Allocation."""
+"""Records of a cluster's nodes, partitions and units, of exporters without a certain node, and of the scheduler's
+reservations and preemption rules. Which workload holds a unit is an ``Allocation``.
+"""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from clusterscape.model.identity_fields import FreeText, PublicText
@@ -8,12 +11,12 @@ from clusterscape.model.ids import GpuUuid, NodeId, UnitId, UnixMs, WorkloadId
 
 
 class NodeState(StrEnum):
-    """A node's state for scheduling, reduced to what a reader must tell apart."""
+    """A node's scheduling state, reduced to the cases that readers must distinguish."""
 
     IDLE = "idle"
     MIXED = "mixed"
     ALLOCATED = "allocated"
-    DRAINING = "draining"  # takes no new work, still runs some
+    DRAINING = "draining"  # accepts no new work, still runs some
     DRAINED = "drained"
     DOWN = "down"
     UNKNOWN = "unknown"
@@ -25,7 +28,7 @@ class NodeState(StrEnum):
 
 
 class UnitKind(StrEnum):
-    """What one square stands for."""
+    """What a unit represents."""
 
     GPU = "gpu"
     MIG = "mig"
@@ -33,8 +36,8 @@ class UnitKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeTurn:
-    """A node was in this state from then on."""
+class NodeStateChange:
+    """A node entered ``state`` at ``from_at``."""
 
     node: NodeId
     from_at: UnixMs
@@ -72,7 +75,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """One square: a GPU, a MIG instance, or one GPU that a waiting workload asks for.
+    """One square: a GPU, a MIG instance, or one GPU that a waiting workload requests.
 
     A GPU has ``node`` and ``index``; a MIG instance also ``parent`` and ``mig_profile``; a requested unit only ``workload``.
     """
@@ -89,3 +92,80 @@ class Unit:
     parent: UnitId | None = None
     mig_profile: str | None = None
     workload: WorkloadId | None = None
+
+
+EXPORTER_TIES = "exporter-ties"
+"""Document kind: the node of each exporter, by the collector's shard."""
+
+EXPORTER_QUESTIONS = "exporter-questions"
+"""Document kind: exporters that could not be matched to a node, and nodes without exporters, by the collector's shard."""
+
+HOST_NAMES = "node-host-names"
+"""Document kind: other host names of nodes in the scheduler, by the source's name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameQuestion:
+    """An exporter that cannot be matched to one node with certainty, and the setting that confirms the proposed node."""
+
+    exporter: PublicText  # host:port, or the name if it is scraped through Prometheus
+    host_name: PublicText | None  # the host name that it reports
+    gpus: int
+    problem: PublicText
+    proposed: NodeId | None
+    setting: PublicText  # lines to paste into the settings file
+    is_counted: bool  # whether its GPUs are included in the cluster's totals now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """Nodes reserved during [starts_at, ends_at) for the jobs that name the reservation.
+
+    ``cpus`` and ``gpus`` are totals over its nodes, None if the scheduler does not report them; if they are less than the
+    nodes have, only a part of the nodes is reserved. ``is_flexible``: its jobs may start before it or end after it.
+    """
+
+    name: str
+    starts_at: UnixMs
+    ends_at: UnixMs
+    nodes: tuple[NodeId, ...]
+    is_maintenance: bool = False
+    is_flexible: bool = False
+    partition: str | None = None
+    users: tuple[str, ...] = ()
+    accounts: tuple[str, ...] = ()
+    cpus: int | None = None
+    gpus: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreemptionRules:
+    """Which running jobs a waiting job may preempt, as in Slurm's ``PreemptType``.
+
+    By partition: jobs of a partition with a higher tier preempt those of a lower one. By QOS: each lists those that it preempts.
+    Jobs whose partition or QOS has ``PreemptMode=OFF`` are never preempted. ``exempt_s``: ``PreemptExemptTime``, the run time
+    during which a job cannot be preempted.
+    """
+
+    by_partition: bool = False
+    by_qos: bool = False
+    tiers: Mapping[str, int] = field(default_factory=dict)
+    protected_partitions: frozenset[str] = frozenset()
+    displaces: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    protected_qos: frozenset[str] = frozenset()
+    exempt_s: int = 0
+
+    def may_preempt(
+        self, *, partition: str | None, qos: str | None, victim_partition: str | None, victim_qos: str | None
+    ) -> bool:
+        """Whether a job of this partition and QOS may preempt a running job with the victim's partition and QOS."""
+        if self.by_partition:
+            if victim_partition in self.protected_partitions:
+                return False
+            return self.tiers.get(partition or "", 1) > self.tiers.get(victim_partition or "", 1)
+        if self.by_qos and victim_qos is not None and victim_qos not in self.protected_qos:
+            return victim_qos in self.displaces.get(qos or "", ())
+        return False
+
+
+NO_PREEMPTION = PreemptionRules()

@@ -1,6 +1,6 @@
-"""A job trace as columns: what a recorded history of jobs says, in our units, and what was done to its rows.
+"""A job trace as columns: a recorded history of jobs in canonical units, and how its rows were cleaned.
 
-Owns the column layout and the words for how a job ended. Does not read files.
+Owns the column layout and the job statuses. Does not read files.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from clusterscape.model.identity_fields import PublicText
 
 
 class JobStatus(StrEnum):
-    """How a job ended. ``unknown`` is for traces that do not say, or in a word we do not know."""
+    """How a job ended. ``unknown``: the trace has no status, or one that ClusterScape does not recognize."""
 
     COMPLETED = "completed"
     FAILED = "failed"
@@ -42,19 +42,19 @@ JOB_COLUMNS: dict[str, pl.DataType] = {
 }
 """Columns of a trace, in this order. Missing is null in every column but ``line``, ``submit_s`` and ``status``.
 
-``line``: where the job stands in its file (1 is the first line; in JSON the place in the list). ``submit_s``: seconds, Unix time
-where the source says so, else since the trace's own beginning. ``wait_s``: the recorded wait. ``run_s``: null where the job never
-ran. ``gpus``: GPUs in all, a fraction where a GPU is shared. ``requested_s``: the time limit the user asked for.
+``line``: the job's line in its file, from 1 (in JSON its position in the list). ``submit_s``: seconds, Unix time if the source
+states it, else since the start of the trace. ``wait_s``: the recorded wait. ``run_s``: null if the job never ran.
+``gpus``: total GPUs, a fraction if a GPU is shared. ``requested_s``: the requested time limit.
 """
 
 
 UNTIL_KEY = "Until"
-"""In a trace's header: Unix seconds when a history that goes on was read. Only there can a job still run or wait."""
+"""Key in a trace's header: Unix seconds at which a live history was read. Only such traces have running or waiting jobs."""
 
 
 @dataclass(frozen=True, slots=True)
 class CleaningNote:
-    """What was found in the rows of a trace and done about it. ``lines`` are examples, not all."""
+    """A problem in the rows of a trace and how it was handled. ``lines`` are examples, not all."""
 
     action: Literal["dropped", "repaired", "kept"]
     reason: PublicText
@@ -70,8 +70,8 @@ class CleaningNote:
 class JobTrace:
     """A recorded history of jobs, in submit order.
 
-    ``size_unit`` names the column that says how large a job is. ``total`` is the machine's size in that unit, where the source
-    states it. ``header`` is what the source says about itself.
+    ``size_unit`` names the column that says how large a job is. ``total`` is the machine's size in that unit, if the source
+    states it. ``header`` holds the source's metadata.
     """
 
     name: str
@@ -84,7 +84,7 @@ class JobTrace:
 
     def __post_init__(self) -> None:
         if dict(self.frame.schema) != JOB_COLUMNS:
-            raise ValueError("the columns of a trace are those of JOB_COLUMNS")
+            raise ValueError("the columns of a job trace must be JOB_COLUMNS")
 
     def __len__(self) -> int:
         return self.frame.height

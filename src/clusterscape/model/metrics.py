@@ -1,7 +1,7 @@
-"""The metric catalogue: every canonical metric once, with its unit, its kind and the names sources use for it.
+"""The metric catalogue: every canonical metric with its unit, its kind and the names that sources use for it.
 
-A source's value becomes canonical by ``value * scale``. Canonical units are SI: ratio 0–1, watts, joules, bytes, hertz,
-degrees Celsius, seconds. Adding a metric is adding one entry here.
+A source's value is converted by ``value * scale``. Canonical units are SI: ratio 0–1, watts, joules, bytes, hertz,
+degrees Celsius, seconds. To add a metric, add one entry here.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ NANOSECOND = 1e-9
 
 
 class MetricKind(StrEnum):
-    """Whether a value stands for itself or only its increase means something."""
+    """Whether the value itself or only its increase is meaningful."""
 
     GAUGE = "gauge"
     COUNTER = "counter"
@@ -41,10 +41,10 @@ class MetricUnit(StrEnum):
 class Metric:
     """One canonical metric.
 
-    ``lower``/``upper`` bound what is physically possible (outside is dropped as out of range); ``aliases`` maps a source's
-    name to the factor that makes its values canonical. ``summary`` metrics are the ones offered first. ``is_own``: ClusterScape
-    finds it out by itself, and no source may tell it. ``is_status``: a constant or a state code of the GPU, which the page does
-    not offer to color and filter by.
+    ``lower``/``upper`` are physical limits (values outside are dropped as out of range); ``aliases`` maps a source's name to
+    the factor that converts its values. ``summary`` metrics are offered first. ``is_own``:
+    computed by ClusterScape; samples of it from sources are rejected. ``is_status``: a constant or a state code of the GPU, which
+    the page does not offer for coloring and filtering.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """Where a source's metric name leads."""
+    """The canonical metric of a source's metric name."""
 
     metric: Metric
     scale: float
@@ -111,8 +111,8 @@ def _counter(
     return Metric(name, label, unit, text, aliases, kind=MetricKind.COUNTER, summary=summary)
 
 
-def _found(name: str, label: str, text: str, unit: MetricUnit = MetricUnit.COUNT) -> Metric:
-    """0 to 1, found out by ClusterScape."""
+def _computed(name: str, label: str, text: str, unit: MetricUnit = MetricUnit.COUNT) -> Metric:
+    """A metric from 0 to 1 that ClusterScape computes."""
     return Metric(name, label, unit, text, MappingProxyType({}), upper=1.0, is_own=True)
 
 
@@ -490,15 +490,17 @@ CATALOGUE: tuple[Metric, ...] = (
         "DCGM_FI_DEV_VGPU_LICENSE_STATUS",
         is_status=True,
     ),
-    _found(
+    _computed(
         "gpu_missing",
         "GPU missing",
-        "1 while the node's exporter answers and does not show this GPU.",
+        "1 while the node's exporter responds but does not report this GPU.",
     ),
-    _found("exporter_silent", "Exporter silent", "Of a node that is not down: 1 while no exporter of it answers."),
-    _found("node_down", "Node down", "Of a node: 1 while its scheduler calls it down."),
-    _found("node_drained", "Node drained", "Of a node: 1 while its scheduler calls it draining or drained."),
-    _found(
+    _computed(
+        "exporter_silent", "Exporter silent", "Of a node that is not down: 1 while none of its exporters responds."
+    ),
+    _computed("node_down", "Node down", "Of a node: 1 while the scheduler reports it as down."),
+    _computed("node_drained", "Node drained", "Of a node: 1 while the scheduler reports it as draining or drained."),
+    _computed(
         "source_failing_ratio",
         "Source failing",
         "Of a source, such as slurm: share of its parts (nodes, queue, accounting …) that fail.",
@@ -512,4 +514,4 @@ ALIASES: Mapping[str, Alias] = MappingProxyType(
     {source: Alias(metric, scale) for metric in CATALOGUE for source, scale in metric.aliases.items()}
     | {metric.name: Alias(metric, 1.0) for metric in CATALOGUE if not metric.is_own}
 )
-"""Every name by which a source may call a metric, the canonical names included."""
+"""Every name that a source may use for a metric, including the canonical names."""

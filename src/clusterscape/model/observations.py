@@ -1,18 +1,17 @@
-"""What collectors yield. Each observation says its source and its time, and is taken in by ``ingest`` alone."""
+"""Observations: what collectors yield. Each names its source and time; only ``ingest`` consumes them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from clusterscape.model.ids import NodeId, UnixMs, WorkloadId
-from clusterscape.model.inventory import Node, Partition, Unit
+from clusterscape.model.inventory import Node, Partition, PreemptionRules, Reservation, Unit
 from clusterscape.model.samples import RawScrape
-from clusterscape.model.scheduler_rules import PreemptionRules, Reservation
 from clusterscape.model.workloads import Allocation, Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceStatus:
-    """How a source is doing. ``message`` says what is wrong and ``hint`` what to do; ``hint`` is None while it is well."""
+    """How a source is doing. ``message`` says what is wrong and ``hint`` what to do; ``hint`` is None while it is healthy."""
 
     source: str  # "dcgm http://gpu-017:9400/metrics", "slurm", …
     kind: str  # the collector's name
@@ -22,19 +21,19 @@ class SourceStatus:
     message: str | None = None
     hint: str | None = None
     duration_s: float | None = None
-    # Of exporters, for ingest, which finds their nodes; not stored.
+    # Only for exporters: ingest matches them to nodes. Not stored.
     address: str | None = None  # host:port
     is_named: bool = False  # the settings name its node
 
     @property
     def is_limited(self) -> bool:
-        """Whether it answers, but more than is accepted: then there is a hint, which names the limit."""
+        """Whether it responds with more data than a limit accepts; the hint names the limit."""
         return self.is_ok and self.hint is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScrapeObserved:
-    """Some exporters' answers of one round, with the status of every target that answered or failed in it."""
+    """Responses of some exporters in one scrape round, with the status of every target that responded or failed."""
 
     at: UnixMs
     scrapes: Sequence[RawScrape]
@@ -43,9 +42,9 @@ class ScrapeObserved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InventoryObserved:
-    """Nodes, partitions and units. ``is_complete``: what is not named no longer exists.
+    """Nodes, partitions and units. ``is_complete``: nodes and units that are not listed no longer exist.
 
-    ``host_names``: other names and addresses of nodes, by which exporters are tied to them.
+    ``host_names``: other names and addresses of nodes, by which exporters are matched to them.
     """
 
     source: str
@@ -54,16 +53,16 @@ class InventoryObserved:
     partitions: Sequence[Partition] = ()
     units: Sequence[Unit] = ()
     is_complete: bool = True
-    dropped: Mapping[str, int] = field(default_factory=dict)  # entries not understood, by reason
+    dropped: Mapping[str, int] = field(default_factory=dict)  # entries that could not be parsed, by reason
     host_names: Mapping[NodeId, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueObserved:
-    """Active workloads and who holds what now. ``is_complete``: active workloads not named have ended.
+    """Active workloads and their current allocations. ``is_complete``: active workloads that are not listed have ended.
 
-    May also hold recently ended workloads, as squeue shows them for some minutes. ``aliases``: other names under which
-    exporters know workloads or parts of them, such as pods.
+    May also contain recently ended workloads, which squeue shows for some minutes. ``aliases``: other names that exporters
+    use for workloads or parts of them, such as pods.
     """
 
     source: str
@@ -77,7 +76,7 @@ class QueueObserved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryObserved:
-    """Ended workloads from the accounting; allocations only where the source still knows them."""
+    """Ended workloads from the accounting; allocations only if the source still has them."""
 
     source: str
     at: UnixMs
@@ -87,12 +86,12 @@ class HistoryObserved:
 
 
 PRIORITY_PARTS = "priority-parts"
-"""The kind of document under which a source's last word on priorities is kept, by the source's name."""
+"""Document kind: the latest priorities of a source, by its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrioritiesObserved:
-    """What the priorities of waiting workloads are made of: points by part, by the scheduler's own number of the job."""
+    """The factors of waiting workloads' priorities (``sprio``): points by factor, by the scheduler's job id."""
 
     source: str
     at: UnixMs
@@ -100,12 +99,12 @@ class PrioritiesObserved:
 
 
 SCHEDULER_RULES = "scheduler-rules"
-"""The kind of document under which a source's reservations and preemption rules are kept, by the source's name."""
+"""Document kind: reservations and preemption rules of a source, by its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerRulesObserved:
-    """Reservations that have not ended, and who may preempt whom; None: this source cannot say."""
+    """Reservations that have not ended, and preemption rules (None: this source does not report them)."""
 
     source: str
     at: UnixMs

@@ -1,8 +1,8 @@
-"""Quantities as people read them, the same in every command and finding. The page's are in ``web/src/base/format.ts``."""
+"""Formatting of hours and durations in commands and findings. The page formats in ``web/src/base/format.ts``."""
 
 
 def format_hours(hours: float | None) -> str:
-    """Hours with a digit below ten, where a whole number would hide half of them: ``0.4``, ``9.9``, ``27``, ``1,234``."""
+    """Hours, with one decimal below ten because rounding would hide too much: ``0.4``, ``9.9``, ``27``, ``1,234``."""
     if hours is None:
         return "–"
     if hours <= 0:
@@ -13,7 +13,7 @@ def format_hours(hours: float | None) -> str:
 
 
 def format_duration(seconds: float | None) -> str:
-    """``45 s``, ``12 min``, ``3 h 5 min``, ``2 d 4 h``; an en dash where it is not known."""
+    """``45 s``, ``12 min``, ``3 h 5 min``, ``2 d 4 h``; an en dash if unknown."""
     if seconds is None:
         return "–"
     minutes, rest = divmod(int(seconds), 60)

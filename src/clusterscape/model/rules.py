@@ -1,14 +1,16 @@
-"""Rules and what breaks them: a rule is conditions joined by and/or; a condition is metric × statistic × operator × value.
+"""Rules and violations. A rule is conditions joined by and/or; a condition is metric × statistic × operator × value.
+Rules apply to workloads, GPUs, nodes or sources.
 
-Only the records. Reading and writing them as text and JSON, and judging by them, is ``analyze/rules``.
+Records only. ``analyze/rules`` parses, formats and evaluates them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from clusterscape.model.identity_fields import OwnerText, PersonName, ProjectName, PublicText, UserName
-from clusterscape.model.ids import UnitId, UnixMs, WorkloadId
+from clusterscape.model.ids import NodeId, UnitId, UnixMs, WorkloadId
+from clusterscape.model.observations import SourceStatus
 from clusterscape.model.statistics import StatisticKind as StatisticKind
 
 
@@ -21,10 +23,10 @@ class Severity(StrEnum):
 
 
 class Basis(StrEnum):
-    """What a number is a number of."""
+    """What a number refers to."""
 
     UNIT = "unit"  # the metric's canonical unit: ratio 0–1, watts, bytes …
-    LIMIT = "limit"  # a ratio of the GPU's own limit: of its power limit, of its memory
+    LIMIT = "limit"  # a ratio of the GPU's limit: of its power limit, of its memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """A number over a time. ``percentile`` 0–100 and ``threshold`` stand only where the kind needs them."""
+    """A statistic of a series over time. ``percentile`` (0–100) and ``threshold`` are set only for kinds that need them."""
 
     kind: StatisticKind
     percentile: float | None = None
@@ -56,7 +58,7 @@ class Operator(StrEnum):
 
 
 class Across(StrEnum):
-    """A statistic of the whole workload, from those of its units."""
+    """How the statistics of a workload's units are combined into one."""
 
     SPREAD = "spread"  # largest minus smallest
     LEAST = "least"
@@ -66,7 +68,7 @@ class Across(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """``window_ms`` None: over the whole life of the workload on the unit. ``across`` None: each unit by itself."""
+    """``window_ms`` None: over the whole life of the workload on the unit. ``across`` None: every unit separately."""
 
     metric: PublicText
     statistic: Statistic
@@ -77,7 +79,7 @@ class Condition:
 
 
 class Junction(StrEnum):
-    """How terms are joined."""
+    """How terms are combined."""
 
     AND = "and"
     OR = "or"
@@ -85,7 +87,7 @@ class Junction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Two or more terms joined by the same word."""
+    """Two or more terms joined by the same operator."""
 
     junction: Junction
     terms: tuple["Expression", ...]
@@ -95,33 +97,33 @@ Expression = Condition | Joined
 
 
 class Subject(StrEnum):
-    """What a rule judges."""
+    """What a rule applies to."""
 
-    WORKLOADS = "workloads"  # each on each unit it holds, over its life there
-    GPUS = "gpus"  # whoever holds them, or nobody
+    WORKLOADS = "workloads"  # every workload on every unit it holds, over its life there
+    GPUS = "gpus"  # whether allocated or free
     NODES = "nodes"
-    SOURCES = "sources"  # schedulers and servers that are read
+    SOURCES = "sources"  # schedulers and servers that collectors read
 
     @property
     def is_hardware(self) -> bool:
-        """Whether it has no life: such rules look at windows of time and at the last value."""
+        """Whether it has no life; such rules use time windows and the last value."""
         return self is not Subject.WORKLOADS
 
 
 class Quantifier(StrEnum):
-    """Whom a rule blames."""
+    """Which units must meet the conditions, and whether the violation is of a unit or of the workload."""
 
-    EACH = "each"  # every unit that meets the conditions, by itself
-    ANY = "any"  # the whole workload, if one of its units does
+    EACH = "each"  # every unit that meets the conditions, separately
+    ANY = "any"  # the whole workload, if at least one of its units does
     ALL = "all"
     SHARE = "share"  # the whole workload, if at least this share of its units does
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
-    """Whom a rule judges, and from when on. An empty tuple leaves all through; names are exact or globs.
+class RuleScope:
+    """Which subjects a rule applies to, and from which age. An empty tuple matches all; names are exact or globs.
 
-    Of GPUs and nodes ``names`` are nodes' names; they have no users, no projects and no age.
+    For GPUs and nodes, ``names`` are names of nodes; users, projects and age do not apply.
     """
 
     users: tuple[UserName, ...] = ()
@@ -137,29 +139,27 @@ class Scope:
     subject: Subject = Subject.WORKLOADS
 
 
-WORKLOAD_SCOPE = Scope()
-HARDWARE_SCOPE = Scope(min_age_ms=0, min_samples=1)
+WORKLOAD_SCOPE = RuleScope()
+HARDWARE_SCOPE = RuleScope(min_age_ms=0, min_samples=1)
 
 
-def standard_scope(subject: Subject) -> Scope:
-    """What a rule that says nothing of its scope means: a broken GPU needs no time to warm up."""
+def standard_scope(subject: Subject) -> RuleScope:
+    """The default scope of a rule. Hardware rules have no minimum age: a broken GPU needs no time to warm up."""
     return HARDWARE_SCOPE if subject.is_hardware else WORKLOAD_SCOPE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """``key`` never changes and is what violations refer to; everything else may be edited."""
+    """``key`` never changes, and violations refer to it; everything else may be edited."""
 
     key: PublicText
     name: PublicText
     severity: Severity
     expression: Expression
-    scope: Scope = field(default_factory=Scope)
-    reason: PublicText = ""  # why it matters and what to do, in words, for operators
-    advice: PublicText = (
-        ""  # what it means for the workload's user, and what they can do; empty: nothing is advised to them
-    )
-    owner: PersonName | None = None  # None: everyone's
+    scope: RuleScope = field(default_factory=RuleScope)
+    reason: PublicText = ""  # why it matters and what to do, for operators
+    advice: PublicText = ""  # what it means for the workload's user and what they can do; empty: no advice
+    owner: PersonName | None = None  # None: shared
     color: PublicText | None = None  # "#rrggbb"; None: by severity
     is_enabled: bool = True
     is_shipped: bool = False
@@ -167,11 +167,11 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """A rule was broken by a workload on a unit from ``since`` until ``until`` (None: still).
+    """A workload violated a rule on a unit from ``since`` to ``until`` (None: ongoing).
 
-    ``workload`` names a node or a source where the rule judges these (``model/hardware.py``). ``unit`` is None where the rule
-    blames the whole workload or node; ``gpus`` says how many units it stands for. ``values`` are
-    the statistics when it was last judged broken, by the text of their condition, in canonical units.
+    ``workload`` names a node or a source if the rule applies to these (``node_subject``, ``source_subject``). ``unit`` is None if
+    the violation is of the whole workload or node; ``gpus`` is the number of units it covers. ``values`` are the statistics of
+    the last evaluation that found it violated, by the text of their condition, in canonical units.
     """
 
     rule: str
@@ -185,10 +185,10 @@ class Violation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mute:
-    """Nobody is told of these violations until ``expires_at``; they are still kept and shown as muted."""
+    """No messages are sent about these violations until ``expires_at``; they are still stored and shown as muted."""
 
     rule: str
-    workload: WorkloadId | None  # None: of every workload
+    workload: WorkloadId | None  # None: every workload
     reason: str
     author: str
     created_at: UnixMs
@@ -196,7 +196,7 @@ class Mute:
 
 
 class Turn(StrEnum):
-    """What happened to a violation."""
+    """Whether a violation started or stopped."""
 
     STARTED = "started"
     STOPPED = "stopped"
@@ -204,7 +204,7 @@ class Turn(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViolationTurn:
-    """Violations of one rule by one workload that started or stopped at the same time; what alerts are made of."""
+    """Violations of one rule by one workload that started or stopped at the same time; alerts are built from these."""
 
     turn: Turn
     at: UnixMs
@@ -218,3 +218,41 @@ class ViolationTurn:
     values: Mapping[str, float] = field(default_factory=dict)
     name: str | None = None  # of the workload
     array: str | None = None  # the array that the workload is a task of
+
+
+_NODE = "node:"
+_SOURCE = "source:"
+
+
+def node_subject(node: NodeId) -> WorkloadId:
+    """The ``workload`` of violations by a node or one of its GPUs."""
+    return WorkloadId(f"{_NODE}{node}")
+
+
+def source_subject(kind: str) -> WorkloadId:
+    """The ``workload`` of violations by a source."""
+    return WorkloadId(f"{_SOURCE}{kind}")
+
+
+def source_unit(kind: str) -> UnitId:
+    """The unit id of a source's metrics. Metrics of a node have the node's name."""
+    return UnitId(f"{_SOURCE}{kind}")
+
+
+def find_node(subject: str) -> NodeId | None:
+    """The node that a violation names; None if it names a workload or a source."""
+    return NodeId(subject.removeprefix(_NODE)) if subject.startswith(_NODE) else None
+
+
+def is_hardware(subject: str) -> bool:
+    """Whether a violation names a node or a source instead of a workload."""
+    return subject.startswith((_NODE, _SOURCE))
+
+
+def find_exporters_up(statuses: Iterable[SourceStatus]) -> dict[NodeId, bool]:
+    """Nodes that have exporters, and whether any of these responds."""
+    is_up: dict[NodeId, bool] = {}
+    for status in statuses:
+        if status.node is not None:
+            is_up[status.node] = is_up.get(status.node, False) or status.is_ok
+    return is_up

@@ -1,6 +1,6 @@
-"""The typed schema of what trackers send: every kind of event with its fields. Anything else is refused, and the error names it.
+"""The schema of events that trackers send: every kind with its fields. Anything else raises an error that names the field.
 
-Amounts (of params, series, marks) are bounded where events are applied, in ``run_fold``. Bytes are read by msgspec.
+Counts (of params, series, marks) are limited where events are applied, in ``run_fold``. msgspec parses the bytes.
 """
 
 from typing import Annotated, Literal
@@ -30,11 +30,11 @@ EndState = Literal[
 
 
 class _Event(Struct, tag_field="event", forbid_unknown_fields=True, kw_only=True):
-    """What all events have in common: the field ``event`` says which it is."""
+    """Base of all events; the field ``event`` names the kind."""
 
 
 class Instance(Struct, forbid_unknown_fields=True):
-    """A MIG instance that the run was given."""
+    """A MIG instance assigned to the run."""
 
     gpu: DeviceIndex
     instance: DeviceIndex
@@ -43,7 +43,7 @@ class Instance(Struct, forbid_unknown_fields=True):
 
 
 class RunDescribed(_Event, tag="run"):
-    """What the run is."""
+    """Metadata of the run."""
 
     run: RunName | None = None
     queued_at: Time | None = None
@@ -65,14 +65,14 @@ class RunDescribed(_Event, tag="run"):
 
 
 class MomentReached(_Event, tag="moment"):
-    """A part of its life begins."""
+    """The run enters the next part of its life cycle."""
 
     moment: Literal["queued", "barrier", "running", "flushed"]
     at: Time
 
 
 class Ended(_Event, tag="end"):
-    """How it ended. ``is_closing``: said by somebody else, because its tracker was killed."""
+    """How it ended. ``is_closing``: reported by another process, because its tracker was killed."""
 
     state: EndState
     at: Time
@@ -83,7 +83,7 @@ class Ended(_Event, tag="end"):
 
 
 class SeriesNamed(_Event, tag="series"):
-    """What a code stands for in the samples of this file."""
+    """The series that a code denotes in the samples of this file."""
 
     code: Annotated[int, Meta(ge=0, le=2**32 - 1)]
     name: str
@@ -100,13 +100,13 @@ class ProcessNamed(_Event, tag="process"):
 
 
 class ParamsSet(_Event, tag="params"):
-    """Settings of the script."""
+    """Params of the script."""
 
     params: dict[str, Scalar]
 
 
 class TagsSet(_Event, tag="tags"):
-    """Words to find the run by."""
+    """Tags of the run, for search."""
 
     tags: dict[str, Scalar]
 
@@ -120,7 +120,7 @@ class Marked(_Event, tag="mark"):
 
 
 class ListenerReported(_Event, tag="listener"):
-    """How a listener does."""
+    """Status of a listener."""
 
     listener: Word
     state: Word | None = None
@@ -131,20 +131,20 @@ class ListenerReported(_Event, tag="listener"):
 
 
 class ExceptionNoted(_Event, tag="exception"):
-    """What a process of the run ended with."""
+    """The exception that ended a process of the run."""
 
     text: str | None = None
 
 
 class LeftoversFound(_Event, tag="leftovers"):
-    """Processes outlived the run."""
+    """Processes of the run still existed after its end."""
 
     count: Count
     at: Time | None = None
 
 
 class SamplesDropped(_Event, tag="dropped"):
-    """The tracker could not keep so many samples."""
+    """The tracker dropped samples."""
 
     samples: Count
 
@@ -162,7 +162,7 @@ class GitState(Struct, forbid_unknown_fields=True):
 
 
 class EnvironmentDescribed(_Event, tag="environment"):
-    """What one needs to run it again."""
+    """What is needed to reproduce the run."""
 
     git: GitState | None = None
     command: list[str] | None = None
@@ -203,9 +203,9 @@ class RunEventError(ValueError):
 
 
 def decode_run_event(payload: bytes) -> RunEvent:
-    """One event. Raises RunEventError."""
+    """Parse one event. Raises RunEventError."""
     try:
-        # PostgreSQL keeps no text with NUL in it, which JSON can only spell so.
+        # PostgreSQL cannot store NUL in text; in JSON it can only occur as this escape.
         return _DECODER.decode(payload.replace(b"\\u0000", b"\\ufffd"))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RunEventError(str(error)[:_SHOWN_CHARS]) from None

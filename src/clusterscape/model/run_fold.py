@@ -1,7 +1,7 @@
-"""What the events of a run mean, in one place: each is folded into what is stored of the run. Pure.
+"""Applies the events of a run to its stored record. Pure.
 
-Amounts are bounded here: of what is too many, the first are kept, and ``left_out`` counts the rest. The server folds with the
-limits of its settings, readers of local files without limits.
+Counts are limited here: the first items are kept, and ``left_out`` counts the rest. The server applies the limits of its
+settings; readers of local files have no limits.
 """
 
 import re
@@ -40,7 +40,7 @@ _EPOCH = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,9})?")
 
 
 class FoldLimits(Struct, frozen=True, kw_only=True):
-    """How much of a run is kept, as ``limits.runs`` of the settings says; by default everything."""
+    """Limits on what is stored of a run, from the setting ``limits.runs``; by default none."""
 
     params: int = 2**62
     param_chars: int = 2**62
@@ -50,24 +50,24 @@ class FoldLimits(Struct, frozen=True, kw_only=True):
 
 
 def fold_event(event: RunEvent, run: StoredRun, limits: FoldLimits) -> None:
-    """Apply one event to ``run``. ``series`` and ``process`` events concern a file: its reader applies them."""
+    """Apply one event to ``run``. ``series`` and ``process`` events belong to a file, and its reader applies them."""
     summary, detail = run.summary, run.detail
     match event:
         case RunDescribed():
             _describe(event, run, limits)
         case MomentReached(moment=moment, at=at):
-            # The first counts: what it holds, it holds from then on.
+            # The first report counts: the run holds its units from then on.
             if getattr(summary.moments, moment) is None:
                 setattr(summary.moments, moment, at)
         case Ended():
-            # The first counts, unless it was only reported for a tracker that could not.
+            # The first report counts, unless another process made it for a killed tracker.
             if summary.end.state is None or (summary.end.is_closing and not event.is_closing):
                 summary.end = _end_of(event)
                 summary.moments.ended = event.at
         case ParamsSet():
-            _put_words(event.params, summary.params, "params", run, limits)
+            _put_texts(event.params, summary.params, "params", run, limits)
         case TagsSet():
-            _put_words(event.tags, summary.tags, "tags", run, limits)
+            _put_texts(event.tags, summary.tags, "tags", run, limits)
         case Marked():
             _mark(event, run, limits)
         case ListenerReported():
@@ -89,7 +89,7 @@ def fold_event(event: RunEvent, run: StoredRun, limits: FoldLimits) -> None:
 
 
 def leave_out(run: StoredRun, what: str, count: int = 1) -> None:
-    """Count what was not kept."""
+    """Count items that were not stored."""
     if count:
         left_out = run.detail.left_out
         left_out[what] = min(MOST_COUNT, left_out.get(what, 0) + count)
@@ -121,12 +121,12 @@ def _describe(event: RunDescribed, run: StoredRun, limits: FoldLimits) -> None:
         leave_out(run, "devices", len((devices or [])[limits.devices :]))
     run.summary.about = about
     command = event.command or []
-    about.command = list(_take_chars(command, limits.text_chars - _count_chars(run)))
+    about.command = list(_take_words(command, limits.text_chars - _count_chars(run)))
     leave_out(run, "command words", len(command) - len(about.command))
-    _put_words(event.params or {}, run.summary.params, "params", run, limits)
+    _put_texts(event.params or {}, run.summary.params, "params", run, limits)
 
 
-def _take_chars(words: Iterable[str], chars: int) -> Iterable[str]:
+def _take_words(words: Iterable[str], chars: int) -> Iterable[str]:
     for word in words:
         chars -= len(word)
         if chars < 0:
@@ -134,26 +134,26 @@ def _take_chars(words: Iterable[str], chars: int) -> Iterable[str]:
         yield word
 
 
-def _put_words(
+def _put_texts(
     words: Mapping[str, Scalar], target: dict[str, str], what: str, run: StoredRun, limits: FoldLimits
 ) -> None:
-    """Params and tags, as long as there are not too many and all of them together are not too long."""
+    """Store params or tags up to the limits of their number and total length."""
     room = limits.text_chars - _count_chars(run)
     for key, value in words.items():
         text = str(value)
         if len(text) > limits.param_chars:
             text = f"{text[: limits.param_chars]}…"
-        needs = len(key) + len(text) - (len(key) + len(target[key]) if key in target else 0)
-        is_one_too_many = key not in target and len(target) >= limits.params
-        if len(key) > METRIC_CHARS or is_one_too_many or needs > room:
+        added_chars = len(key) + len(text) - (len(key) + len(target[key]) if key in target else 0)
+        is_over_limit = key not in target and len(target) >= limits.params
+        if len(key) > METRIC_CHARS or is_over_limit or added_chars > room:
             leave_out(run, what)
             continue
         target[key] = text
-        room -= needs
+        room -= added_chars
 
 
 def _count_chars(run: StoredRun) -> int:
-    """Of params, tags and the command."""
+    """Total length of params, tags and the command."""
     params, tags, command = run.summary.params, run.summary.tags, run.summary.about.command
     return sum(map(len, (*params, *params.values(), *tags, *tags.values(), *(command or ()))))
 

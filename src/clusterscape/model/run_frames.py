@@ -1,8 +1,8 @@
-"""The format of what a tracked run leaves behind: frames in append-only files, the same on disk and on the wire.
+"""The file format of a tracked run: frames in append-only files, the same on disk and on the wire.
 
-A file is frames one after another; each is a head (magic, kind, length, CRC-32 of the payload) and a payload. An event is a
-JSON object. Samples are columns (code, time in µs, step, value), deflated; codes are given by ``series`` events before them
-in the same file. A torn tail ends the reading without an error: what was written whole counts. Standard library only.
+A file is a sequence of frames; each is a header (magic, kind, length, CRC-32 of the payload) and a payload. An event is a
+JSON object. Samples are columns (code, time in µs, step, value), deflated; ``series`` events earlier in the same file define
+the codes. A truncated last frame is ignored without an error. Standard library only.
 """
 
 import json
@@ -19,42 +19,42 @@ HEAD = struct.Struct("<HBxII")
 MOST_PAYLOAD_BYTES = 64 * 2**20
 NO_STEP = -(2**63)
 SAMPLE_BYTES = 28
-"""Of one sample, unpacked."""
+"""Size of one sample, uncompressed."""
 MOST_SAMPLES = MOST_PAYLOAD_BYTES // SAMPLE_BYTES
 
 
 class TooManySamplesError(ValueError):
-    """A frame unpacks to more samples than its reader accepts."""
+    """A frame contains more samples than its reader accepts."""
 
 
 class FrameKind(IntEnum):
-    """What a payload is."""
+    """The type of a payload."""
 
     EVENT = 1
     SAMPLES = 2
 
 
 class SampleScope(StrEnum):
-    """What a value stands for."""
+    """What a value was measured of."""
 
-    RUN = "run"  # what the script itself said
+    RUN = "run"  # logged by the script itself
     TREE = "tree"  # the run's processes together
     PROCESS = "process"  # the run's processes on one GPU
-    DEVICE = "device"  # a whole GPU or processor package, whoever uses it
+    DEVICE = "device"  # a whole GPU or processor package, including other users' load
     MIG = "mig"  # a MIG instance
     HOST = "host"
 
 
 class SampleMethod(StrEnum):
-    """How a value came to be."""
+    """How a value was obtained."""
 
     MEASURED = "measured"
     ESTIMATED = "estimated"
-    UNAVAILABLE = "unavailable"  # the series has no samples, and its reason says why
+    UNAVAILABLE = "unavailable"  # the series has no samples; its reason is given
 
 
 class Frame(NamedTuple):
-    """One whole frame; ``end`` is the offset behind it."""
+    """One complete frame; ``end`` is the offset after it."""
 
     kind: int
     payload: bytes
@@ -62,7 +62,7 @@ class Frame(NamedTuple):
 
 
 class SampleColumns(NamedTuple):
-    """Samples of one frame; all columns have the same length. ``step`` is NO_STEP where none was told."""
+    """Samples of one frame; all columns have the same length. ``step`` is NO_STEP if none was given."""
 
     code: "array[int]"
     time_us: "array[int]"
@@ -71,7 +71,7 @@ class SampleColumns(NamedTuple):
 
 
 def encode_event(event: Mapping[str, object], *, min_payload_bytes: int = 0) -> bytes:
-    """A frame with one event, padded to a size. Numbers that JSON does not know (NaN, ±inf) become their names."""
+    """A frame with one event, padded to a minimum size. Numbers that JSON cannot represent (NaN, ±inf) become strings."""
     text = json.dumps(_plain(event), ensure_ascii=False, separators=(",", ":"), default=str)
     return _frame(FrameKind.EVENT, text.encode("utf-8", "replace").ljust(min_payload_bytes))
 
@@ -87,7 +87,7 @@ def encode_samples(code: Sequence[int], time_us: Sequence[int], step: Sequence[i
 
 
 def decode_event(payload: bytes) -> dict[str, object]:
-    """The event; raises ValueError where it is none."""
+    """Parse an event; raises ValueError if it is not one."""
     event = json.loads(payload)
     if not isinstance(event, dict) or not isinstance(event.get("event"), str):
         raise ValueError("not an event")
@@ -95,13 +95,13 @@ def decode_event(payload: bytes) -> dict[str, object]:
 
 
 def decode_samples(payload: bytes, *, most: int = MOST_SAMPLES) -> SampleColumns:
-    """The columns; raises ValueError where they are none, or more than ``most``: no more is ever unpacked."""
+    """Parse the columns; raises ValueError if they are invalid or more than ``most``, without decompressing more than that."""
     try:
         raw = zlib.decompressobj().decompress(payload, 4 + most * SAMPLE_BYTES)
     except zlib.error as error:
         raise ValueError(str(error)) from None
     if len(raw) < 4:
-        raise ValueError("samples are cut off")
+        raise ValueError("samples are truncated")
     (count,) = struct.unpack_from("<I", raw)
     if count > most:
         raise TooManySamplesError(f"more than {most} samples")
@@ -116,7 +116,7 @@ def decode_samples(payload: bytes, *, most: int = MOST_SAMPLES) -> SampleColumns
 
 
 def iter_frames(data: bytes | memoryview, start: int = 0) -> Iterator[Frame]:
-    """The whole frames from ``start`` on; ends at a torn or damaged one."""
+    """Yield the complete frames from ``start`` on; stops at a truncated or damaged one."""
     view = memoryview(data)
     while start + HEAD.size <= len(view):
         magic, kind, length, checksum = HEAD.unpack_from(view, start)

@@ -1,6 +1,10 @@
-"""A tracked run as it is stored: one record that lists are made of, and its detail. Writers and readers share these types.
+"""A tracked run as it is stored: a record for lists, its detail, and the ids of the units of its samples. Writers and
+readers share these.
 
-Lenient: unknown fields are ignored, and those that earlier versions did not write have defaults. Needs no numpy.
+``run:ID`` is the run as a whole, ``run:ID/rank1`` a rank, ``run:ID/HOST:0`` its processes' share of a GPU. A tracker's
+measurements of a whole GPU, a MIG instance or a host are ``run:ID/at/UNIT``: a run never writes samples of the cluster's units.
+
+Unknown fields are ignored, and fields that earlier versions did not write have defaults. Does not import numpy.
 """
 
 from dataclasses import dataclass
@@ -10,17 +14,53 @@ import msgspec
 from msgspec import Struct, field
 
 from clusterscape.model.identity_fields import access_checked
-from clusterscape.model.ids import WorkloadId
-from clusterscape.model.run_units import run_unit
+from clusterscape.model.ids import UnitId, WorkloadId
+
+_PREFIX = "run:"
+_MEASURED = "at/"
+
+
+def is_run_unit(unit: str) -> bool:
+    """Whether samples under this name were sent by a tracked run."""
+    return unit.startswith(_PREFIX)
+
+
+def run_of_unit(unit: str) -> str | None:
+    """The id of the run that a unit belongs to; None for units of the cluster."""
+    return unit.removeprefix(_PREFIX).partition("/")[0] if is_run_unit(unit) else None
+
+
+def run_unit(run: str, part: str | None = None) -> UnitId:
+    """The run as a whole, or a part of it (``rank1``)."""
+    return UnitId(f"{_PREFIX}{run}" if part is None else f"{_PREFIX}{run}/{part}")
+
+
+def measured_unit(run: str, unit: str) -> UnitId:
+    """The unit id of the run's own measurements of a unit of the cluster."""
+    return run_unit(run, f"{_MEASURED}{unit}")
+
+
+def cluster_unit(unit: str) -> UnitId:
+    """The unit of the cluster that a run measured; other units unchanged."""
+    _, measured, name = unit.partition(f"/{_MEASURED}")
+    return UnitId(name) if measured and is_run_unit(unit) else UnitId(unit)
+
+
+def place_in_run(run: str, unit: str) -> str | None:
+    """The part of a run that a unit denotes: a rank, a GPU or a host; None for the run as a whole."""
+    if run_of_unit(unit) != run:
+        return unit
+    return unit.removeprefix(f"{_PREFIX}{run}").removeprefix("/").removeprefix(_MEASURED) or None
+
 
 NAMES_KIND = "run-names"
-"""Kind of the documents with the names of metrics that each user's runs have."""
+"""Document kind: the metric names of each user's runs."""
 DELETED_KIND = "run-deleted"
-"""Kind of the documents that remember which runs were deleted."""
+"""Document kind: deleted runs."""
 
 
 class RunInstance(Struct, omit_defaults=True):
-    """A MIG instance that a run was given."""
+    """A MIG instance assigned to a run."""
 
     gpu: int
     instance: int
@@ -29,7 +69,7 @@ class RunInstance(Struct, omit_defaults=True):
 
 
 class RunAbout(Struct, omit_defaults=True, kw_only=True):
-    """What a run is, as its tracker describes it. ``workload`` is the plan's name of the runs that execute together."""
+    """What a run is, as its tracker describes it. ``workload`` names the runs of a plan that execute together."""
 
     run: str | None = None
     name: str | None = None
@@ -60,7 +100,7 @@ class RunMoments(Struct, omit_defaults=True, kw_only=True):
 
 
 class RunEnd(Struct, omit_defaults=True, kw_only=True):
-    """How a run ended; ``state`` is None while it goes on. ``is_closing``: reported by another process than its tracker."""
+    """How a run ended; ``state`` is None while it runs. ``is_closing``: reported by another process than its tracker."""
 
     state: str | None = None
     cause: str | None = None
@@ -73,7 +113,7 @@ class RunEnd(Struct, omit_defaults=True, kw_only=True):
 @access_checked("run")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnergy:
-    """Joules of a run's GPUs. Scope ``process``: its own part of them; ``device``: all they used while it ran."""
+    """Joules of a run's GPUs. Scope ``process``: its own share; ``device``: all that the GPUs used while it ran."""
 
     joules: float
     scope: str
@@ -83,7 +123,7 @@ class RunEnergy:
 @access_checked("run")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunWork:
-    """How much a run did and how fast; ``basis`` is the metric that says so, or ``steps``."""
+    """How much a run did and how fast; ``basis`` is the metric that measures it, or ``steps``."""
 
     amount: float | None
     per_second: float | None
@@ -92,13 +132,13 @@ class RunWork:
 
 
 class RunFigures(Struct, omit_defaults=True, kw_only=True):
-    """A run in numbers, computed while its samples arrive."""
+    """Key figures of a run, updated as samples arrive."""
 
     energy: RunEnergy | None = None
-    cpu_joules: float | None = None  # of whole processor packages
+    cpu_joules: float | None = None  # of entire CPU packages
     work: RunWork | None = None
     gpu_util_ratio: float | None = None  # mean over time and GPUs
-    power_watts: float | None = None  # mean, GPUs added up
+    power_watts: float | None = None  # mean of the sum over GPUs
     memory_peak_bytes: float | None = None  # of GPUs
     cpu_cores: float | None = None  # mean
     process_memory_peak_bytes: float | None = None
@@ -122,7 +162,7 @@ class RunSummary(Struct, omit_defaults=True, kw_only=True):
 
     @property
     def state(self) -> str:
-        """How it ended, or how far it is."""
+        """How it ended, or else ``waiting`` or ``running``."""
         return self.end.state or ("waiting" if self.moments.running is None else "running")
 
 
@@ -179,7 +219,7 @@ class RunListener:
 
 
 class RunFile(Struct, kw_only=True):
-    """How much of a file of the run is stored, and the (metric, unit) that each code in its samples stands for."""
+    """How much of a run's file is stored, and the (metric, unit) of each code in its samples."""
 
     offset: int = 0
     rank: int | None = None
@@ -187,17 +227,17 @@ class RunFile(Struct, kw_only=True):
 
 
 class RunDetail(Struct, omit_defaults=True, kw_only=True):
-    """Everything of a run that lists do not show, except its samples.
+    """Everything about a run that lists do not show, except its samples.
 
     ``holds``: the unit that counts as held, by the unit that the run claims; None: stored before claims were checked.
-    ``left_out``: how many were not kept, by what there was too much of.
+    ``left_out``: number of items beyond a limit that were not stored, by type.
     """
 
     series: dict[str, SeriesFigures] = {}  # by "unit metric"
     steps: StepFigures | None = None
     marks: list[RunMark] = []
     listeners: dict[str, RunListener] = {}
-    environment: dict[str, Any] = {}  # open-ended: whatever the tracker describes, shown as it is
+    environment: dict[str, Any] = {}  # free-form: what the tracker reports, shown unchanged
     exceptions: list[str | None] = []
     leftovers: int = 0
     holds: dict[str, str] | None = None
@@ -208,15 +248,14 @@ class RunDetail(Struct, omit_defaults=True, kw_only=True):
 class RunRecord(Struct, kw_only=True):
     """A run in the table of runs. ``owned_by`` is decided when it is created; events never change it.
 
-    ``damage``: what is wrong with its stored summary, which then only says so. Treat it as frozen once it was written or read:
-    readers share it.
+    ``damage``: why its stored summary cannot be read. Treat it as frozen once written or read: readers share it.
     """
 
     run: str
     owned_by: str | None = None
-    received_at: int | None = None  # its first piece, by the server's clock
+    received_at: int | None = None  # arrival of its first piece, by the server's clock
     written_at: int = 0
-    bytes: int = 0  # unpacked
+    bytes: int = 0  # uncompressed
     series_count: int = 0
     summary: RunSummary = field(default_factory=RunSummary)
     damage: str | None = None
@@ -228,7 +267,7 @@ class RunRecord(Struct, kw_only=True):
 
 
 class StoredRun(Struct, kw_only=True):
-    """A run with its detail. ``damage``: what is wrong with what is stored of it, record or detail."""
+    """A run with its detail. ``damage``: why its stored record or detail cannot be read."""
 
     record: RunRecord
     detail: RunDetail = field(default_factory=RunDetail)
@@ -246,7 +285,7 @@ class StoredRun(Struct, kw_only=True):
 
 
 def new_run(run: str) -> StoredRun:
-    """A run of which nothing is stored yet."""
+    """A run with nothing stored yet."""
     return StoredRun(record=RunRecord(run=run), detail=RunDetail(holds={}))
 
 
@@ -260,7 +299,7 @@ _DETAIL: msgspec.json.Decoder[RunDetail] = msgspec.json.Decoder(RunDetail)
 
 
 def decode_summary(text: str) -> tuple[RunSummary, str | None]:
-    """The summary, and what is wrong with it: of a damaged one a summary that only says so."""
+    """The summary, and the error if it is damaged: then the summary contains only the error."""
     try:
         return _SUMMARY.decode(text), None
     except (msgspec.DecodeError, RecursionError) as error:
@@ -269,7 +308,7 @@ def decode_summary(text: str) -> tuple[RunSummary, str | None]:
 
 
 def decode_detail(text: str) -> tuple[RunDetail, str | None]:
-    """The detail, and what is wrong with it: of a damaged one an empty detail."""
+    """The detail, and the error if it is damaged: then the detail is empty."""
     try:
         return _DETAIL.decode(text), None
     except (msgspec.DecodeError, RecursionError) as error:
@@ -277,5 +316,5 @@ def decode_detail(text: str) -> tuple[RunDetail, str | None]:
 
 
 def encode(part: RunSummary | RunDetail) -> str:
-    """As JSON text. Numbers that JSON does not know (NaN, ±inf) become null."""
+    """Encode as JSON. Numbers that JSON cannot represent (NaN, ±inf) become null."""
     return msgspec.json.encode(part).decode("utf-8")

@@ -1,4 +1,4 @@
-"""Samples as columns: what an exporter said (raw series) and what we store (canonical samples).
+"""Samples as columns: raw series of exporters, and the canonical samples that are stored.
 
 Owns the two column layouts and their dictionaries. Does not parse, normalize or store.
 """
@@ -6,14 +6,8 @@ Owns the two column layouts and their dictionaries. Does not parse, normalize or
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
+from clusterscape.model.arrays import Float64s, Int32s, Int64s
 from clusterscape.model.ids import NodeId, UnixMs
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Float64s = NDArray[np.float64]
 
 
 class Names:
@@ -31,7 +25,7 @@ class Names:
         return len(self.values)
 
     def code(self, name: str) -> int:
-        """The code of ``name``, given on first sight."""
+        """The code of ``name``, assigned on first use."""
         code = self._codes.get(name)
         if code is None:
             code = self._codes[name] = len(self.values)
@@ -39,7 +33,7 @@ class Names:
         return code
 
     def find(self, name: str) -> int | None:
-        """The code of ``name``, or None where it was never seen."""
+        """The code of ``name``, or None if it has none."""
         return self._codes.get(name)
 
 
@@ -47,8 +41,8 @@ class Names:
 class SampleBatch:
     """Canonical samples, one row per (unit, metric, time).
 
-    ``unit`` and ``metric`` are codes into ``units`` and ``metrics``. A node-wide metric stands under the node's name.
-    ``value`` is in the metric's canonical unit; a missing value is no row, never NaN.
+    ``unit`` and ``metric`` are codes into ``units`` and ``metrics``. The unit of a node-wide metric is the node's name.
+    ``value`` is in the metric's canonical unit; a missing value has no row and is never NaN.
     """
 
     units: Names
@@ -71,7 +65,7 @@ class RawSeries:
 
 
 class SeriesTable:
-    """The series one source has shown so far; codes index it. A source starts a new table when too many are stale."""
+    """The series of one source so far; codes index it. A source starts a new table when too many series are stale."""
 
     __slots__ = ("series",)
 
@@ -89,7 +83,7 @@ class SeriesTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawScrape:
-    """What one source said in one fetch, before any judgement: codes into ``table`` and the values beside them."""
+    """The response of one source to one fetch, before normalization: codes into ``table``, with their values."""
 
     source: str  # the target's address
     node: NodeId | None  # the node that the settings name for this source
@@ -99,5 +93,5 @@ class RawScrape:
     series: Int32s
     value: Float64s
     time_ms: Int64s | None = None  # explicit timestamps; None: all at ``fetched_at``
-    malformed: Mapping[str, int] = field(default_factory=dict)  # lines not understood, by reason
-    address: str | None = None  # host:port that was asked, where the source is one exporter
+    malformed: Mapping[str, int] = field(default_factory=dict)  # lines that could not be parsed, by reason
+    address: str | None = None  # host:port of the request, if the source is one exporter

@@ -1,6 +1,7 @@
-"""Spans: what every rank of a distributed run did, and when. One table for every profiler's format; columns, never objects.
+"""Tables of spans (what every rank of a distributed run did, and when) and of operator graphs (the operators of a step, by
+pipeline stage). The same columns for every profiler's format.
 
-Owns the columns and their units. Reading files is ``collect/traces``; conclusions are drawn in ``analyze/trace``.
+Owns the columns and their units. ``collect/traces`` reads files; ``analyze/trace`` analyzes them.
 """
 
 from collections.abc import Mapping
@@ -10,16 +11,79 @@ from typing import Literal
 
 import polars as pl
 
-from clusterscape.model.tables import fill_table
+
+def fill_table(
+    schema: Mapping[str, pl.DataType], columns: Mapping[str, object], height: int, *, what: str
+) -> pl.DataFrame:
+    """A table of ``schema`` from series, lists, or one value for all rows; missing columns are null.
+
+    Raises ValueError for a column that ``schema`` does not have; ``what`` names the table in the message.
+    """
+    unknown = set(columns) - set(schema)
+    if unknown:
+        raise ValueError(f"unknown columns of {what}: {sorted(unknown)}")
+    table = []
+    nulls: dict[pl.DataType, pl.Series] = {}  # null columns of one type share their memory
+    for name, kind in schema.items():
+        values = columns.get(name)
+        if values is None:
+            if kind not in nulls:
+                nulls[kind] = pl.Series([None], dtype=kind).new_from_index(0, height)
+            table.append(nulls[kind].alias(name))
+        elif isinstance(values, pl.Series):
+            table.append(values.cast(kind).alias(name))
+        elif isinstance(values, list):
+            table.append(pl.Series(name, values, dtype=kind))
+        else:
+            table.append(pl.Series(name, [values], dtype=kind).new_from_index(0, height))
+    return pl.DataFrame(table)
+
+
+class FlowMark(StrEnum):
+    """The parallel strategy that an operator belongs to."""
+
+    PIPELINE = "pp"
+    TENSOR = "tp"
+    DATA = "dp"
+    EXPERT = "ep"
+    REDISTRIBUTION = "redistribution"
+    GRADIENT_AGGREGATION = "gradient_aggregation"
+    COMMUNICATION = "communication"
+    """Of an unknown strategy."""
+
+
+OPERATOR_SCHEMA: Mapping[str, pl.DataType] = {
+    "stage": pl.Int32(),  # null: the run has no pipeline stages
+    "name": pl.String(),
+    "type": pl.String(),
+    "namespace": pl.String(),  # "/" between its parts; "" at the top
+    "inputs": pl.List(pl.UInt32()),  # rows of this table, in the order of the operator's inputs
+    "shards": pl.List(pl.List(pl.Int32())),  # for every input, the number of parts of each dimension
+    "mark": pl.String(),  # FlowMark
+    "shape": pl.String(),
+    "data_type": pl.String(),
+    "message": pl.String(),  # send, recv
+    "message_key": pl.String(),  # equal for a send and its receive
+    "span": pl.Int64(),  # row of the span table
+    "start_ns": pl.Float64(),  # since the trace's origin
+    "end_ns": pl.Float64(),
+    "duration_ns": pl.Float64(),
+}
+"""Column → type. Rows of a stage are in execution order: inputs precede the operators that use them."""
+
+
+def make_operators(columns: Mapping[str, object], height: int) -> pl.DataFrame:
+    """An operator table from series, lists, or one value for all rows; missing columns are null."""
+    return fill_table(OPERATOR_SCHEMA, columns, height, what="operators")
 
 
 class SpanClass(StrEnum):
-    """What a span is."""
+    """The type of a span."""
 
     COMPUTE = "compute"
     COMMUNICATION = "communication"
     MEMORY = "memory"
-    """Copies and fills by the device."""
+    """Memory copies and fills by the device."""
     LAUNCH = "launch"
     """A call of the device's runtime: launches, synchronizations."""
     HOST = "host"
@@ -29,7 +93,7 @@ class SpanClass(StrEnum):
 
 
 class Phase(StrEnum):
-    """Where in a step a span belongs."""
+    """The part of a step that a span belongs to."""
 
     FORWARD = "forward"
     BACKWARD = "backward"
@@ -37,8 +101,8 @@ class Phase(StrEnum):
     DATA = "data"
 
 
-SPAN_CLASS = pl.Enum([each.value for each in SpanClass])
-PHASE = pl.Enum([each.value for each in Phase])
+SPAN_CLASS = pl.Enum([span_class.value for span_class in SpanClass])
+PHASE = pl.Enum([phase.value for phase in Phase])
 
 SPAN_SCHEMA: Mapping[str, pl.DataType] = {
     "rank": pl.Int32(),
@@ -49,25 +113,25 @@ SPAN_SCHEMA: Mapping[str, pl.DataType] = {
     "namespace": pl.Categorical(),  # enclosing modules or annotations, "/" between them; null at the top
     "start_ns": pl.Int64(),  # the rank's own clock until aligned
     "end_ns": pl.Int64(),
-    "ready_ns": pl.Int64(),  # communication: when the rank's input was there, where later than the start
+    "ready_ns": pl.Int64(),  # communication: when the rank's input was ready, if later than the start
     "step": pl.Int32(),
     "micro_batch": pl.Int32(),
     "phase": PHASE,
     "stage": pl.Int32(),
     "process_group": pl.Categorical(),
     "collective": pl.Categorical(),  # all_reduce, all_gather, …, send, recv
-    "sequence": pl.Int64(),  # the profiler's own number within the process group, where it gives one
+    "sequence": pl.Int64(),  # the profiler's sequence number within the process group, if it has one
     "peer": pl.Int32(),  # send, recv: the other rank
     "bytes": pl.Int64(),
     "flops": pl.Float64(),
-    "correlation": pl.Int64(),  # joins a launch and what it launched, within a rank
+    "correlation": pl.Int64(),  # joins a launch and the kernel that it launched, within a rank
 }
-"""Column → type. Null is unknown or does not apply; times are nanoseconds."""
+"""Column → type. Null: unknown or not applicable. Times are in nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessGroup:
-    """Ranks that communicate. ``kind`` is what they share, where it is known: dp, tp, pp, ep, cp."""
+    """Ranks that communicate. ``kind`` is the parallelism they implement, if known: dp, tp, pp, ep, cp."""
 
     name: str
     ranks: tuple[int, ...]
@@ -76,8 +140,8 @@ class ProcessGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """A tensor of a module. ``placements``: (mesh dimension, "shard 0", "replicate" or "partial"), empty where it is whole;
-    ``splits``: into how many parts each dimension is split over ranks, empty where that is not known.
+    """A tensor of a module. ``placements``: (mesh dimension, "shard 0", "replicate" or "partial"), empty if not sharded;
+    ``splits``: number of parts of each dimension over ranks, empty if unknown.
     """
 
     name: str
@@ -89,8 +153,8 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activation:
-    """A tensor that goes into a module or comes out of it, ``shape`` over all ranks. ``splits``: into how many parts each
-    dimension is split over ranks, empty where that is not known; ``is_partial``: its values have still to be summed up.
+    """A tensor that enters or leaves a module, ``shape`` over all ranks. ``splits``: number of parts of each dimension over
+    ranks, empty if unknown; ``is_partial``: its values are not yet reduced over ranks.
     """
 
     shape: tuple[int, ...]
@@ -107,14 +171,14 @@ class ModuleFacts:
     class_name: str
     parameters: tuple[Parameter, ...] = ()
     inputs: tuple[Activation, ...] = ()
-    """Of its first captured call, as they come: before a parallel style lays them out anew."""
+    """Of its first captured call, before a parallel style redistributes them."""
     outputs: tuple[Activation, ...] = ()
-    """As others get them."""
+    """After redistribution."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageModules:
-    """The modules of a stage as one of its ranks captured them."""
+    """The modules of a stage, as captured by one of its ranks."""
 
     stage: int | None
     rank: int
@@ -122,12 +186,12 @@ class StageModules:
 
 
 FlopsSource = Literal["recorded", "estimated"]
-"""By the profiler itself, or from the shapes of matrix products and convolutions."""
+"""Recorded by the profiler, or estimated from the shapes of matrix products and convolutions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankFacts:
-    """One rank and where its spans come from. ``is_complete`` is false where its file was cut short."""
+    """One rank and the source of its spans. ``is_complete`` is false if its file is truncated."""
 
     rank: int
     source: str
@@ -138,20 +202,19 @@ class RankFacts:
     data_parallel_rank: int | None = None
     process_groups: tuple[ProcessGroup, ...] = ()
     modules: tuple[ModuleFacts, ...] = ()
-    """Outer before inner, where the run was captured (``clusterscape.trace.capture``)."""
+    """Outer before inner, if the run was captured (``clusterscape.trace.capture``)."""
     flops_source: FlopsSource | None = None
-    """None where no span has FLOPs."""
+    """None if no span has FLOPs."""
     is_complete: bool = True
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """Spans of all ranks (``SPAN_SCHEMA``), facts of each, and in words what had to be mended or is missing.
+    """Spans of all ranks (``SPAN_SCHEMA``), facts about each rank, and notes on what was repaired or is missing.
 
-    ``is_aligned``: the recorder has brought all ranks to one clock. ``operators``: what depends on what
-    (``model/operators.py``), where the recorder tells. ``memory``: ``rank``, ``time_ns`` and the ``bytes`` allocated from then
-    on (``MEMORY_SCHEMA``), where it was recorded.
+    ``is_aligned``: the recorder aligned the clocks of all ranks. ``operators``: the operator graph (``OPERATOR_SCHEMA``),
+    if recorded. ``memory``: ``rank``, ``time_ns`` and the ``bytes`` allocated from then on (``MEMORY_SCHEMA``), if recorded.
     """
 
     format: str
@@ -167,7 +230,7 @@ MEMORY_SCHEMA: Mapping[str, pl.DataType] = {"rank": pl.Int32(), "time_ns": pl.In
 
 
 def make_spans(columns: Mapping[str, object], height: int) -> pl.DataFrame:
-    """A span table of given columns: series, lists, or one value for all rows; those not given are null."""
+    """A span table from series, lists, or one value for all rows; missing columns are null."""
     return fill_table(SPAN_SCHEMA, columns, height, what="spans")
 
 

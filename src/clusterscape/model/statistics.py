@@ -1,7 +1,7 @@
-"""The statistic catalogue: every statistic of a rule once, with its words, what it measures, and how Prometheus says it.
+"""The statistic catalogue: every statistic of rules with its names, what it measures, and its PromQL expression.
 
-Adding a statistic that follows from others (the range from smallest and largest) is adding a member and an entry here; one that
-needs more to be kept of each sample also needs the kernels of ``analyze/stats``.
+To add a statistic that can be derived from others (the range from smallest and largest), add a member and an entry here; one
+that needs additional state also needs the kernels of ``analyze/stats``.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,28 +9,28 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
-from clusterscape.model.samples import Float64s
+from clusterscape.model.arrays import Float64s
 
 
 class StatisticKind(StrEnum):
-    """What sums up a series."""
+    """A summary of a series."""
 
     MIN = "min"
     MAX = "max"
     MEAN = "mean"
     STD = "std"  # population standard deviation
-    PERCENTILE = "percentile"  # linear between samples (numpy's default)
+    PERCENTILE = "percentile"  # linearly interpolated (numpy's default)
     ABOVE = "above"  # share of the time, 0–1, in which the value was above the threshold
     BELOW = "below"
-    LONGEST_ABOVE = "longest_above"  # seconds without a break above the threshold
+    LONGEST_ABOVE = "longest_above"  # seconds of the longest uninterrupted time above the threshold
     LONGEST_BELOW = "longest_below"
     NOW = "now"  # the last value
     SLOPE = "slope"  # least-squares growth per hour, in the metric's unit
-    INCREASE = "increase"  # of a counter, resets added up
+    INCREASE = "increase"  # of a counter, corrected for resets
 
 
-class Measures(StrEnum):
-    """What the number of a statistic is."""
+class MeasuredThing(StrEnum):
+    """The dimension of a statistic's value."""
 
     VALUE = "value"  # in the metric's unit
     SHARE = "share"  # of the time, 0–1
@@ -39,24 +39,24 @@ class Measures(StrEnum):
 
 
 class Argument(StrEnum):
-    """What a statistic is asked with."""
+    """The argument of a statistic."""
 
     PERCENTILE = "percentile"  # 0–100
     THRESHOLD = "threshold"  # a value of the metric
 
 
 Columns = Callable[[StatisticKind], Float64s]
-"""The columns of other statistics of the same metric over the same time; NaN where there are no samples."""
+"""Returns the column of another statistic of the same metric over the same time; NaN where there are no samples."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatisticEntry:
     """One statistic.
 
-    ``words``: what it may be called in a rule besides its kind. ``written``: how the reference shows it, where that is not its
-    kind. ``is_above``: which side of a threshold counts. ``promql``: its expression, with ``{series}`` and ``{window}``, and
-    ``{rank}`` or ``{bound}`` and ``{step}`` where it has an argument; None where PromQL has none. ``derive``: computes it from
-    other statistics; None where the kernels find it themselves.
+    ``words``: its names in rules, in addition to its kind. ``written``: how the reference shows it, if not by its kind.
+    ``is_above``: which side of a threshold counts. ``promql``: its expression, with ``{series}`` and ``{window}``, and with
+    ``{rank}`` or ``{bound}`` and ``{step}`` if it has an argument; None if PromQL has none. ``derive``: computes it from other
+    statistics; None if the kernels compute it.
     """
 
     kind: StatisticKind
@@ -64,7 +64,7 @@ class StatisticEntry:
     help: str
     words: tuple[str, ...] = ()
     written: str | None = None
-    measures: Measures = Measures.VALUE
+    measures: MeasuredThing = MeasuredThing.VALUE
     argument: Argument | None = None
     is_above: bool | None = None
     promql: str | None = None
@@ -111,7 +111,7 @@ STATISTIC_CATALOGUE: tuple[StatisticEntry, ...] = (
         label="share of time above",
         help="Share of the time in which the value was above the argument.",
         written="share of … above 90%",
-        measures=Measures.SHARE,
+        measures=MeasuredThing.SHARE,
         argument=Argument.THRESHOLD,
         is_above=True,
         promql="avg_over_time(({series} > bool {bound})[{window}:{step}])",
@@ -122,7 +122,7 @@ STATISTIC_CATALOGUE: tuple[StatisticEntry, ...] = (
         label="share of time below",
         help="Share of the time in which the value was below the argument.",
         written="share of … below 5%",
-        measures=Measures.SHARE,
+        measures=MeasuredThing.SHARE,
         argument=Argument.THRESHOLD,
         is_above=False,
         promql="avg_over_time(({series} < bool {bound})[{window}:{step}])",
@@ -133,7 +133,7 @@ STATISTIC_CATALOGUE: tuple[StatisticEntry, ...] = (
         label="longest run above",
         help="The longest time without a break above the argument.",
         written="longest … above 90%",
-        measures=Measures.DURATION,
+        measures=MeasuredThing.DURATION,
         argument=Argument.THRESHOLD,
         is_above=True,
     ),
@@ -142,7 +142,7 @@ STATISTIC_CATALOGUE: tuple[StatisticEntry, ...] = (
         label="longest run below",
         help="The longest time without a break below the argument.",
         written="longest … below 5%",
-        measures=Measures.DURATION,
+        measures=MeasuredThing.DURATION,
         argument=Argument.THRESHOLD,
         is_above=False,
     ),
@@ -151,7 +151,7 @@ STATISTIC_CATALOGUE: tuple[StatisticEntry, ...] = (
         kind=StatisticKind.SLOPE,
         label="slope per hour",
         help="Growth per hour, by least squares.",
-        measures=Measures.RATE,
+        measures=MeasuredThing.RATE,
         promql="deriv({series}[{window}]) * 3600",
     ),
     StatisticEntry(
@@ -167,6 +167,6 @@ STATISTICS: Mapping[StatisticKind, StatisticEntry] = MappingProxyType(
     {entry.kind: entry for entry in STATISTIC_CATALOGUE}
 )
 
-SHARES = frozenset(entry.kind for entry in STATISTIC_CATALOGUE if entry.measures is Measures.SHARE)
-RUNS = frozenset(entry.kind for entry in STATISTIC_CATALOGUE if entry.measures is Measures.DURATION)
-"""Those of one side of a threshold: shares of the time there, and the longest run there."""
+SHARES = frozenset(entry.kind for entry in STATISTIC_CATALOGUE if entry.measures is MeasuredThing.SHARE)
+RUNS = frozenset(entry.kind for entry in STATISTIC_CATALOGUE if entry.measures is MeasuredThing.DURATION)
+"""Statistics of one side of a threshold: share of the time there, and the longest uninterrupted time there."""

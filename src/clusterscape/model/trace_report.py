@@ -1,10 +1,13 @@
-"""A trace's report as it is stored and as ``trace report --json`` writes it: measures and verdicts. Seconds, unless named.
+"""A trace's report as it is stored and as ``trace report --json`` writes it: measures, and verdicts on why a step is slow.
+``analyze/trace`` computes it. Seconds, unless named otherwise.
 
-Analysis fills it, readers and answers of the API share its parts. Missing is null.
+API responses contain parts of it. Missing is null.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Literal
 
 import msgspec
@@ -12,10 +15,40 @@ import msgspec
 from clusterscape.model.identity_fields import access_checked
 
 
+class VerdictKind(StrEnum):
+    """Root causes."""
+
+    SLOW_WORKER = "slow_worker"
+    STAGE_IMBALANCE = "stage_imbalance"
+    SEQUENCE_LENGTH_VARIANCE = "sequence_length_variance"
+    INPUT_STALL = "input_stall"
+    SLOW_LINK = "slow_link"
+    LAUNCH_BOUND = "launch_bound"
+    SMALL_COLLECTIVES = "small_collectives"
+    EXPOSED_COMMUNICATION = "exposed_communication"
+    GARBAGE_COLLECTION = "garbage_collection"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceVerdict:
+    """One root cause. ``seconds_per_step`` is the most that fixing it can save; ``is_hidden``: the saving only shows
+    after a larger cause is fixed. ``evidence`` holds the numbers (seconds, unless named otherwise); ``spans``: rows to inspect.
+    """
+
+    kind: VerdictKind
+    rank: int | None = None
+    stage: int | None = None
+    seconds_per_step: float
+    sentence: str
+    is_hidden: bool = False
+    evidence: Mapping[str, float | str] = field(default_factory=dict)
+    spans: tuple[int, ...] = ()
+
+
 @access_checked("trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceGroup:
-    """Ranks that communicate; ``kind``: dp, tp, pp, ep, cp where it is known."""
+    """Ranks that communicate; ``kind``: dp, tp, pp, ep, cp if known."""
 
     name: str
     kind: str | None
@@ -35,7 +68,7 @@ class TraceStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankClock:
-    """What was taken off a rank's clock."""
+    """The correction of a rank's clock."""
 
     rank: int
     offset_s: float
@@ -44,7 +77,7 @@ class RankClock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceAlignment:
-    """One clock for all ranks, and what error remains; null: not known."""
+    """Clock corrections of all ranks and the remaining error; null: unknown."""
 
     error_s: float | None
     clocks: list[RankClock]
@@ -66,7 +99,7 @@ class RankBreakdown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastArriver:
-    """How often a rank came last."""
+    """How often a rank arrived last at a collective."""
 
     rank: int
     times: int
@@ -74,7 +107,7 @@ class LastArriver:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceCollectives:
-    """How many collectives and messages were matched across ranks, and who came last."""
+    """How many collectives and messages were matched across ranks, and which ranks arrived last."""
 
     matched: int
     messages: int
@@ -96,7 +129,7 @@ class RankSlack:
 @access_checked("trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupExposure:
-    """Communication of a process group that nothing hides: mean seconds of a rank and step."""
+    """Exposed communication of a process group (not overlapped by compute): mean seconds per rank and step."""
 
     process_group: str
     ranks: int
@@ -134,7 +167,7 @@ class TraceBubble:
 @access_checked("trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathPart:
-    """Seconds of the critical path that a rank spent with one kind of thing: compute, transfer, communication, host."""
+    """Seconds of the critical path on a rank, by kind: compute, transfer, communication, host."""
 
     rank: int
     kind: str
@@ -154,7 +187,7 @@ class TracePath:
 @access_checked("trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf:
-    """A question with the step it would give. ``error_s``: how far the simulation of the unchanged step is from the measured one;
+    """A what-if and the predicted step. ``error_s``: difference between the simulated and the measured unchanged step;
     ``speed_up_low``/``speed_up_high``: the 95 % interval over steps, null with too few.
     """
 
@@ -170,7 +203,7 @@ class WhatIf:
 @access_checked("trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictSpan:
-    """A span to look at for a verdict."""
+    """A span that supports a verdict."""
 
     span: int
     rank: int
@@ -183,7 +216,7 @@ class VerdictSpan:
 @access_checked("trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """One root cause. ``seconds_per_step``: what fixing it gives back at most; ``evidence``: numbers, seconds unless named."""
+    """One root cause. ``seconds_per_step``: the most that fixing it can save; ``evidence``: numbers, seconds unless named."""
 
     kind: str  # a VerdictKind
     rank: int | None
@@ -225,14 +258,14 @@ class CollectiveInstance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedCollectives(TraceCollectives):
-    """All collectives of a trace, one by one, too."""
+    """Collectives of a trace, including every single instance."""
 
     instances: list[CollectiveInstance] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceReportDocument:
-    """The whole report. ``spans``: how many there are; ``flops_source``: by the profiler, or estimated from shapes."""
+    """The whole report. ``spans``: their number; ``flops_source``: recorded by the profiler, or estimated from shapes."""
 
     format: str
     ranks: list[ReportedRank]
@@ -254,11 +287,11 @@ class TraceReportDocument:
 
 
 def encode_report(report: TraceReportDocument) -> bytes:
-    """As JSON."""
-    # Not by msgspec, which writes null for NaN: a number that could not be computed must stay one when it is read.
+    """Encode as JSON."""
+    # Not msgspec.json, which writes null for NaN: fields of type float must stay floats when read.
     return json.dumps(msgspec.to_builtins(report), separators=(",", ":")).encode("utf-8")
 
 
 def decode_report(data: bytes) -> TraceReportDocument:
-    """What ``encode_report`` wrote, also that of earlier versions."""
+    """Parse the output of ``encode_report``, including that of earlier versions."""
     return msgspec.convert(json.loads(data), TraceReportDocument, strict=False)

@@ -1,4 +1,4 @@
-"""An imported trace as it is kept: what is known of it, and the names of its files. Spans are ``model/spans.py``."""
+"""An imported trace as it is stored: its metadata and the names of its files. Spans are in ``model/spans.py``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,17 +14,17 @@ SPANS_FILE = "spans.parquet"
 REPORT_FILE = "report.json"
 STEPS_FILE = "steps.parquet"
 OPERATORS_FILE = "operators.parquet"
-"""The operator graph (``model/operators.py``), where the trace came with one."""
+"""The operator graph (``model/spans.py``), if the trace contains one."""
 MODULES_FILE = "modules.json"
-"""The modules of every stage (``StageModules``), where the run was captured."""
+"""The modules of every stage (``StageModules``), if the run was captured with ``clusterscape.trace.capture``."""
 MEMORY_FILE = "memory.parquet"
-"""Bytes allocated over time (``MEMORY_SCHEMA``), where the recorder tells."""
+"""Bytes allocated over time (``MEMORY_SCHEMA``), if it was recorded."""
 UPLOADS = "uploads"
-"""Folder of what was sent and is not taken in yet."""
+"""Folder of uploads that are not imported yet."""
 
 
 class TraceState(StrEnum):
-    """How far an imported trace is. ``importing`` also while its files are being sent."""
+    """Progress of an import. ``importing`` includes the upload of its files."""
 
     IMPORTING = "importing"
     READY = "ready"
@@ -34,7 +34,7 @@ class TraceState(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceAbout:
     """What lists show of a trace. ``problem``: why it failed; ``headline``: its first verdict in words; ``origin_ms``: when its
-    first span began, null where its clock is none of the world's.
+    first span began, null if its clock is not Unix time.
     """
 
     trace_id: str
@@ -55,12 +55,12 @@ class TraceAbout:
     problem: str | None = None
     headline: str | None = None
     owned_by: str | None = None
-    """Login of whoever sent it; null: nobody in particular."""
+    """Login of the uploader; null: not a specific person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedTrace:
-    """What reading and analyzing a trace gave: facts, and local files by the name they are kept under."""
+    """The result of importing a trace: its metadata, and local files by the name under which they are stored."""
 
     format: str
     ranks: int
@@ -75,5 +75,5 @@ class ImportedTrace:
 
 
 def trace_key(trace_id: str, file: str) -> str:
-    """The key of a trace's file in the store of artifacts."""
+    """The key of a trace's file in the artifact store."""
     return f"{TRACES_PREFIX}{trace_id}/{file}"

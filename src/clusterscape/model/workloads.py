@@ -1,4 +1,4 @@
-"""What asks for units, and who held what when: workloads and allocations."""
+"""Workloads, their executions, and the allocations of units to them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from clusterscape.model.ids import UnitId, UnixMs, WorkloadId
 
 
 class WorkloadKind(StrEnum):
-    """How a workload came to be."""
+    """How a workload was started."""
 
     JOB = "job"
     SESSION = "session"  # interactive
@@ -46,12 +46,12 @@ class WorkloadState(StrEnum):
 
 
 class AllocationSource(StrEnum):
-    """How we know who holds a unit, best first."""
+    """The evidence for an allocation, most reliable first."""
 
     SCHEDULER_INDEX = "scheduler_index"  # the scheduler names node and GPU index (Slurm gres_detail)
     POD_RESOURCES = "pod_resources"  # the kubelet names the device
     EXPORTER_LABEL = "exporter_label"  # the exporter labels the GPU with a job (hpc_job)
-    PROCESS = "process"  # a process of the workload was seen on the GPU
+    PROCESS = "process"  # a process of the workload ran on the GPU
     WHOLE_NODE = "whole_node"  # the scheduler names only nodes, and the workload has all their GPUs
 
 
@@ -62,15 +62,15 @@ CONFIDENCE: Mapping[AllocationSource, float] = {
     AllocationSource.EXPORTER_LABEL: 0.9,
     AllocationSource.PROCESS: 0.8,
 }
-"""Default confidence of each source; the scheduler's word wins where two disagree, and the conflict is kept."""
+"""Default confidence of each source; if two disagree, the scheduler wins and the conflict is recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """One stretch of time during which a workload held GPUs, and which is over.
+    """One finished period during which a workload held GPUs.
 
-    A requeued, preempted or resized job has several. ``is_estimated``: its end is when the scheduler was seen to have ended
-    it; the accounting, which knows better, has not been read.
+    A requeued, preempted or resized job has several. ``is_estimated``: its end is when the job left the scheduler's queue;
+    the exact end follows with the accounting.
     """
 
     started_at: UnixMs
@@ -78,13 +78,13 @@ class Execution:
     gpus: int = 0
     suspended_s: int = 0
     state: WorkloadState = WorkloadState.UNKNOWN  # how it ended
-    word: PublicText | None = None  # the scheduler's, where it says more than our state: "REQUEUED", "RESIZING"
+    word: PublicText | None = None  # the scheduler's state, if it is more specific than ours: "REQUEUED", "RESIZING"
     submitted_at: UnixMs | None = None
     is_estimated: bool = False
 
     @property
     def run_s(self) -> float:
-        """How long it ran, time in suspension left out."""
+        """Run time without suspensions."""
         return max(0.0, (self.ended_at - self.started_at) / 1000 - self.suspended_s)
 
     @property
@@ -95,9 +95,9 @@ class Execution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """Anything that asks for units. Times are Unix ms; ``None`` is "not yet" or "not known".
+    """Anything that requests units. Times are Unix ms; None is "not yet" or "unknown".
 
-    Times and exit codes are of its newest execution; those before it are in ``earlier``, by start.
+    Times and exit codes are those of its latest execution; previous ones are in ``earlier``, by start.
     """
 
     id: WorkloadId
@@ -118,27 +118,27 @@ class Workload:
     eligible_at: UnixMs | None = None
     started_at: UnixMs | None = None
     ended_at: UnixMs | None = None
-    expected_start_at: UnixMs | None = None  # the scheduler's own plan for a waiting workload
-    pending_reason: FreeText | None = None  # the scheduler's word, e.g. "Resources"
+    expected_start_at: UnixMs | None = None  # the scheduler's estimate for a waiting workload
+    pending_reason: FreeText | None = None  # as the scheduler reports it, e.g. "Resources"
     exit_code: int | None = None
     exit_signal: int | None = None
     restarts: int = 0
     nodes: tuple[PublicText, ...] = ()
     tags: WorkloadTags = field(default_factory=dict)
-    gpus_allocated: int | None = None  # as the accounting counts them; None: not known, taken to be those requested
-    suspended_s: int = 0  # of suspensions that are over
-    suspended_at: UnixMs | None = None  # when the present suspension began
+    gpus_allocated: int | None = None  # as the accounting counts them; None: unknown, assumed equal to those requested
+    suspended_s: int = 0  # of finished suspensions
+    suspended_at: UnixMs | None = None  # start of the current suspension
     earlier: tuple[Execution, ...] = ()
-    derived_exit_code: int | None = None  # the worst of its steps
+    derived_exit_code: int | None = None  # the highest exit code of its steps
     derived_exit_signal: int | None = None
 
     @property
     def gpus_held(self) -> int:
-        """GPUs that it holds while it runs."""
+        """GPUs that it holds while running."""
         return self.gpus_requested if self.gpus_allocated is None else self.gpus_allocated
 
     def ended_execution(self, *, word: str | None = None) -> Execution | None:
-        """Its newest execution, where that is over."""
+        """Its latest execution, if that has ended."""
         if self.started_at is None or self.ended_at is None or self.state.is_active:
             return None
         return Execution(
@@ -152,22 +152,23 @@ class Workload:
         )
 
     def run_s(self, now: UnixMs) -> float | None:
-        """How long its newest execution has run, time in suspension left out; None where it has not started."""
+        """Run time of its latest execution without suspensions; None if it has not started."""
         if self.state is WorkloadState.WAITING or self.started_at is None:
             return None
-        # Of a resized job the accounting begins anew, while the queue names the first start.
-        begun = max([self.started_at, *(each.ended_at for each in self.earlier if each.started_at >= self.started_at)])
+        # After a resize the accounting starts a new execution, while the queue still reports the first start.
+        ends = (execution.ended_at for execution in self.earlier if execution.started_at >= self.started_at)
+        begun = max([self.started_at, *ends])
         stop = self.ended_at if self.ended_at is not None else now
         if self.state is WorkloadState.SUSPENDED and self.suspended_at is not None:
             stop = min(stop, self.suspended_at)
         return max(0.0, (stop - begun) / 1000 - self.suspended_s)
 
     def gpu_s(self, now: UnixMs) -> float | None:
-        """GPU-seconds of all its executions, as the scheduler's accounting counts them; None where it never started."""
+        """GPU-seconds of all its executions, as the scheduler's accounting counts them; None if it never started."""
         run_s = self.run_s(now)
         if run_s is None and not self.earlier:
             return None
-        return (run_s or 0.0) * self.gpus_held + sum(each.gpu_s for each in self.earlier)
+        return (run_s or 0.0) * self.gpus_held + sum(execution.gpu_s for execution in self.earlier)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The shapes of answers: what a view gets to see. The API's schema and the client's types are generated from these.
+"""The shapes of answers. The API's schema and the client's types are generated from these.
 
 Times are Unix ms, ratios 0–1, missing is null. Bulk answers (snapshot, tick, series) are Arrow tables, described in
 ``query/picture.py`` and ``query/series.py``.
@@ -9,7 +9,6 @@ from enum import StrEnum
 from typing import Annotated
 
 from clusterscape.model import AllocationSource, MetricKind, MetricUnit, NodeState, WorkloadKind, WorkloadState
-from clusterscape.model.exporter_names import NameQuestion
 from clusterscape.model.identity_fields import (
     ExperimentName,
     FreeText,
@@ -22,33 +21,34 @@ from clusterscape.model.identity_fields import (
     UserName,
     WorkloadRef,
 )
+from clusterscape.model.inventory import NameQuestion
 from clusterscape.model.rules import Severity
 from clusterscape.query.reasons import WaitKind
 from clusterscape.supervision import LoopState
 
 
 class UnitState(StrEnum):
-    """What a square shows before any metric: held, free, out of service, silent, or asked for."""
+    """Whether a unit is allocated, free, out of service, stale, or only requested."""
 
     ALLOCATED = "allocated"
     FREE = "free"
     UNAVAILABLE = "unavailable"  # its node is down, drained or draining, and nobody holds it
-    STALE = "stale"  # its exporter is silent, so nothing is known of it now
+    STALE = "stale"  # its exporter does not respond, so its current state is unknown
     REQUESTED = "requested"
 
 
 class UnitHealth(StrEnum):
-    """Whether a unit works and tells how it is, whoever holds it."""
+    """Whether a unit works and its exporter responds, regardless of who holds it."""
 
     OK = "ok"
-    SILENT = "silent"  # its exporter does not answer
-    FAULTY = "faulty"  # it breaks a rule on GPUs that is more than a note: an error, or it is missing
+    SILENT = "silent"  # its exporter does not respond
+    FAULTY = "faulty"  # it violates a rule on GPUs with a severity above info: it has errors, or is missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitCounts:
-    """Units by state; ``total`` leaves requested ones out. Held or not, ``silent`` are those of
-    silent exporters and ``faulty`` those that break a rule on GPUs.
+    """Units by state; ``total`` excludes requested ones. ``silent`` (the exporter does not respond) and ``faulty`` (violates a
+    rule on GPUs) count units in any state.
     """
 
     total: int
@@ -62,17 +62,15 @@ class UnitCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Startable:
-    """What could start at once on one machine type of a partition; defined in ``query/placement.py``."""
+    """What could start now on one machine type of a partition; defined in ``query/summary.py``."""
 
     machine_type: PublicText | None
     free: int
     gpus_per_node: int  # of its largest node
     one_node_gpus: int  # the largest job on one node
-    whole_nodes: int  # nodes wholly free, of the largest size
+    whole_nodes: int  # completely free nodes of the largest size
     whole_node_gpus: int  # the largest job that takes whole nodes
-    smallest_request: (
-        int | None
-    )  # GPUs on one node that the least demanding waiting workload needs; null where none waits
+    smallest_request: int | None  # the fewest GPUs on one node that a waiting workload needs; null if none waits
     stranded: int  # free GPUs on nodes with fewer free ones than smallest_request
 
 
@@ -89,16 +87,16 @@ class PartitionSummary:
     waiting: int
     waiting_gpus: int
     gpu_util_ratio: float | None  # mean over allocated units that have a sample
-    largest_free_block: int  # most free GPUs on one node: the largest one-node job that can start now
+    largest_free_block: int  # most free GPUs on one node: the largest single-node job that can start now
     largest_startable: list[Startable]  # by machine type
     stranded: int  # free GPUs that no waiting workload of this partition can use
-    shared_nodes: int  # that are in other partitions, too: their GPUs count in each of them
+    shared_nodes: int  # nodes that are also in other partitions: their GPUs count in each of them
     shared_with: list[PublicText]  # those partitions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservationAnswer:
-    """Nodes set aside, now (``is_active``) or later, for jobs that name the reservation. ``gpus``: of all its nodes."""
+    """A reservation of nodes, active now (``is_active``) or later. ``gpus``: GPUs of all its nodes."""
 
     name: FreeText
     starts_at: int
@@ -111,9 +109,9 @@ class ReservationAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSummary:
-    """The cluster in one line, now or (``is_past``) at a past minute, of which the states of sources are not known.
+    """The cluster in numbers, now or (``is_past``) at a past minute, for which the states of sources are unknown.
 
-    ``nodes_unavailable`` is null from before states of nodes were noted.
+    ``nodes_unavailable`` is null for times before node states were recorded.
     """
 
     cluster: PublicText
@@ -134,18 +132,16 @@ class ClusterSummary:
     stranded: int  # free GPUs that no waiting workload of any partition of their node can use
     partitions: list[PartitionSummary]
     failing_sources: int | None
-    awaited: list[
-        PublicText
-    ]  # kinds of sources that have not answered since the start: what they would tell is not known yet
-    open_questions: int | None  # exporters whose node is not certain, and nodes without an exporter
-    paused: ScopedText | None  # why ingest is paused, in words
-    reservations: list[ReservationAnswer]  # that have not ended, the next first; none of the past
-    hides_names: Annotated[bool, Reveals.REDACTION_FLAG]  # pseudonyms stand for other people and their projects
+    awaited: list[PublicText]  # kinds of sources that have not responded since the start: their data is still missing
+    open_questions: int | None  # exporters whose node is uncertain, and nodes without an exporter
+    paused: ScopedText | None  # why ingest is paused, as a sentence
+    reservations: list[ReservationAnswer]  # that have not ended, by start; empty for a past minute
+    hides_names: Annotated[bool, Reveals.REDACTION_FLAG]  # names of other users and projects are pseudonyms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadAnswer:
-    """A workload with what follows from its times."""
+    """A workload with its waiting time, run time and GPU-hours."""
 
     workload: WorkloadRef
     name: OwnerText | None
@@ -174,8 +170,8 @@ class WorkloadAnswer:
     gpu_hours: float | None  # of all executions, as the scheduler's accounting counts them
     earlier_gpu_hours: float  # of executions before the newest: requeued, preempted, resized
     pending_reason: FreeText | None
-    pending_reason_text: FreeText | None  # the reason in words
-    waits_for: WaitKind | None  # only what is held back by somebody is "held"
+    pending_reason_text: FreeText | None  # the reason as a sentence
+    waits_for: WaitKind | None
     exit_code: int | None
     exit_signal: int | None
     derived_exit_code: int | None  # the worst of its steps
@@ -186,7 +182,7 @@ class WorkloadAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadList:
-    """A page of workloads and how many match in all."""
+    """A page of workloads and how many match in total."""
 
     total: int
     limit: int
@@ -196,7 +192,7 @@ class WorkloadList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocationAnswer:
-    """Who held which unit when, and how we know."""
+    """A workload held a unit for a time; ``source`` and ``confidence`` say how we know."""
 
     workload: WorkloadRef
     unit: UnitRef
@@ -208,17 +204,17 @@ class AllocationAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionAnswer:
-    """An execution that is over, while the workload went on: requeued, preempted or resized."""
+    """An earlier execution of a workload that was requeued, preempted or resized."""
 
     started_at: int
     ended_at: int
     state: WorkloadState
-    scheduler_state: PublicText | None  # the scheduler's word where it says more: REQUEUED, RESIZING
+    scheduler_state: PublicText | None  # the scheduler's state where it is more specific: REQUEUED, RESIZING
     gpus: int
     run_s: float  # without suspended time
     suspended_s: int
     gpu_hours: float
-    is_estimated: bool  # its end is when it was seen to be over; the accounting has not told it
+    is_estimated: bool  # the end was observed by polling, not reported by the accounting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,7 +247,7 @@ class NodeAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultAnswer:
-    """A rule that the node itself, or one of its GPUs (``unit``), broke; ``until`` is null while it does."""
+    """A rule that the node itself, or one of its GPUs (``unit``), violated; ``until`` is null while it lasts."""
 
     rule: PublicText
     rule_name: PublicText
@@ -259,12 +255,12 @@ class FaultAnswer:
     unit: UnitRef | None
     since: int
     until: int | None
-    readings: PublicText  # in words
+    readings: PublicText  # the values, formatted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTurnAnswer:
-    """The node went out of service, came back, or its reason changed."""
+    """A change of the node's state: it went out of service, came back, or its reason changed."""
 
     from_at: int
     state: NodeState
@@ -273,9 +269,9 @@ class NodeTurnAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeDetail:
-    """A node, the workloads on it, and what was wrong with it in the last 30 days, what goes on first, then the latest.
+    """A node, its workloads, and its faults in the last 30 days, ongoing ones first, then the latest.
 
-    ``turns``: when it went out of service and came back, the latest first.
+    ``turns``: when it went out of service and came back, latest first.
     """
 
     node: NodeAnswer
@@ -285,7 +281,7 @@ class NodeDetail:
 
 
 class HitKind(StrEnum):
-    """What a search result is."""
+    """The kind of a search result."""
 
     WORKLOAD = "workload"
     USER = "user"
@@ -295,7 +291,7 @@ class HitKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchHit:
-    """One search result: what to open, and one line that tells it from the others."""
+    """One search result: its key, its label, and a line of details."""
 
     kind: HitKind
     key: ScopedText
@@ -326,7 +322,7 @@ class MetricAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceAnswer:
-    """One source that fails, or stands for all well ones of its kind."""
+    """One source that fails, or exceeds a limit."""
 
     source: ScopedText
     node: PublicText | None
@@ -340,7 +336,7 @@ class SourceAnswer:
 class SourceGroup:
     """The sources of one kind: how many, how many fail, and the failing ones (the first 50).
 
-    ``limited``: how many answer more than ``limits.sources`` accepts; ``notes`` are the first 50 of them.
+    ``limited``: how many return more than ``limits.sources`` accepts; ``notes`` are the first 50 of them.
     """
 
     kind: PublicText
@@ -354,7 +350,7 @@ class SourceGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropAnswer:
-    """Rows that shared one fate: not stored, or (``is_stored``) stored though odd; ``meaning`` is the reason in words."""
+    """Rows that were dropped, or (``is_stored``) stored although odd, for one reason; ``meaning`` explains the reason."""
 
     kind: PublicText
     reason: PublicText
@@ -365,8 +361,8 @@ class DropAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreAnswer:
-    """What the metric store holds. Where it is a server: how many samples wait until it takes them again, how many it or the
-    spool dropped since the start, and in one line why it takes none now.
+    """What the metric store holds. If it is a server: samples in the spool until it accepts them again, samples lost since the
+    start, and why it accepts none now.
     """
 
     engine: PublicText
@@ -381,26 +377,26 @@ class StoreAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """Where the data comes from, how the sources are, what was dropped, what is kept."""
+    """Data sources and their health, dropped rows, and what the store holds."""
 
     groups: list[SourceGroup]
     awaited: list[PublicText]
-    """Kinds of sources that have neither answered nor failed since the start."""
+    """Kinds of sources that have neither responded nor failed since the start."""
     samples_total: int
     dropped: list[DropAnswer]
     paused: ScopedText | None
     store: StoreAnswer
     questions: list[NameQuestion]
-    """Exporters that could not be tied to one node with certainty; at most 100."""
+    """Exporters that could not be matched to one node with certainty; at most 100."""
     nodes_without_exporter: list[PublicText]
-    """Nodes with GPUs of which nothing is measured; empty where no exporter is configured at all."""
+    """Nodes with GPUs but no exporter; empty if no exporter is configured."""
     background: list[LoopState]
-    """Background loops of the process that answers; ``problem`` is null for viewers from whom names are hidden."""
+    """Background loops of the process that responds; ``problem`` is null for viewers with redacted names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedView:
-    """A view that somebody saved, for everybody. ``document`` is the page's own, with at least ``version`` and ``title``."""
+    """A saved view, shared by all users. The page defines ``document``; it has at least ``version`` and ``title``."""
 
     name: PublicText
     title: ScopedText
@@ -410,7 +406,7 @@ class SavedView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedViews:
-    """All saved views by name; ``start_view`` is the name of one, or ``builtin:…`` for one of the page's own, or null."""
+    """All saved views by name; ``start_view`` is the name of one, or ``builtin:…`` for a built-in view, or null."""
 
     views: list[SavedView]
     start_view: PublicText | None
@@ -423,21 +419,21 @@ class Timeline:
     start: int
     end: int
     step_ms: int
-    oldest_at: int | None  # the first time known of any workload or sample: there is no picture before it
+    oldest_at: int | None  # the earliest time of any workload or sample: there is no picture before it
     total_gpus: int  # units known now
     time_ms: list[int]
     allocated_gpus: list[int]
     waiting_gpus: list[int]
-    gpu_util_ratio: list[float | None]  # mean over the step, of the units allocated at its begin that have samples
+    gpu_util_ratio: list[float | None]  # mean over the step, of the units allocated at its start that have samples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WasteAnswer:
-    """GPU-hours of [start, end) that were held, measured, and held idle; defined in ``query/waste.py``."""
+    """GPU-hours of [start, end) that were allocated, measured, and idle; defined in ``query/waste.py``."""
 
     start: int
     end: int
     idle_below_ratio: float
     held_gpu_hours: float
     measured_gpu_hours: float
-    wasted_gpu_hours: float | None  # null where nothing was measured
+    wasted_gpu_hours: float | None  # null if nothing was measured

@@ -1,6 +1,6 @@
-"""Maxima of what questions may hold: names, texts, times and numbers. Pages never reach them; hostile clients would.
+"""Upper bounds of request values: names, texts, times and numbers. The page never reaches them; hostile clients might.
 
-Every list, text and number of a request has one; tests/contract/test_request_bounds.py reads the published document.
+Every list, text and number of a request has one; tests/contract/test_request_bounds.py checks the OpenAPI schema.
 """
 
 from typing import Annotated
@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 LATEST_MS = 253_402_300_799_999
-"""The end of the year 9999, the last that calendars of our libraries know."""
-MOST_NS = 10**18
+"""The end of the year 9999, the last year of Python's ``datetime``."""
+MAX_NS = 10**18
 """Thirty years: longer than any trace."""
 
 Name = Annotated[str, StringConstraints(max_length=256)]
@@ -17,11 +17,11 @@ Name = Annotated[str, StringConstraints(max_length=256)]
 ItemId = Annotated[str, StringConstraints(max_length=512)]
 """Of a workload, unit, run or document."""
 LongText = Annotated[str, StringConstraints(max_length=8_000)]
-"""What people write; shorter where the query says so."""
+"""Text that users write; some queries allow less."""
 
 Moment = Annotated[int, Field(ge=0, le=LATEST_MS)]
 """Unix ms."""
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Coordinate = Annotated[float, Field(ge=-1e15, le=1e15, allow_inf_nan=False)]
 """Of an axis: seconds, steps, values of a metric."""
-Nanoseconds = Annotated[float, Field(ge=-MOST_NS, le=MOST_NS, allow_inf_nan=False)]
+Nanoseconds = Annotated[float, Field(ge=-MAX_NS, le=MAX_NS, allow_inf_nan=False)]

@@ -1,6 +1,6 @@
-"""The cache below the answers: values kept until what they were made from changes; asked for by many at once, made once.
+"""Cache of query results, invalidated by version. Concurrent requests for the same value compute it once (single-flight).
 
-The responses that clients share are kept above it, by ``serve/response_cache.py``. docs/design/caching.md has the reasons.
+Encoded responses that clients share are cached above it, by ``serve/response_cache.py``. docs/design/caching.md has the reasons.
 """
 
 import threading
@@ -14,14 +14,14 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class _Flight:
-    """Serializes those who want the same key; ``users``: threads that hold or wait for the lock."""
+    """Serializes threads that compute the same key; ``users``: threads that hold or wait for the lock."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     users: int = 0
 
 
 class SameObjects:
-    """A version of lists that a store hands out again until they change: equal where they are the same objects."""
+    """A version made of object identities: equal while a store returns the same list objects, which it does until they change."""
 
     __slots__ = ("_objects",)
 
@@ -39,7 +39,7 @@ class SameObjects:
 
 
 class VersionedCache:
-    """At most ``size`` answers, each valid for one version. Thread-safe, and single-flight per key."""
+    """An LRU cache of at most ``size`` values, each valid for one version. Thread-safe, and single-flight per key."""
 
     def __init__(self, size: int = 64) -> None:
         self._size = size
@@ -49,15 +49,15 @@ class VersionedCache:
 
     @property
     def locks(self) -> int:
-        """Keys that are locked now: none while nobody computes an answer."""
+        """The number of keys that are being computed now."""
         return len(self._flights)
 
     def get(self, key: Hashable, version: Hashable, make: Callable[[], T]) -> T:
-        """The answer for ``key`` at ``version``, made by ``make`` where it is not there yet."""
+        """The value of ``key`` at ``version``, computed by ``make`` if it is not cached."""
         with self._lock:
-            found = self._find(key, version)
-            if found is not None:
-                return cast(T, found[1])
+            entry = self._find(key, version)
+            if entry is not None:
+                return cast(T, entry[1])
             flight = self._flights.setdefault(key, _Flight())
             flight.users += 1
         try:
@@ -71,16 +71,16 @@ class VersionedCache:
 
     def _make(self, key: Hashable, version: Hashable, make: Callable[[], T]) -> T:
         with self._lock:
-            found = self._find(key, version)
-        if found is not None:
-            return cast(T, found[1])
-        answer = make()
+            entry = self._find(key, version)
+        if entry is not None:
+            return cast(T, entry[1])
+        value = make()
         with self._lock:
-            self._entries[key] = (version, answer)
+            self._entries[key] = (version, value)
             self._entries.move_to_end(key)
             while len(self._entries) > self._size:
                 self._entries.popitem(last=False)
-        return answer
+        return value
 
     def _find(self, key: Hashable, version: Hashable) -> tuple[Hashable, object] | None:
         entry = self._entries.get(key)
@@ -91,17 +91,17 @@ class VersionedCache:
 
 
 class CachePart(VersionedCache):
-    """What one owner keeps in a cache that several share: all of them together keep no more than its size."""
+    """One owner's keys in a cache that several owners share; ``size`` limits all of them together."""
 
     def __init__(self, shared: VersionedCache, owner: Hashable) -> None:
         self._shared = shared
         self._owner = owner
 
     def get(self, key: Hashable, version: Hashable, make: Callable[[], T]) -> T:
-        """The owner's answer for ``key`` at ``version``."""
+        """The owner's value of ``key`` at ``version``."""
         return self._shared.get((self._owner, key), version, make)
 
 
 def new_cache(_: str, size: int) -> VersionedCache:
-    """A cache of one's own."""
+    """A cache that is not shared."""
     return VersionedCache(size)

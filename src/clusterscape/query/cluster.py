@@ -1,5 +1,8 @@
-"""The cluster, now or at a past minute: the picture of all units, its metrics, and the numbers that sum it up."""
+"""The cluster now or at a past minute: the picture of all units, their metrics, statistics over the lives of workloads
+(``gpu_util_ratio:p50``), and summaries.
+"""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -8,25 +11,77 @@ import polars as pl
 from numpy.typing import NDArray
 
 from clusterscape.errors import NotFoundError, QueryError
-from clusterscape.model import METRICS, Node, NodeId, NodeState, NodeTurn, UnitId, UnixMs
-from clusterscape.model.hardware import find_answering
-from clusterscape.model.rules import Severity
+from clusterscape.model import METRICS, Node, NodeId, NodeState, NodeStateChange, UnitId, UnixMs
+from clusterscape.model.durations import DAY_MS
+from clusterscape.model.rules import Severity, Statistic, StatisticKind, find_exporters_up
+from clusterscape.model.statistics import STATISTIC_CATALOGUE, MeasuredThing
 from clusterscape.query.answers import ClusterSummary, NodeAnswer, NodeDetail, NodeTurnAnswer, UnitState
 from clusterscape.query.cache import SameObjects
 from clusterscape.query.context import QueryContext
-from clusterscape.query.life_values import is_life_column, metric_of, read_life_columns
-from clusterscape.query.past import PastPictures, Shot, service_of
+from clusterscape.query.past import PastPictures, PastSnapshot, derive_node_state
 from clusterscape.query.picture import build_picture, build_places
-from clusterscape.query.placement import Demand, mark_free_use, read_demand
 from clusterscape.query.scheduling.live_queue import read_scheduler_rules
 from clusterscape.query.sources import read_open_names
-from clusterscape.query.summary import Moment, summarize
-from clusterscape.query.violations import FAULT_DAYS, MOST_FAULTS, ViolationQuery
+from clusterscape.query.summary import Demand, SummaryHeader, mark_free_use, read_demand, summarize
+from clusterscape.query.violations import FAULT_DAYS, MAX_FAULTS, ViolationQuery
 from clusterscape.query.workloads import describe_workload
 from clusterscape.store.records.contract import WorkloadFilter
 from clusterscape.watch.watcher import Watch
 
-DAY_MS = 86_400_000
+SEPARATOR = ":"
+_PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?|100)")
+_KINDS = {
+    entry.kind.value: entry.kind
+    for entry in STATISTIC_CATALOGUE
+    if entry.measures is MeasuredThing.VALUE and entry.argument is None
+}
+
+
+def is_life_column(name: str) -> bool:
+    """Whether a column is a statistic over a life, not a current value."""
+    return SEPARATOR in name
+
+
+def metric_of(name: str) -> str:
+    """The metric of a column."""
+    return name.partition(SEPARATOR)[0]
+
+
+def parse_life_column(name: str) -> tuple[str, Statistic]:
+    """The metric and the statistic of a column's name; raises QueryError."""
+    metric, _, word = name.partition(SEPARATOR)
+    if metric not in METRICS:
+        raise QueryError(f"unknown metric {metric[:80]}", hint="GET /api/v1/metrics lists them.")
+    if word in _KINDS:
+        return metric, Statistic(_KINDS[word])
+    match = _PERCENTILE.fullmatch(word)
+    if match is None:
+        raise QueryError(f"unknown statistic {word[:40]!r}", hint=f"One of {', '.join(_KINDS)}, and p0 to p100.")
+    return metric, Statistic(StatisticKind.PERCENTILE, percentile=float(match[1]))
+
+
+def read_life_columns(watch: Watch, names: Sequence[str]) -> pl.DataFrame:
+    """``unit``, ``workload`` and a column for each name, one row per ongoing life; null without samples.
+
+    Only SHOWN_METRICS and the metrics of rules have statistics; all others are null.
+    """
+    parsed = [(name, *parse_life_column(name)) for name in names]
+    statistics = watch.statistics
+    schema = {"unit": pl.String, "workload": pl.String} | dict.fromkeys(names, pl.Float64)
+    if statistics is None:
+        return pl.DataFrame(schema=schema)
+    view = statistics.columns()
+    rows = np.flatnonzero(view.is_open)
+    units, workloads = view.units, view.workloads
+    columns: dict[str, object] = {
+        "unit": [units[code] for code in view.unit[rows].tolist()],
+        "workload": [workloads[code] for code in view.workload[rows].tolist()],
+    }
+    for name, metric, statistic in parsed:
+        columns[name] = view.column(metric, statistic)[rows]
+    return pl.DataFrame(columns, schema=schema).with_columns(pl.col(list(names)).fill_nan(None))
+
+
 MISSING = 65535
 STEPS = 65534
 """A tick's values are uint16: at most STEPS steps from a lower bound, MISSING for null."""
@@ -51,7 +106,7 @@ class Tick:
 
 
 class ClusterQuery:
-    """Questions about the cluster as a whole. ``at_ms`` asks for a past minute (see ``query/past.py``)."""
+    """Queries on the whole cluster. ``at_ms`` selects a past minute (see ``query/past.py``)."""
 
     def __init__(self, context: QueryContext, watch: Watch, violations: ViolationQuery) -> None:
         self._context = context
@@ -63,8 +118,8 @@ class ClusterQuery:
     def picture(self, at_ms: int | None = None) -> tuple[int, pl.DataFrame]:
         """The inventory version and the table of all units (see ``query/picture.py``), now or at a past minute."""
         if at_ms is not None:
-            shot = self.past.shot(at_ms)
-            return shot.version, shot.table
+            snapshot = self.past.snapshot(at_ms)
+            return snapshot.version, snapshot.table
         version = self._context.changes.versions.inventory
         return version, self._context.cache.get("picture", version, self.build_picture)
 
@@ -76,7 +131,7 @@ class ClusterQuery:
         return mark_free_use(table, records.partitions(), self._demand())
 
     def _demand(self) -> Demand:
-        """Of now: the same for the picture and for the summaries of all ticks until the inventory changes."""
+        """The current demand, shared by the picture and all summaries until the inventory changes."""
         context, records = self._context, self._context.records
 
         def read() -> Demand:
@@ -85,7 +140,7 @@ class ClusterQuery:
         return context.cache.get("demand", context.changes.versions.inventory, read)
 
     def places(self) -> pl.DataFrame:
-        """Nodes and units as a table; the stores hand out the same list until it changes, so identity is the version."""
+        """Nodes and units as a table. Stores return the same list until it changes, so object identity is the version."""
         nodes, units = self._context.records.nodes(), self._context.records.units()
         health = (self._stale_nodes(), self._faulty_units())
         return self._context.cache.get(
@@ -93,31 +148,31 @@ class ClusterQuery:
         )
 
     def tick(self, metrics: Sequence[str], at_ms: int | None = None) -> Tick:
-        """The latest value of each metric for every row of the picture, as uint16 columns; of the past, the last one then.
+        """The latest value of each metric for every row of the picture, now or at a past minute, as uint16 columns.
 
-        ``metric:statistic`` is a statistic over the life of the row's workload on its unit (see ``query/life_values.py``).
+        ``metric:statistic`` is a statistic over the life of the row's workload on its unit (see ``query/cluster.py``).
         """
         names = tuple(dict.fromkeys(metrics))
-        of_life = [name for name in names if is_life_column(name)]
-        of_now = tuple(name for name in names if name not in of_life)
-        unknown = [name for name in of_now if name not in METRICS]
+        life_columns = [name for name in names if is_life_column(name)]
+        metric_columns = tuple(name for name in names if name not in life_columns)
+        unknown = [name for name in metric_columns if name not in METRICS]
         if unknown:
             raise QueryError(f"unknown metric {', '.join(unknown)}", hint="GET /api/v1/metrics lists them.")
         if at_ms is None:
             versions = self._context.changes.versions
             version, picture = self.picture()
-            lives = read_life_columns(self._watch, of_life)
-            scales, table = quantize_rows(picture, self._latest(of_now), names, lives)
+            lives = read_life_columns(self._watch, life_columns)
+            scales, table = quantize_rows(picture, self._latest(metric_columns), names, lives)
             return Tick(version, versions.tick, versions.newest_sample_at, scales, table)
-        shot = self.past.shot(at_ms)
-        values = self._latest_at(of_now, shot.at)
-        # Statistics are kept of what goes on now; those of a past moment are not known any more.
-        nothing = read_life_columns(self._watch, of_life).clear()
-        scales, table = quantize_rows(shot.table, values, names, nothing)
-        return Tick(shot.version, shot.at, None if values.is_empty() else shot.at, scales, table)
+        snapshot = self.past.snapshot(at_ms)
+        values = self._latest_at(metric_columns, snapshot.at)
+        # Statistics exist only for lives that are ongoing now, not for past moments.
+        no_lives = read_life_columns(self._watch, life_columns).clear()
+        scales, table = quantize_rows(snapshot.table, values, names, no_lives)
+        return Tick(snapshot.version, snapshot.at, None if values.is_empty() else snapshot.at, scales, table)
 
     def unit_table(self, at_ms: int | None = None) -> pl.DataFrame:
-        """The picture with the latest value of every metric beside it: what is taken along as a file."""
+        """The picture joined with the latest value of every metric, for export."""
         names = tuple(METRICS)
         if at_ms is None:
             _, picture = self.picture()
@@ -125,13 +180,13 @@ class ClusterQuery:
                 names, at_ms=self._context.clock(), lookback_ms=self._context.lookback_ms
             )
         else:
-            shot = self.past.shot(at_ms)
-            picture, values = shot.table, self._latest_at(names, shot.at)
-        known = [name for name in names if name in values.columns and values[name].null_count() < len(values)]
-        return picture.join(values.select("unit", *known), on="unit", how="left", maintain_order="left")
+            snapshot = self.past.snapshot(at_ms)
+            picture, values = snapshot.table, self._latest_at(names, snapshot.at)
+        measured = [name for name in names if name in values.columns and values[name].null_count() < len(values)]
+        return picture.join(values.select("unit", *measured), on="unit", how="left", maintain_order="left")
 
     def summary(self, at_ms: int | None = None) -> ClusterSummary:
-        """The numbers at the top of the page, now or at a past minute."""
+        """The cluster in numbers, now or at a past minute."""
         if at_ms is not None:
             at = self.past.minute(at_ms)
             return self._past_summaries.get(at, self.past.validity(at), lambda: self._summarize_past(at))
@@ -140,8 +195,8 @@ class ClusterQuery:
         version, picture = self.picture()
         now = context.clock()
 
-        def make() -> ClusterSummary:
-            moment = Moment(
+        def compute() -> ClusterSummary:
+            header = SummaryHeader(
                 cluster=context.cluster,
                 is_demo=context.is_demo,
                 at=now,
@@ -156,40 +211,42 @@ class ClusterQuery:
                 paused=versions.paused,
                 reservations=read_scheduler_rules(context.records)[0],
             )
-            return self._summarize(moment, picture, self._latest(SUMMED_METRICS), self._demand())
+            return self._summarize(header, picture, self._latest(SUMMED_METRICS), self._demand())
 
-        return context.cache.get("summary", (version, versions.tick, versions.paused), make)
+        return context.cache.get("summary", (version, versions.tick, versions.paused), compute)
 
     def _summarize_past(self, at: UnixMs) -> ClusterSummary:
         context = self._context
-        shot = self.past.shot(at)
-        moment = Moment(
+        snapshot = self.past.snapshot(at)
+        header = SummaryHeader(
             cluster=context.cluster,
             is_demo=context.is_demo,
             at=at,
             is_past=True,
-            inventory_version=shot.version,
+            inventory_version=snapshot.version,
             tick_version=at,
-            nodes_unavailable=self._count_unavailable(shot),
+            nodes_unavailable=self._count_unavailable(snapshot),
         )
-        return self._summarize(moment, shot.table, self._latest_at(SUMMED_METRICS, at), shot.demand)
+        return self._summarize(header, snapshot.table, self._latest_at(SUMMED_METRICS, at), snapshot.demand)
 
-    def _count_unavailable(self, shot: Shot) -> int | None:
-        """Of the nodes known now; None from before states were noted."""
-        turns = [turn for node in self._context.records.nodes() if (turn := shot.turns.get(node.id)) is not None]
+    def _count_unavailable(self, snapshot: PastSnapshot) -> int | None:
+        """Of the nodes that exist now; None for times before node states were recorded."""
+        turns = [turn for node in self._context.records.nodes() if (turn := snapshot.turns.get(node.id)) is not None]
         return sum(not _serves(turn.state) for turn in turns) if turns else None
 
-    def _summarize(self, moment: Moment, picture: pl.DataFrame, latest: pl.DataFrame, demand: Demand) -> ClusterSummary:
+    def _summarize(
+        self, header: SummaryHeader, picture: pl.DataFrame, latest: pl.DataFrame, demand: Demand
+    ) -> ClusterSummary:
         records = self._context.records
         table = picture.join(latest, on="unit", how="left", maintain_order="left")
-        return summarize(moment, table, nodes=records.nodes(), partitions=records.partitions(), demand=demand)
+        return summarize(header, table, nodes=records.nodes(), partitions=records.partitions(), demand=demand)
 
     def nodes(self, at_ms: int | None = None) -> list[NodeAnswer]:
-        """Every node with how many of its GPUs are held. Of the past, its state is unknown where it was not noted yet."""
+        """Every node with how many of its GPUs are held. A past state that was not recorded is unknown."""
         version, picture = self.picture(at_ms)
         key = "nodes" if at_ms is None else ("nodes", self.past.minute(at_ms))
 
-        def make() -> list[NodeAnswer]:
+        def compute() -> list[NodeAnswer]:
             held = dict(
                 picture.filter(pl.col("unit_state") == UnitState.ALLOCATED.value)["node"].value_counts().iter_rows()
             )
@@ -197,36 +254,36 @@ class ClusterQuery:
             if at_ms is None:
                 stale = self._stale_nodes()
                 return [_describe_node(node, held.get(node.id, 0), is_stale=node.id in stale) for node in nodes]
-            turns = self.past.shot(at_ms).turns
+            turns = self.past.snapshot(at_ms).turns
             return [_describe_past_node(node, held.get(node.id, 0), turns.get(node.id)) for node in nodes]
 
-        return self._context.cache.get(key, version, make)
+        return self._context.cache.get(key, version, compute)
 
     def node(self, node: str, at_ms: int | None = None) -> NodeDetail:
         """One node and the workloads on it, now or at a past minute."""
-        found = next((answer for answer in self.nodes(at_ms) if answer.node == node), None)
-        if found is None:
-            raise NotFoundError(f"there is no node {node!r}", hint="GET /api/v1/nodes lists them.")
+        answer = next((answer for answer in self.nodes(at_ms) if answer.node == node), None)
+        if answer is None:
+            raise NotFoundError(f"no node {node!r}", hint="GET /api/v1/nodes lists them.")
         turns = self._turns_of(NodeId(node))
         faults = self._violations.node(NodeId(node))
         _, picture = self.picture(at_ms)
-        holders = picture.filter((pl.col("node") == node) & pl.col("workload").is_not_null())["workload"].unique()
-        here = set(holders)
+        on_node = (pl.col("node") == node) & pl.col("workload").is_not_null()
+        holders = set(picture.filter(on_node)["workload"].unique())
         if at_ms is not None:
-            shot = self.past.shot(at_ms)
-            there = [describe_workload(w, shot.at) for w in shot.workloads if w.id in here]
-            return NodeDetail(node=found, workloads=there, faults=faults, turns=turns)
+            snapshot = self.past.snapshot(at_ms)
+            workloads = [describe_workload(w, snapshot.at) for w in snapshot.workloads if w.id in holders]
+            return NodeDetail(node=answer, workloads=workloads, faults=faults, turns=turns)
         page = self._context.records.workloads(WorkloadFilter(node=NodeId(node)), limit=500)
         now = self._context.clock()
-        there = [describe_workload(w, now) for w in page.workloads if w.id in here]
-        return NodeDetail(node=found, workloads=there, faults=faults, turns=turns)
+        workloads = [describe_workload(w, now) for w in page.workloads if w.id in holders]
+        return NodeDetail(node=answer, workloads=workloads, faults=faults, turns=turns)
 
     def _turns_of(self, node: NodeId) -> list[NodeTurnAnswer]:
         start = UnixMs(self._context.clock() - FAULT_DAYS * DAY_MS)
-        turns = self._context.records.node_turns(node, start_ms=start)
+        turns = self._context.records.node_state_changes(node, start_ms=start)
         return [
             NodeTurnAnswer(from_at=turn.from_at, state=turn.state, reason=turn.reason)
-            for turn in reversed(turns[-MOST_FAULTS:])
+            for turn in reversed(turns[-MAX_FAULTS:])
         ]
 
     def _latest(self, metrics: tuple[str, ...]) -> pl.DataFrame:
@@ -242,22 +299,24 @@ class ClusterQuery:
         return self._context.metrics.latest(metrics, at_ms=at, lookback_ms=self._context.lookback_ms)
 
     def _faulty_units(self) -> frozenset[UnitId]:
-        """GPUs that break a rule on GPUs, but for those that are only a note."""
-        notes = {rule.key for rule in self._watch.book.rules() if rule.severity is Severity.INFO}
+        """GPUs that violate a rule on GPUs with a severity above info."""
+        info_rules = {rule.key for rule in self._watch.book.rules() if rule.severity is Severity.INFO}
         return frozenset(
-            each.unit for each in self._watch.hardware.open if each.unit is not None and each.rule not in notes
+            violation.unit
+            for violation in self._watch.hardware.open
+            if violation.unit is not None and violation.rule not in info_rules
         )
 
     def _stale_nodes(self) -> frozenset[NodeId]:
-        """Nodes of which no exporter answers; one that answers under another address is enough."""
-        answering = find_answering(self._context.records.sources())
+        """Nodes without a responding exporter; one that responds under another address is enough."""
+        answering = find_exporters_up(self._context.records.sources())
         return frozenset(node for node, is_answering in answering.items() if not is_answering)
 
 
 def quantize_rows(
     picture: pl.DataFrame, values: pl.DataFrame, metrics: Sequence[str], lives: pl.DataFrame
 ) -> tuple[dict[str, tuple[float, float]], pl.DataFrame]:
-    """``values`` by unit and ``lives`` by unit and workload in the picture's row order: bounds and uint16 columns."""
+    """Joins ``values`` by unit and ``lives`` by unit and workload to the picture's rows; returns bounds and uint16 columns."""
     rows = picture.select("unit", "workload").join(values, on="unit", how="left", maintain_order="left")
     if lives.width > 2:
         rows = rows.with_columns(pl.col("unit", "workload").cast(pl.String)).join(
@@ -276,24 +335,24 @@ def quantize(values: NDArray[np.float64], upper: float | None) -> tuple[NDArray[
     NaN becomes MISSING. The error is at most half a step: 0.05 % of a ratio (``upper`` ≤ 2), else 1/4094 of the values' range.
     Ratios keep their bounds from tick to tick, so that colors do not jump.
     """
-    known = values[np.isfinite(values)]
-    if known.size == 0:
+    finite = values[np.isfinite(values)]
+    if finite.size == 0:
         return np.full(len(values), MISSING, dtype=np.uint16), (0.0, 1.0)
     if upper is not None and upper <= 2.0:
         low, step = 0.0, RATIO_STEP
     else:
-        low = float(known.min())
-        step = (float(known.max()) - low) / SHOWN_STEPS or 1.0
+        low = float(finite.min())
+        step = (float(finite.max()) - low) / SHOWN_STEPS or 1.0
     codes = np.rint((np.nan_to_num(values, nan=low) - low) / step)
     coded = np.where(np.isfinite(values), np.clip(codes, 0, STEPS), MISSING).astype(np.uint16)
     return coded, (low, low + STEPS * step)
 
 
-def _describe_past_node(node: Node, held: int, turn: NodeTurn | None) -> NodeAnswer:
-    """As it was; whether its exporter was silent then is not known."""
+def _describe_past_node(node: Node, held: int, turn: NodeStateChange | None) -> NodeAnswer:
+    """The node at a past minute; whether its exporter responded then is unknown."""
     reason = turn.reason if turn is not None and not turn.state.is_available else None
-    then = replace(node, state=service_of(turn, held, node.gpu_count), reason=reason)
-    return _describe_node(then, held, is_stale=False)
+    past_node = replace(node, state=derive_node_state(turn, held, node.gpu_count), reason=reason)
+    return _describe_node(past_node, held, is_stale=False)
 
 
 def _describe_node(node: Node, held: int, *, is_stale: bool) -> NodeAnswer:

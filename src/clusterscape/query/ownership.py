@@ -1,44 +1,44 @@
-"""Ownership of what people keep and begin: views, comments, uploads, traces, simulations. Owners and operators change it."""
+"""Who may change what users save or start: views, comments, uploads, traces, simulations. Owners and operators may."""
 
 from clusterscape.errors import ForbiddenError
-from clusterscape.model.viewers import Role, Viewer
+from clusterscape.model.access import Role, Viewer
 
 OWNER = "owned_by"
-"""The field of a document that says whose it is; null or not there: everybody's."""
+"""The field of a document that holds its owner's login; null or absent: shared by all users."""
 
 
 def owner_for(viewer: Viewer) -> str | None:
-    """Whose it is what this viewer keeps. What operators keep is everybody's."""
-    if viewer.role.reaches(Role.OPERATOR):
+    """The owner of what this viewer saves; None: shared by all users, as for operators."""
+    if viewer.role.is_at_least(Role.OPERATOR):
         return None
     if viewer.login is None:
-        raise ForbiddenError("only somebody with a name can keep something", hint="Sign in, or ask an operator.")
+        raise ForbiddenError("saving requires a signed-in user", hint="Sign in, or ask an operator.")
     return viewer.login
 
 
 def deleter_for(viewer: Viewer) -> str | None:
-    """Whose runs this viewer may delete; None: everybody's. Operators keep what others measured."""
-    if viewer.role.reaches(Role.ADMIN):
+    """The login whose runs this viewer may delete; None: all runs, as for admins. Operators may delete only their own."""
+    if viewer.role.is_at_least(Role.ADMIN):
         return None
     if viewer.login is None:
-        raise ForbiddenError("only owners of runs and admins delete them", hint="Sign in, or ask an admin.")
+        raise ForbiddenError("only its owner or an admin may delete a run", hint="Sign in, or ask an admin.")
     return viewer.login
 
 
-def check_owner(owner: object, viewer: Viewer, what: str) -> None:
-    """Raise ForbiddenError unless ``what`` is the viewer's own, or they may change everybody's."""
-    if viewer.role.reaches(Role.OPERATOR) or (owner is not None and owner == viewer.login):
+def check_owner(owner: object, viewer: Viewer, item: str) -> None:
+    """Raise ForbiddenError unless the viewer owns ``item``, or is an operator."""
+    if viewer.role.is_at_least(Role.OPERATOR) or (owner is not None and owner == viewer.login):
         return
-    whose = "everybody's" if owner is None else "somebody else's"
-    raise ForbiddenError(f"{what} is {whose}", hint="Ask an operator to change it, or make one of your own.")
+    reason = "is shared by all users" if owner is None else "belongs to another user"
+    raise ForbiddenError(f"{item} {reason}", hint="Ask an operator to change it, or create your own.")
 
 
-def is_owner(began: str | None, viewer: Viewer) -> bool:
-    """Whether the viewer began it, or may change everybody's. ``began``: a login; None: nobody in particular."""
-    return viewer.role.reaches(Role.OPERATOR) or began == viewer.login
+def is_owner(started_by: str | None, viewer: Viewer) -> bool:
+    """Whether the viewer started it, or is an operator. ``started_by``: a login; None: started without a login."""
+    return viewer.role.is_at_least(Role.OPERATOR) or started_by == viewer.login
 
 
-def check_began(began: str | None, viewer: Viewer, what: str) -> None:
-    """Raise ForbiddenError unless the viewer began ``what``, or may change everybody's."""
-    if not is_owner(began, viewer):
-        raise ForbiddenError(f"{what} was begun by somebody else", hint="Ask them, or an operator, to stop it.")
+def check_starter(started_by: str | None, viewer: Viewer, item: str) -> None:
+    """Raise ForbiddenError unless the viewer started ``item``, or is an operator."""
+    if not is_owner(started_by, viewer):
+        raise ForbiddenError(f"{item} was started by another user", hint="Ask them, or an operator, to stop it.")

@@ -1,8 +1,8 @@
-"""The cluster at a past minute: who held what, what waited, and the picture of it.
+"""The cluster at a past minute: allocations, waiting workloads, and the picture of all units.
 
-What the stores do not keep is not invented: waiting reasons of the past are null, and so are node states from before they were
-noted; every unit that nobody held then counts as free. Of a node in service, its GPUs tell whether it was idle or busy.
-Nodes and units are those known now; other fields are as last known.
+What the stores do not keep is null: past waiting reasons, and node states from before they were recorded. Every unit without a
+holder counts as free. Whether a node in service was idle or busy follows from its GPUs. Nodes and units are the current ones;
+other fields have their latest values.
 """
 
 import zlib
@@ -16,38 +16,38 @@ from clusterscape.model import (
     Allocation,
     NodeId,
     NodeState,
-    NodeTurn,
+    NodeStateChange,
     UnixMs,
     Workload,
     WorkloadId,
     WorkloadState,
 )
+from clusterscape.model.durations import MINUTE_MS
 from clusterscape.query.answers import UnitState
 from clusterscape.query.cache import SameObjects
 from clusterscape.query.context import QueryContext
 from clusterscape.query.picture import build_picture, encode_strings
-from clusterscape.query.placement import Demand, mark_free_use, read_demand
+from clusterscape.query.summary import Demand, mark_free_use, read_demand
 from clusterscape.store.records.contract import WorkloadFilter
 
-MINUTE_MS = 60_000
 SETTLED_MS = 600_000
-"""What is older than this hardly changes any more: schedulers are asked every minute or so."""
+"""Data older than this hardly changes any more: schedulers are polled about every minute."""
 
 KEPT_PICTURES = 8
-"""Pictures kept in memory; at 100,000 units one takes some 20 MB. Responses are kept longer, by ``serve/response_cache.py``."""
+"""Pictures in memory; at 100,000 units one takes about 20 MB. Responses are cached longer, by ``serve/response_cache.py``."""
 
-STRETCH_MS = 1_800_000
-KEPT_STRETCHES = 4
-"""Records are read for half an hour at once: who looks at one minute looks at its neighbors next."""
+WINDOW_MS = 1_800_000
+KEPT_WINDOWS = 4
+"""Records are read half an hour at a time: a viewer of one minute usually views its neighbors next."""
 
 _EVERY_WORKLOAD = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """All workloads and allocations that counted at some time of half an hour.
+class PastWindow:
+    """All workloads and allocations that were active within one half hour.
 
-    ``holders`` were not submitted yet, or of no known time, but held units all the same: they count only while they do.
+    ``holders``: workloads that by their own times were not active, but held units; they count only while they hold units.
     """
 
     workloads: Sequence[Workload]
@@ -56,28 +56,28 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shot:
-    """All units at one moment. ``workloads`` are those that waited or ran then, as they were then."""
+class PastSnapshot:
+    """All units at one past minute. ``workloads`` are those that waited or ran then, in their state of then."""
 
     at: UnixMs
     version: int
     table: pl.DataFrame
     workloads: Sequence[Workload]
     demand: Demand
-    turns: Mapping[NodeId, NodeTurn]  # how each node last turned before then, as far as it was noted
+    turns: Mapping[NodeId, NodeStateChange]  # the last recorded state change of each node before then
 
 
 class PastPictures:
-    """Pictures of past minutes. ``places``: units and nodes as known now (see ``build_places``)."""
+    """Pictures of past minutes. ``places``: the current units and nodes (see ``build_places``)."""
 
     def __init__(self, context: QueryContext, places: Callable[[], pl.DataFrame]) -> None:
         self._context = context
         self._places = places
-        self._shots = context.new_cache("past pictures", KEPT_PICTURES)
-        self._stretches = context.new_cache("past stretches", KEPT_STRETCHES)
+        self._snapshots = context.new_cache("past pictures", KEPT_PICTURES)
+        self._windows = context.new_cache("past windows", KEPT_WINDOWS)
 
     def minute(self, at_ms: int) -> UnixMs:
-        """``at_ms`` rounded down to a whole minute, so that scrubbing asks for few different pictures."""
+        """``at_ms`` rounded down to a whole minute, so that scrubbing requests few different pictures."""
         now = self._context.clock()
         at = at_ms // MINUTE_MS * MINUTE_MS
         if at < 0 or at > now:
@@ -88,40 +88,42 @@ class PastPictures:
         return UnixMs(at)
 
     def validity(self, at: UnixMs) -> Hashable:
-        """Changes when the picture of ``at`` may have: while fresh with every change, later with the units or in ten minutes."""
+        """Cache version of the picture of ``at``: new with every change if recent, else with new units or every ten minutes."""
         now = self._context.clock()
         if now - at < SETTLED_MS:
             return f"i{self._context.changes.versions.inventory}"
         return f"s{now // SETTLED_MS}.{self._unit_code()}"
 
     def _unit_code(self) -> int:
-        """Of the units known now, which are the rows of every picture; the store hands out the same list until it changes."""
+        """A checksum of the current units, which are the rows of every picture."""
         units = self._context.records.units()
-        return self._context.cache.get("unit code", SameObjects(units), lambda: _code(unit.id for unit in units))
+        return self._context.cache.get("unit code", SameObjects(units), lambda: _checksum(unit.id for unit in units))
 
-    def shot(self, at_ms: int) -> Shot:
-        """Everything at ``at_ms``, rounded down to the minute."""
+    def snapshot(self, at_ms: int) -> PastSnapshot:
+        """The picture at ``at_ms``, rounded down to the minute."""
         at = self.minute(at_ms)
-        return self._shots.get(at, self.validity(at), lambda: self._build(at))
+        return self._snapshots.get(at, self.validity(at), lambda: self._build(at))
 
-    def _build(self, at: UnixMs) -> Shot:
-        stretch = self._stretch(at)
-        holding = dict.fromkeys(
-            held.workload
-            for held in stretch.allocations
-            if held.workload in stretch.holders and held.from_at <= at and (held.to_at is None or at < held.to_at)
+    def _build(self, at: UnixMs) -> PastSnapshot:
+        window = self._window(at)
+        current_holders = dict.fromkeys(
+            allocation.workload
+            for allocation in window.allocations
+            if allocation.workload in window.holders and _covers(allocation, at)
         )
-        known = [*stretch.workloads, *(stretch.holders[id] for id in holding)]
-        workloads, held = see_at(known, stretch.allocations, at)
+        candidates = [*window.workloads, *(window.holders[id] for id in current_holders)]
+        workloads, allocations = reconstruct_at(candidates, window.allocations, at)
         turns = {turn.node: turn for turn in self._context.records.node_states(at_ms=at)}
-        table = build_picture(places=self._places_at(turns), workloads=workloads, allocations=held)
-        table = tell_service(table)
-        demand = read_demand(self._context, workloads, held, at // 1000)
+        table = build_picture(places=self._places_at(turns), workloads=workloads, allocations=allocations)
+        table = derive_node_states(table)
+        demand = read_demand(self._context, workloads, allocations, at // 1000)
         table = mark_free_use(table, self._context.records.partitions(), demand)
-        return Shot(at=at, version=_version(at, table), table=table, workloads=workloads, demand=demand, turns=turns)
+        return PastSnapshot(
+            at=at, version=_version(at, table), table=table, workloads=workloads, demand=demand, turns=turns
+        )
 
-    def _places_at(self, turns: Mapping[NodeId, NodeTurn]) -> pl.DataFrame:
-        """Units and nodes with the states of then; a silent exporter of then is not known."""
+    def _places_at(self, turns: Mapping[NodeId, NodeStateChange]) -> pl.DataFrame:
+        """Units and nodes with past node states; whether exporters responded then is unknown."""
         states = pl.DataFrame(
             {
                 "node": list(turns),
@@ -130,32 +132,34 @@ class PastPictures:
             },
             schema={"node": pl.String, "node_state": pl.String, "node_reason": pl.String},
         )
-        now = self._places()
-        then = now.with_columns(
+        current = self._places()
+        past = current.with_columns(
             pl.col("node").cast(pl.String), is_stale=pl.lit(None, pl.Boolean), is_faulty=pl.lit(None, pl.Boolean)
         ).drop("node_state", "node_reason")
-        table = then.join(states, on="node", how="left", maintain_order="left").select(now.columns)
+        table = past.join(states, on="node", how="left", maintain_order="left").select(current.columns)
         return encode_strings(table, ["node", "node_state", "node_reason"])
 
-    def _stretch(self, at: UnixMs) -> Stretch:
-        start = UnixMs(at // STRETCH_MS * STRETCH_MS)
-        end = UnixMs(start + STRETCH_MS)
+    def _window(self, at: UnixMs) -> PastWindow:
+        start = UnixMs(at // WINDOW_MS * WINDOW_MS)
+        end = UnixMs(start + WINDOW_MS)
         newest = UnixMs(min(end, self._context.clock()))
-        return self._stretches.get(start, self.validity(newest), lambda: self._read(start, end))
+        return self._windows.get(start, self.validity(newest), lambda: self._read(start, end))
 
-    def _read(self, start: UnixMs, end: UnixMs) -> Stretch:
+    def _read(self, start: UnixMs, end: UnixMs) -> PastWindow:
         records = self._context.records
-        found = records.workloads(WorkloadFilter(active_between=(start, end)), limit=_EVERY_WORKLOAD).workloads
+        active = records.workloads(WorkloadFilter(active_between=(start, end)), limit=_EVERY_WORKLOAD).workloads
         allocations = records.allocations(start_ms=start, end_ms=end)
-        known = {workload.id for workload in found}
-        # A requeued workload counts as submitted anew.
-        missing = dict.fromkeys(held.workload for held in allocations if held.workload not in known)
+        active_ids = {workload.id for workload in active}
+        # A requeued workload has a new submission time, which may be later than its earlier allocations.
+        missing = dict.fromkeys(
+            allocation.workload for allocation in allocations if allocation.workload not in active_ids
+        )
         holders = {id: holder for id in missing if (holder := records.workload(id)) is not None}
-        return Stretch(found, holders, allocations)
+        return PastWindow(active, holders, allocations)
 
 
-def tell_service(table: pl.DataFrame) -> pl.DataFrame:
-    """``table`` with idle, mixed or allocated for nodes in service, by their GPUs: turns among these are not kept."""
+def derive_node_states(table: pl.DataFrame) -> pl.DataFrame:
+    """Sets the state of nodes in service to idle, mixed or allocated by their GPUs, since changes among these are not stored."""
     held = (pl.col("unit_state") == UnitState.ALLOCATED.value).cast(pl.Int32)
     serving = [state.value for state in NodeState if state.is_available]
     state = (
@@ -172,8 +176,8 @@ def tell_service(table: pl.DataFrame) -> pl.DataFrame:
     return encode_strings(table.with_columns(node_state=state), ["node_state"])
 
 
-def service_of(turn: NodeTurn | None, held: int, gpu_count: int) -> NodeState:
-    """The state of a node whose GPUs were held so; the same as ``tell_service``."""
+def derive_node_state(turn: NodeStateChange | None, held: int, gpu_count: int) -> NodeState:
+    """The past state of one node of which ``held`` GPUs were held; the same rule as ``derive_node_states``."""
     if turn is None:
         return NodeState.UNKNOWN
     if not turn.state.is_available:
@@ -183,38 +187,39 @@ def service_of(turn: NodeTurn | None, held: int, gpu_count: int) -> NodeState:
     return NodeState.ALLOCATED if held >= gpu_count else NodeState.MIXED
 
 
-def see_at(
+def reconstruct_at(
     workloads: Iterable[Workload], allocations: Iterable[Allocation], at: UnixMs
 ) -> tuple[list[Workload], list[Allocation]]:
-    """The workloads that waited or ran at ``at``, as they were then, and the allocations that counted.
+    """The workloads that waited or ran at ``at``, in their state of then, and the allocations that counted.
 
-    An allocation counts in [from_at, to_at) while its workload is known and has not ended. A workload runs while it holds a unit
-    or since it started, and waits before that, from the first time known of it. One of no length counts for 1 ms.
+    An allocation counts in [from_at, to_at) while its workload is in ``workloads`` and has not ended. A workload runs from its
+    start, or while it holds a unit, and waits before that, from its earliest time. A workload of no length counts for 1 ms.
     """
-    known = {workload.id: workload for workload in workloads}
-    going_on = {id for id, workload in known.items() if not _has_ended(workload, at)}
-    counted = [
-        held
-        for held in allocations
-        if held.from_at <= at and (held.to_at is None or at < held.to_at) and held.workload in going_on
-    ]
+    by_id = {workload.id: workload for workload in workloads}
+    ongoing = {id for id, workload in by_id.items() if not _has_ended(workload, at)}
+    counted = [allocation for allocation in allocations if _covers(allocation, at) and allocation.workload in ongoing]
     held_since: dict[WorkloadId, UnixMs] = {}
-    for held in counted:
-        held_since[held.workload] = min(held.from_at, held_since.get(held.workload, held.from_at))
-    seen = [state for workload in known.values() if (state := _as_of(workload, held_since, at)) is not None]
-    return seen, counted
+    for allocation in counted:
+        since = held_since.get(allocation.workload, allocation.from_at)
+        held_since[allocation.workload] = min(allocation.from_at, since)
+    past = [state for workload in by_id.values() if (state := _as_of(workload, held_since, at)) is not None]
+    return past, counted
+
+
+def _covers(allocation: Allocation, at: UnixMs) -> bool:
+    return allocation.from_at <= at and (allocation.to_at is None or at < allocation.to_at)
 
 
 def _as_of(workload: Workload, held_since: Mapping[WorkloadId, UnixMs], at: UnixMs) -> Workload | None:
-    """``workload`` as it was at ``at``; None where it was not there."""
+    """``workload`` as it was at ``at``; None if it did not exist then."""
     since = held_since.get(workload.id)
     begun = _begins_at(workload)
     if since is None and ((begun is not None and begun > at) or _has_ended(workload, at)):
         return None
-    # What a scheduler calls the start of a waiting workload is its plan.
+    # The start time that a scheduler reports for a waiting workload is only planned.
     started = None if workload.state is WorkloadState.WAITING else workload.started_at
     if started is None or started > at:
-        started = since  # of an earlier run, or of one whose start was not told
+        started = since  # of an earlier execution, or of one whose start was not reported
     is_newest = started is not None and started == workload.started_at
     until = at if started is None else started
     return replace(
@@ -224,16 +229,16 @@ def _as_of(workload: Workload, held_since: Mapping[WorkloadId, UnixMs], at: Unix
         ended_at=None,
         suspended_s=workload.suspended_s if is_newest else 0,
         suspended_at=None,
-        earlier=tuple(each for each in workload.earlier if each.ended_at <= until),
+        earlier=tuple(execution for execution in workload.earlier if execution.ended_at <= until),
         expected_start_at=None,
         pending_reason=None,
     )
 
 
 def _begins_at(workload: Workload) -> UnixMs | None:
-    """The first time known of it, by the same order as in the record store."""
-    known = (workload.submitted_at, workload.eligible_at, workload.started_at, workload.ended_at)
-    return next((at for at in known if at is not None), None)
+    """Its earliest time, by the same order of fields as in the record store."""
+    times = (workload.submitted_at, workload.eligible_at, workload.started_at, workload.ended_at)
+    return next((at for at in times if at is not None), None)
 
 
 def _has_ended(workload: Workload, at: UnixMs) -> bool:
@@ -244,12 +249,12 @@ def _has_ended(workload: Workload, at: UnixMs) -> bool:
 
 
 def _version(at: UnixMs, table: pl.DataFrame) -> int:
-    """``at`` plus a code of the rows below one minute: equal versions have equal rows, as a tick's order needs.
+    """``at`` plus a checksum of the rows, less than one minute: equal versions have equal rows, which ticks rely on.
 
-    Versions of the present count seconds and never reach the milliseconds of these.
+    Current versions are in seconds, so they never collide with these, which are in milliseconds.
     """
-    return at + _code(table["unit"]) % MINUTE_MS
+    return at + _checksum(table["unit"]) % MINUTE_MS
 
 
-def _code(names: Iterable[str]) -> int:
+def _checksum(names: Iterable[str]) -> int:
     return zlib.crc32("\n".join(names).encode())

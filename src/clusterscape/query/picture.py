@@ -1,7 +1,7 @@
-"""The cluster as one table: a row per unit with everything known of its node and its workload.
+"""The cluster as one table: a row per unit with all fields of its node and its workload.
 
-Rows: GPUs and MIG instances by node and index (a GPU split into instances is left out, its instances stand for it), then one row
-per GPU that a waiting workload asks for. Cost: O(units + workloads + allocations), by column.
+Rows: GPUs and MIG instances by node and index (a GPU that is split into instances is replaced by them), then one row per GPU
+that a waiting workload requests. Cost: O(units + workloads + allocations), by column.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,11 +34,11 @@ from clusterscape.model.identity_fields import (
 from clusterscape.query.answers import UnitHealth, UnitState
 
 MAX_REQUESTED_PER_WORKLOAD = 4096
-"""More squares than this for one waiting workload say nothing more."""
+"""Upper bound of rows for one waiting workload; more squares would not tell a viewer more."""
 
 
 class SnapshotRow(TypedDict):
-    """Texts in the columns of the picture, and whom they name."""
+    """The text columns of the picture, with markers that say whose names they reveal."""
 
     unit: UnitRef
     kind: PublicText
@@ -111,9 +111,9 @@ def build_picture(
     workloads: Sequence[Workload],
     allocations: Sequence[Allocation],
 ) -> pl.DataFrame:
-    """The table of SNAPSHOT_COLUMNS; missing is null. Strings that repeat are dictionary codes (Enum), as on the wire.
+    """The table of SNAPSHOT_COLUMNS; missing is null. Repeated strings are dictionary-encoded (Enum), as on the wire.
 
-    ``places`` is what ``build_places`` made of nodes and units: they change far more seldom than the queue.
+    ``places``: the result of ``build_places``, which changes much more rarely than the queue.
     """
     workload_table = _workload_table(workloads)
     held = (
@@ -128,7 +128,7 @@ def build_picture(
         )
     )
     everything = pl.concat([held.select(_ALL_COLUMNS), _requested(workload_table, held.schema).select(_ALL_COLUMNS)])
-    # On a node of several partitions, a held unit stands in that of its workload, a free one in all of them: once, by name.
+    # On a node of several partitions, an allocated unit has its workload's partition, a free one the joined name of all.
     partition = pl.coalesce(pl.col("workload_partition").cast(pl.String), pl.col("partition").cast(pl.String))
     return encode_strings(everything.with_columns(partition=partition), ["partition"]).select(SNAPSHOT_COLUMNS)
 
@@ -139,7 +139,7 @@ def build_places(
     stale_nodes: frozenset[NodeId],
     faulty_units: frozenset[UnitId] = frozenset(),
 ) -> pl.DataFrame:
-    """Units with what is known of their nodes, by node and index."""
+    """Units with the fields of their nodes, by node and index."""
     table = _unit_table(units).join(_node_table(nodes, stale_nodes), on="node", how="left", maintain_order="left")
     table = table.with_columns(
         machine_type=pl.coalesce("machine_type", "node_machine_type"),
@@ -152,7 +152,7 @@ def build_places(
 
 
 def encode_strings(table: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """Strings that repeat become codes, each column with a dictionary of its own."""
+    """Dictionary-encodes string columns, each with its own dictionary."""
     return table.with_columns(
         [pl.col(name).cast(pl.Enum(table[name].drop_nulls().unique(maintain_order=True))) for name in columns]
     )
@@ -167,14 +167,14 @@ def _unit_state() -> pl.Expr:
         .then(pl.lit(UnitState.UNAVAILABLE.value))
         .when(pl.col("is_stale").fill_null(False))
         .then(pl.lit(UnitState.STALE.value))
-        # Without a scheduler a node's state is not known, but its GPUs answer: free until somebody holds them.
+        # Without a scheduler a node's state is unknown, but its exporter responds: its GPUs are free until a workload holds them.
         .otherwise(pl.lit(UnitState.FREE.value))
         .cast(_UNIT_STATES)
     )
 
 
 def _unit_health() -> pl.Expr:
-    """Null where nobody knows, as of the past. An error that was told before an exporter fell silent is still there."""
+    """Null if unknown, as for past minutes. An error that was reported before the exporter stopped responding remains."""
     return (
         pl.when(pl.col("is_faulty"))
         .then(pl.lit(UnitHealth.FAULTY.value))
@@ -245,9 +245,9 @@ def _node_table(nodes: Sequence[Node], stale: frozenset[NodeId]) -> pl.DataFrame
 
 
 def _holder_table(allocations: Sequence[Allocation], workload_type: pl.DataType) -> pl.DataFrame:
-    """One row per held unit: the holder we are surest of (the longest-standing among equals), and how many there are.
+    """One row per held unit: the holder with the highest confidence (the longest-standing of equals), and the number of holders.
 
-    Holders that are not active any more (their end was seen before their allocation's) do not count.
+    Holders that are no longer active (their end was observed before their allocation's) do not count.
     """
     table = pl.DataFrame(
         {
@@ -304,15 +304,15 @@ def _workload_table(workloads: Sequence[Workload]) -> pl.DataFrame:
 
 
 def _requested(workloads: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """One row per GPU that a waiting workload asks for; what a place would tell is null."""
+    """One row per GPU that a waiting workload requests; columns of nodes and units are null."""
     waiting = workloads.filter(
         (pl.col("workload_state").cast(pl.String) == WorkloadState.WAITING.value) & (pl.col("gpus_requested") > 0)
     ).with_columns(ordinal=pl.int_ranges(pl.col("gpus_requested").clip(upper_bound=MAX_REQUESTED_PER_WORKLOAD)))
-    told = {*workloads.columns, "unit", "kind", "unit_state", "holders"}
+    defined = {*workloads.columns, "unit", "kind", "unit_state", "holders"}
     return waiting.explode("ordinal").with_columns(
         pl.format("{}#{}", pl.col("workload").cast(pl.String), "ordinal").alias("unit"),
         pl.lit(UnitKind.REQUESTED.value, dtype=_UNIT_KINDS).alias("kind"),
         pl.lit(UnitState.REQUESTED.value, dtype=_UNIT_STATES).alias("unit_state"),
         pl.lit(0, dtype=pl.UInt8).alias("holders"),
-        *(pl.lit(None, dtype=schema[name]).alias(name) for name in _ALL_COLUMNS if name not in told),
+        *(pl.lit(None, dtype=schema[name]).alias(name) for name in _ALL_COLUMNS if name not in defined),
     )

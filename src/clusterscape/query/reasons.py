@@ -1,4 +1,4 @@
-"""Why a workload waits, in words. The scheduler's own word stays beside it."""
+"""Explains in plain sentences why a workload waits. The scheduler's own reason code is always shown too."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,53 +6,53 @@ from enum import StrEnum
 
 from clusterscape.model import Reservation, Workload
 
-_WORDS: Mapping[str, str] = {
+_EXPLANATIONS: Mapping[str, str] = {
     "Resources": "Next in line: waits until enough GPUs are free.",
-    "Priority": "Others with a higher priority are ahead.",
+    "Priority": "Workloads with a higher priority are ahead.",
     "Dependency": "Waits for another workload to end.",
     "DependencyNeverSatisfied": "Depends on a workload that did not end as required; it will never start.",
-    "BeginTime": "Asked to start later.",
+    "BeginTime": "Its requested begin time has not come yet.",
     "JobHeldUser": "Held by its owner; release it with `scontrol release`.",
     "JobHeldAdmin": "Held by an operator.",
-    "JobArrayTaskLimit": "Its array runs as many tasks at once as it allows itself.",
-    "ReqNodeNotAvail": "A node it asks for by name is down, drained or reserved.",
+    "JobArrayTaskLimit": "Its job array already runs its maximum number of simultaneous tasks.",
+    "ReqNodeNotAvail": "A node that it requests is down, drained or reserved.",
     "NodeDown": "A node it needs is down.",
-    "PartitionDown": "Its partition is closed.",
-    "PartitionInactive": "Its partition does not start workloads now.",
-    "PartitionNodeLimit": "Asks for more nodes than its partition allows.",
-    "PartitionTimeLimit": "Asks for more time than its partition allows.",
-    "PartitionConfig": "Asks for something its partition does not offer.",
-    "BadConstraints": "No node can ever meet what it asks for.",
-    "Licenses": "Waits for a licence.",
+    "PartitionDown": "Its partition is down.",
+    "PartitionInactive": "Its partition is inactive and starts no workloads.",
+    "PartitionNodeLimit": "Requests more nodes than its partition allows.",
+    "PartitionTimeLimit": "Requests more time than its partition allows.",
+    "PartitionConfig": "Requests something that its partition does not offer.",
+    "BadConstraints": "No node can satisfy its constraints.",
+    "Licenses": "Waits for a license.",
     "Reservation": "Waits for its reservation to begin.",
     "ReservationDeleted": "Its reservation no longer exists.",
-    "Prolog": "Its nodes are being prepared.",
-    "Cleaning": "Its last run is still being cleaned up.",
-    "JobLaunchFailure": "Could not be launched; an operator should look.",
-    "InvalidAccount": "Its project is not known to the scheduler.",
-    "InvalidQOS": "Its quality of service is not known to the scheduler.",
-    "QOSNotAllowed": "Its project may not use this quality of service.",
+    "Prolog": "The prolog still runs on its nodes.",
+    "Cleaning": "Its previous execution is still being cleaned up.",
+    "JobLaunchFailure": "Could not be launched; an operator should check its nodes.",
+    "InvalidAccount": "The scheduler does not know its project.",
+    "InvalidQOS": "The scheduler does not know its QOS.",
+    "QOSNotAllowed": "Its project may not use this QOS.",
     "AccountNotAllowed": "Its project may not use this partition.",
-    "AssociationJobLimit": "Its project has as many workloads as it may.",
-    "AssocMaxJobsLimit": "Its project runs as many workloads as it may.",
-    "None": "Not looked at by the scheduler yet.",
-    # Kubernetes: kube-scheduler's, Kueue's and Volcano's.
+    "AssociationJobLimit": "Its project has reached its limit on workloads.",
+    "AssocMaxJobsLimit": "Its project has reached its limit on running workloads.",
+    "None": "The scheduler has not considered it yet.",
+    # Reasons of Kubernetes: kube-scheduler, Kueue and Volcano.
     "UntoleratedTaint": "The nodes that could run it are tainted, and it tolerates none of the taints.",
-    "NodeAffinity": "No node has the labels it asks for.",
-    "PodAffinity": "Its rules on which pods may be together allow no node.",
+    "NodeAffinity": "No node has the labels that it requests.",
+    "PodAffinity": "Its pod affinity rules allow no node.",
     "NodesCordoned": "The nodes that could run it are cordoned.",
-    "ClaimsNotAllocated": "Waits until devices that meet its resource claims are free.",
-    "VolumeBinding": "A volume it needs cannot be bound or is elsewhere.",
+    "ClaimsNotAllocated": "Waits until devices that match its resource claims are free.",
+    "VolumeBinding": "A volume that it needs cannot be bound, or is on another node.",
     "Unschedulable": "No node can run it now.",
-    "SchedulingGated": "Held by a scheduling gate until its queue lets it in.",
-    "JobSuspended": "Suspended; nobody has resumed it yet.",
-    "KueueQueued": "Waits in its Kueue queue; not looked at yet.",
+    "SchedulingGated": "Held by a scheduling gate until its queue admits it.",
+    "JobSuspended": "Suspended and not resumed yet.",
+    "KueueQueued": "Waits in its Kueue queue; not considered yet.",
     "KueueQuota": "Waits until its Kueue queue has quota for it.",
-    "KueueInadmissible": "Its Kueue queue cannot take it as it is: no such queue, or more than its quota.",
-    "KueueAdmissionCheck": "Has quota, and waits for an admission check of its Kueue queue.",
-    "KueuePreempted": "Gave way to a workload with a higher priority, and waits for quota again.",
+    "KueueInadmissible": "Its Kueue queue cannot admit it: the queue does not exist, or the request exceeds the quota.",
+    "KueueAdmissionCheck": "Has quota and waits for an admission check of its Kueue queue.",
+    "KueuePreempted": "Was preempted by a workload with a higher priority and waits for quota again.",
     "KueueStopped": "Deactivated in Kueue; it does not start until it is activated again.",
-    "NotEnoughResources": "Its pods start together or not at all, and there is not room for all of them.",
+    "NotEnoughResources": "Its pods must start together, and not all of them fit now.",
     "VolcanoQueued": "Waits in its Volcano queue.",
 }
 
@@ -61,7 +61,7 @@ _RESOURCES = {
     "memory": "memory",
     "nvidia.com/gpu": "GPUs",
     "amd.com/gpu": "GPUs",
-    "pods": "places for pods",
+    "pods": "pod slots",
 }
 
 _LIMIT_SCOPES: tuple[tuple[str, str], ...] = (
@@ -71,7 +71,7 @@ _LIMIT_SCOPES: tuple[tuple[str, str], ...] = (
     ("PerNode", "one node"),
 )
 
-_LIMIT_THINGS: tuple[tuple[str, str], ...] = (
+_LIMIT_RESOURCES: tuple[tuple[str, str], ...] = (
     ("GRES", "GPUs"),
     ("Gres", "GPUs"),
     ("Cpu", "CPUs"),
@@ -86,7 +86,7 @@ _LIMIT_THINGS: tuple[tuple[str, str], ...] = (
 
 
 class WaitKind(StrEnum):
-    """What a waiting workload waits for. Only what somebody holds back is held."""
+    """What a waiting workload waits for. ``HELD`` is only what a person holds back."""
 
     ROOM = "room"
     HELD = "held"
@@ -121,73 +121,75 @@ _KINDS: Mapping[str, WaitKind] = {
 
 
 def classify_pending(reason: str | None) -> WaitKind:
-    """What the scheduler's word means for who waits."""
-    word = _first_word(reason or "")
-    if word in _KINDS:
-        return _KINDS[word]
-    if word.startswith(("ReqNodeNotAvail", "Insufficient ")):
+    """The kind of wait that the scheduler's reason stands for."""
+    code = _parse_code(reason or "")
+    if code in _KINDS:
+        return _KINDS[code]
+    if code.startswith(("ReqNodeNotAvail", "Insufficient ")):
         return WaitKind.ROOM
-    return WaitKind.LIMIT if _explain_limit(word, None, None) else WaitKind.OTHER
+    return WaitKind.LIMIT if _explain_limit(code, None, None) else WaitKind.OTHER
 
 
 def waits_for_gpus(reason: str | None) -> bool:
-    """Whether only GPUs are missing, now or once its reservation begins, so that a start can be planned."""
-    return classify_pending(reason) is WaitKind.ROOM or _first_word(reason or "") == "Reservation"
+    """Whether the workload lacks only GPUs, now or once its reservation begins, so that its start can be planned."""
+    return classify_pending(reason) is WaitKind.ROOM or _parse_code(reason or "") == "Reservation"
 
 
 def explain_waiting(workload: Workload, reservations: Sequence[Reservation] = ()) -> str | None:
-    """Why ``workload`` waits, in one or two sentences, with what it waits for by name."""
-    word, tags = _first_word(workload.pending_reason or ""), workload.tags
+    """Why ``workload`` waits, in one or two sentences that name the job, reservation, QOS or node it waits for."""
+    code, tags = _parse_code(workload.pending_reason or ""), workload.tags
     dependency, reservation = tags.get("dependency"), tags.get("reservation")
-    if word in ("Dependency", "DependencyNeverSatisfied") and dependency:
-        waits = explain_dependency(dependency)
-        return f"{waits} That did not happen; it will never start." if word != "Dependency" else waits
-    if word == "Reservation" and reservation:
+    if code in ("Dependency", "DependencyNeverSatisfied") and dependency:
+        sentence = explain_dependency(dependency)
+        return f"{sentence} That did not happen; it will never start." if code != "Dependency" else sentence
+    if code == "Reservation" and reservation:
         return f"Waits for its reservation {reservation} to begin."
-    if word == "ReservationDeleted" and reservation:
+    if code == "ReservationDeleted" and reservation:
         return f"Its reservation {reservation} no longer exists."
-    if word == "InvalidQOS" and workload.qos:
-        return f"Its QOS {workload.qos} is not known to the scheduler."
-    if word == "QOSNotAllowed" and workload.qos:
+    if code == "InvalidQOS" and workload.qos:
+        return f"The scheduler does not know its QOS {workload.qos}."
+    if code == "QOSNotAllowed" and workload.qos:
         return f"Its project may not use QOS {workload.qos}."
-    if word == "ReqNodeNotAvail":
+    if code == "ReqNodeNotAvail":
         return _explain_unavailable(tags.get("reason_detail") or workload.pending_reason or "", reservations)
-    return _explain_limit(word, workload.qos, workload.project) or explain_pending(workload.pending_reason)
+    return _explain_limit(code, workload.qos, workload.project) or explain_pending(workload.pending_reason)
 
 
 def explain_pending(reason: str | None) -> str | None:
-    """The reason in one sentence; None where there is none, and the word itself where it is not known."""
+    """The reason in one sentence; None without a reason. An unknown reason is quoted."""
     if reason is None:
         return None
-    word = _first_word(reason)
-    if word in _WORDS:
-        return _WORDS[word]
-    if word.startswith("ReqNodeNotAvail"):
-        return _WORDS["ReqNodeNotAvail"]
-    if word.startswith("Insufficient "):
-        return _explain_lack(word.removeprefix("Insufficient "))
-    return _explain_limit(word, None, None) or f"The scheduler says “{reason}”."
+    code = _parse_code(reason)
+    if code in _EXPLANATIONS:
+        return _EXPLANATIONS[code]
+    if code.startswith("ReqNodeNotAvail"):
+        return _EXPLANATIONS["ReqNodeNotAvail"]
+    if code.startswith("Insufficient "):
+        return _explain_insufficient(code.removeprefix("Insufficient "))
+    return _explain_limit(code, None, None) or f"The scheduler says “{reason}”."
 
 
 def explain_dependency(text: str) -> str:
     """Slurm's ``afterok:12(unfulfilled),afterany:13_4(unfulfilled)`` in a sentence; ``?`` separates alternatives."""
-    joint = " or " if "?" in text else " and "
-    wanted = []
+    conjunction = " or " if "?" in text else " and "
+    unfulfilled = []
     for part in re.split(r"[,?]", text):
         match = _DEPENDENCY.fullmatch(part.strip())
         if match is None:
             return f"Waits for {text}."
         if match["state"] not in ("fulfilled", "satisfied"):
-            wanted.append(_say_dependency(match["kind"], match["jobs"]))
-    return f"Waits for {joint.join(wanted)}." if wanted else "Waits until the scheduler looks at its dependency again."
+            unfulfilled.append(_format_dependency(match["kind"], match["jobs"]))
+    if not unfulfilled:
+        return "Waits until the scheduler checks its dependency again."
+    return f"Waits for {conjunction.join(unfulfilled)}."
 
 
-def _say_dependency(kind: str, jobs: str | None) -> str:
+def _format_dependency(kind: str, jobs: str | None) -> str:
     if kind == "singleton":
         return "other jobs of the same name and user to end"
-    numbers = [each.partition("+")[0] for each in (jobs or "").strip(":").split(":")]
-    named = f"{'job' if len(numbers) == 1 else 'jobs'} {', '.join(numbers)}"
-    return f"{named} {_AFTER.get(kind, f'({kind})')}"
+    numbers = [job.partition("+")[0] for job in (jobs or "").strip(":").split(":")]
+    noun = "job" if len(numbers) == 1 else "jobs"
+    return f"{noun} {', '.join(numbers)} {_AFTER.get(kind, f'({kind})')}"
 
 
 _DEPENDENCY = re.compile(r"(?P<kind>[a-z]+)(?P<jobs>(?::[0-9_*+]+)+)?(?:\((?P<state>[a-z]+)\))?", re.ASCII)
@@ -201,32 +203,34 @@ _AFTER = {
 }
 
 
-def _first_word(reason: str) -> str:
+def _parse_code(reason: str) -> str:
+    """The reason code, without the details that Slurm adds after a comma."""
     return reason.split(",")[0].strip("() ")
 
 
 def _explain_unavailable(detail: str, reservations: Sequence[Reservation]) -> str:
-    """``ReqNodeNotAvail, UnavailableNodes:gpu-[1-3]`` or ``…, Reserved for maintenance``, by name."""
+    """Explains ``ReqNodeNotAvail, UnavailableNodes:gpu-[1-3]`` and ``…, Reserved for maintenance``."""
     if "Reserved" in detail:
-        names = ", ".join(each.name for each in reservations if each.is_maintenance)
-        return f"Its nodes are reserved for maintenance{f' ({names})' if names else ''}, and it would not end before."
+        names = ", ".join(reservation.name for reservation in reservations if reservation.is_maintenance)
+        name_list = f" ({names})" if names else ""
+        return f"Its nodes are reserved for maintenance{name_list}, and it would not end before that."
     nodes = re.search(r"UnavailableNodes:(\S+)", detail)
-    return f"Needs {nodes[1]}, which is down, drained or reserved." if nodes else _WORDS["ReqNodeNotAvail"]
+    return f"Needs {nodes[1]}, which is down, drained or reserved." if nodes else _EXPLANATIONS["ReqNodeNotAvail"]
 
 
-def _explain_lack(resource: str) -> str:
+def _explain_insufficient(resource: str) -> str:
     return f"No node that could run it has enough free {_RESOURCES.get(resource, resource)}."
 
 
-def _explain_limit(word: str, qos: str | None, project: str | None) -> str | None:
-    """Slurm names limits by a pattern: QOSMaxGRESPerUser, AssocGrpCpuLimit, MaxMemPerLimit, …"""
+def _explain_limit(code: str, qos: str | None, project: str | None) -> str | None:
+    """Explains limits, which Slurm names by a pattern: QOSMaxGRESPerUser, AssocGrpCpuLimit, MaxMemPerLimit, …"""
     holders = (("QOS", "QOS", qos), ("Assoc", "project", project))
     holder = next(
-        (f"{kind} {name}" if name else f"its {kind}" for start, kind, name in holders if word.startswith(start)), None
+        (f"{kind} {name}" if name else f"its {kind}" for start, kind, name in holders if code.startswith(start)), None
     )
-    thing = next((text for part, text in _LIMIT_THINGS if part in word), None)
-    if holder is None or thing is None:
+    resource = next((text for part, text in _LIMIT_RESOURCES if part in code), None)
+    if holder is None or resource is None:
         return None
-    scope = next((text for part, text in _LIMIT_SCOPES if part in word), None)
-    whose = f" for {scope}" if scope else " in all" if "Grp" in word else ""
-    return f"The limit of {holder} on {thing}{whose} is reached ({word})."
+    scope = next((text for part, text in _LIMIT_SCOPES if part in code), None)
+    scope_text = f" for {scope}" if scope else " in total" if "Grp" in code else ""
+    return f"The limit of {holder} on {resource}{scope_text} is reached ({code})."

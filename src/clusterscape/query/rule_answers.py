@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from clusterscape.analyze.rules.completion import Completion as Completion
-from clusterscape.analyze.rules.form import FormRow as FormRow
+from clusterscape.analyze.rules.documents import FormRow as FormRow
 from clusterscape.model.identity_fields import (
     OperatorText,
     OwnerText,
@@ -23,9 +23,9 @@ from clusterscape.model.rules import Severity, Subject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleCounts:
-    """What a rule says now. ``unjudged``: too young, too few samples, or a metric is missing.
+    """What a rule matches now. ``unjudged``: units that are too young, have too few samples, or lack a metric.
 
-    ``workloads`` counts nodes, or sources, where the rule judges these or GPUs; ``units`` the GPUs that are meant.
+    ``workloads`` counts nodes or sources if the rule is about these or GPUs; ``units`` counts the affected GPUs.
     """
 
     workloads: int
@@ -35,7 +35,7 @@ class RuleCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleAnswer:
-    """A rule in all its forms. ``form`` is null where it does not fit one; ``counts`` until it was judged."""
+    """A rule as text, sentences, form and document. ``form`` is null if it fits none; ``counts`` until it was evaluated."""
 
     key: PublicText
     name: PublicText
@@ -48,8 +48,8 @@ class RuleAnswer:
     owner: PersonName | None
     is_enabled: bool
     is_shipped: bool
-    is_changed: bool  # a shipped rule that somebody edited
-    blames_units: bool  # else the whole workload, or node
+    is_changed: bool  # a shipped rule that was edited
+    blames_units: bool  # else the whole workload or node is blamed
     subject: Subject
     document: Annotated[Mapping[str, Any], Reveals.SCOPED_TEXT]
     form: list[FormRow] | None
@@ -58,7 +58,7 @@ class RuleAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleList:
-    """All rules in the order of the bar; ``unreadable``: stored ones this version cannot read, and why."""
+    """All rules in display order; ``unreadable``: stored rules that this version cannot read, and why."""
 
     rules: list[RuleAnswer]
     judged_at: int | None
@@ -67,7 +67,7 @@ class RuleList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleFault:
-    """What is wrong with a rule. ``column`` counts from 1 in its text; ``path`` leads to a field of its form or document."""
+    """An error in a rule. ``column`` counts from 1 in its text; ``path`` points to a field of its form or document."""
 
     message: ScopedText
     hint: ScopedText | None
@@ -79,7 +79,7 @@ class RuleFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleReading:
-    """A rule read from one form and written in all; ``fault`` where it cannot be read."""
+    """A rule converted from one representation to all; ``fault`` if it cannot be read."""
 
     text: ScopedText
     words: list[ScopedText]
@@ -90,14 +90,14 @@ class RuleReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViolationAnswer:
-    """Violations of one rule by one workload, taken together: ``until`` is null while any of them goes on."""
+    """All violations of one rule by one workload; ``until`` is null while any of them lasts."""
 
     rule: PublicText
     rule_name: PublicText
     severity: Severity
-    workload: WorkloadRef  # of hardware `node:NAME` or `source:KIND`
+    workload: WorkloadRef  # for hardware `node:NAME` or `source:KIND`
     workload_name: OwnerText | None
-    node: PublicText | None  # where the rule judges nodes or GPUs
+    node: PublicText | None  # if the rule is about nodes or GPUs
     user: UserName | None
     project: ProjectName | None
     partition: PublicText | None
@@ -105,15 +105,15 @@ class ViolationAnswer:
     gpus: int
     since: int
     until: int | None
-    gpu_hours: float  # held while the rule was broken; 0 of hardware, which nobody is blamed for
+    gpu_hours: float  # held while the rule was violated; 0 for hardware, for which no user is responsible
     values: Mapping[PublicText, float]
-    readings: PublicText  # ``values`` in words; empty where the rule has changed since or is gone
+    readings: PublicText  # ``values``, formatted; empty if the rule has changed or was deleted since
     mute: "MuteAnswer | None"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """What one user or project adds to the violations; null: not known."""
+    """The violations of one user or project; a null name: unknown."""
 
     name: ScopedText | None
     workloads: int
@@ -122,7 +122,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViolationList:
-    """Violations of a time, most GPU-hours first. A GPU that broke two rules at once counts once in the sums."""
+    """Violations in a time range, most GPU-hours first. A GPU that violates two rules at once counts once in the sums."""
 
     start: int
     end: int
@@ -134,7 +134,7 @@ class ViolationList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleUnits:
-    """Units that break a rule, and those whose holder broke it on them earlier and keeps it now."""
+    """Units that violate a rule now, and those on which the same workload violated it earlier."""
 
     rule: PublicText
     units: list[UnitRef]
@@ -143,7 +143,7 @@ class RuleUnits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitViolations:
-    """Which units break which rules at one moment, in the order of the rules."""
+    """Which units violate which rules at one moment, in the order of the rules."""
 
     at: int
     rules: list[RuleUnits]
@@ -151,7 +151,7 @@ class UnitViolations:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleTimeline:
-    """How many GPUs broke each rule: one number per step."""
+    """How many GPUs violated each rule: one number per step."""
 
     start: int
     step_ms: int
@@ -160,7 +160,7 @@ class RuleTimeline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialAnswer:
-    """What a rule would have done. ``times`` counts violations of workloads; the list has the largest ones."""
+    """What a rule would have matched in the past. ``times`` counts violations by workloads; the list has the largest ones."""
 
     text: ScopedText
     start: int
@@ -176,7 +176,7 @@ class TrialAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingAnswer:
-    """One condition on one unit, in canonical units; null: not known."""
+    """The value of one condition on one unit, in canonical units; null: unknown."""
 
     condition: PublicText
     metric: PublicText
@@ -190,7 +190,7 @@ class ReadingAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitVerdict:
-    """What a rule says of a workload on a unit, and why. ``state``: met, not met, not judged, out of scope."""
+    """The result of a rule for a workload on a unit, and why. ``state``: met, not met, not judged, out of scope."""
 
     rule: PublicText
     unit: UnitRef
@@ -201,9 +201,9 @@ class UnitVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadVerdicts:
-    """Every rule on every unit of a workload that runs, and its violations, past ones included.
+    """The result of every rule on every unit of a running workload, and its violations, including past ones.
 
-    ``verdicts``: of a workload with many units only of some, those that break rules first; ``units``: of how many there are.
+    ``verdicts`` of a large workload cover only some units, those that violate most rules first; ``units`` is the number of all.
     """
 
     workload: WorkloadRef
@@ -211,12 +211,12 @@ class WorkloadVerdicts:
     units: int
     verdicts: list[UnitVerdict]
     violations: list[ViolationAnswer]
-    spans: list["ViolationSpan"]  # each by itself, oldest first
+    spans: list["ViolationSpan"]  # single violations, oldest first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MuteAnswer:
-    """Nobody is told of these violations until ``expires_at``."""
+    """No alerts are sent for these violations until ``expires_at``."""
 
     key: PublicText
     rule: PublicText
@@ -229,7 +229,7 @@ class MuteAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommentAnswer:
-    """What somebody wrote about a workload's violations."""
+    """A user's comment on a workload's violations."""
 
     key: PublicText
     workload: WorkloadRef
@@ -240,7 +240,7 @@ class CommentAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViolationSpan:
-    """One violation as it was; ``unit`` null: the whole workload is blamed."""
+    """A single violation; ``unit`` null: the whole workload is blamed."""
 
     rule: PublicText
     unit: UnitRef | None
@@ -250,25 +250,25 @@ class ViolationSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelAnswer:
-    """How a channel of alerts does. Counts are of messages unless they say turns (starts and stops of violations)."""
+    """The state of an alert channel. Counts are of messages, or where named so of turns (starts and ends of violations)."""
 
     name: PublicText
     kind: PublicText
-    is_configured: bool  # else it is no longer in the settings, and what waits for it waits on
+    is_configured: bool  # else it was removed from the settings, and its messages stay queued
     waiting: int
     waiting_turns: int
     delivered: int
     delivered_at: int | None
     failing_since: int | None
     last_error: OperatorText | None
-    is_lasting: bool  # the error will not go away by itself
-    attempts: int  # of the message that is next
+    is_lasting: bool  # the error is permanent: retries will not help
+    attempts: int  # for the next message
     next_attempt_at: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertState:
-    """All channels. ``unposted``: turns that wait in memory because the disk takes none."""
+    """All channels. ``unposted``: turns in memory that could not be written to the database."""
 
     channels: list[ChannelAnswer]
     unposted: int

@@ -1,4 +1,4 @@
-"""Where the data comes from and how the sources are."""
+"""Data sources and their health."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,20 +8,20 @@ from typing import Protocol
 import msgspec
 
 from clusterscape.model import CATALOGUE, SourceStatus
-from clusterscape.model.exporter_names import EXPORTER_QUESTIONS, NameQuestion
+from clusterscape.model.inventory import EXPORTER_QUESTIONS, NameQuestion
 from clusterscape.query.answers import DropAnswer, MetricAnswer, SourceAnswer, SourceGroup, Sources, StoreAnswer
 from clusterscape.query.context import QueryContext
-from clusterscape.store.records.contract import RecordStore
+from clusterscape.store.records.contract import RecordReader
 
 MAX_FAILURES = 50
 
 
 class DropRow(Protocol):
-    """Rows that shared one fate."""
+    """Rows that were dropped, or stored although odd, for one reason."""
 
     @property
     def kind(self) -> str:
-        """Of source."""
+        """The kind of source."""
         ...
 
     @property
@@ -36,17 +36,17 @@ class DropRow(Protocol):
 
     @property
     def is_stored(self) -> bool:
-        """Whether they were stored all the same."""
+        """Whether they were stored."""
         ...
 
     @property
     def meaning(self) -> str | None:
-        """The reason in words."""
+        """The reason as a sentence."""
         ...
 
 
 class IngestState(Protocol):
-    """What ingest can tell of itself; a server without collectors has none."""
+    """The state of ingest; a server without collectors has none."""
 
     @property
     def statuses(self) -> Sequence[SourceStatus]:
@@ -59,13 +59,13 @@ class IngestState(Protocol):
         ...
 
     def drop_table(self) -> Sequence[DropRow]:
-        """Rows not stored, or stored though odd, by kind and reason."""
+        """Rows that were dropped, or stored although odd, by kind and reason."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class OpenNames:
-    """What collectors could not tie, of all shards together."""
+    """Exporters and nodes that the collectors of all shards could not match."""
 
     questions: list[NameQuestion]
     nodes_without_exporter: list[str]
@@ -74,8 +74,8 @@ class OpenNames:
         return len(self.questions) + len(self.nodes_without_exporter)
 
 
-def read_open_names(records: RecordStore) -> OpenNames:
-    """Questions of all collectors; a node lacks an exporter where it does so for each of them."""
+def read_open_names(records: RecordReader) -> OpenNames:
+    """Open questions of all collectors; a node has no exporter if no collector found one."""
     documents = records.documents(EXPORTER_QUESTIONS)
     questions: list[NameQuestion] = []
     lacking: list[set[str]] = []
@@ -95,14 +95,14 @@ class _OpenNamesDocument(msgspec.Struct):
 
 
 class SourceQuery:
-    """Questions about the data's origin."""
+    """Queries on data sources."""
 
     def __init__(self, context: QueryContext, ingest: IngestState | None) -> None:
         self._context = context
         self._ingest = ingest
 
     def sources(self) -> Sources:
-        """Sources by kind, drops by reason, and what the store holds."""
+        """Sources by kind, dropped rows by reason, and what the store holds."""
         ingest = self._ingest
         statuses = ingest.statuses if ingest else self._context.records.sources()
         info = self._context.metrics.info()
@@ -134,7 +134,7 @@ class SourceQuery:
         )
 
     def catalogue(self) -> list[MetricAnswer]:
-        """Every metric, the ones to offer first in front."""
+        """Every metric, summary metrics first."""
         return [
             MetricAnswer(
                 name=metric.name,

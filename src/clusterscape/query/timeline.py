@@ -1,4 +1,4 @@
-"""The cluster's history as a few curves: held and waiting GPUs and utilization, at even steps.
+"""The cluster's history at even steps: allocated GPUs, requested GPUs, and utilization.
 
 Counts agree with the picture of that minute (``query/past.py``). Cost: O(allocations and workloads of the range + units × steps).
 """
@@ -11,32 +11,33 @@ from numpy.typing import NDArray
 
 from clusterscape.errors import QueryError
 from clusterscape.model import UnitId, UnixMs, WorkloadState
+from clusterscape.model.arrays import Int64s
+from clusterscape.model.durations import DAY_MS, MINUTE_MS
 from clusterscape.query.answers import Timeline
 from clusterscape.query.cache import VersionedCache
 from clusterscape.query.cluster import ClusterQuery
 from clusterscape.query.context import QueryContext
-from clusterscape.query.past import MINUTE_MS, SETTLED_MS
+from clusterscape.query.past import SETTLED_MS
 from clusterscape.query.picture import MAX_REQUESTED_PER_WORKLOAD
 from clusterscape.query.series import NICE_STEPS_S
 from clusterscape.store.records.contract import WorkloadFilter
 
-DAY_MS = 86_400_000
 MAX_CELLS = 50_000_000
-"""Units × steps in one answer."""
+"""Upper bound of units × steps in one answer."""
 
 MAX_MEASURED_CELLS = 4_000_000
-"""Units × steps up to which utilization is read too; beyond, its curve is null. It takes up to a second per million."""
+"""Upper bound of units × steps for utilization; beyond it, utilization is null. A million takes up to a second."""
 
 UNITS_AT_ONCE = 4096
-"""Units whose samples are read together: bounds the memory, and smaller sorts are quicker."""
+"""Units whose samples are read together: limits memory, and smaller sorts are faster."""
 
 _NEVER = np.iinfo(np.int64).max
 
-Times = NDArray[np.int64]
+Times = Int64s
 
 
 class TimelineQuery:
-    """Questions about the whole stored history."""
+    """Queries on the whole stored history."""
 
     def __init__(self, context: QueryContext, cluster: ClusterQuery) -> None:
         self._context = context
@@ -54,22 +55,22 @@ class TimelineQuery:
         step = _step_ms(end - start, points)
         grid = np.arange(-(-start // step), end // step + 1, dtype=np.int64) * step
 
-        def make() -> Timeline:
+        def compute() -> Timeline:
             return self._compute(UnixMs(start), UnixMs(end), step, oldest, grid)
 
-        # What was at a past time stays; the cache only bounds how late it is told of a change, be it history filled in.
-        valid = (now // min(step, SETTLED_MS), self._amount())
-        return self._cache.get((start // step, end // step, step), valid, make)
+        # The past rarely changes; the version limits how long the cache misses late samples and backfilled history.
+        version = (now // min(step, SETTLED_MS), self._sample_magnitude())
+        return self._cache.get((start // step, end // step, step), version, compute)
 
-    def _amount(self) -> int:
-        """Of samples, in steps of a tenth: it changes often while history is filled in, and hardly ever after."""
+    def _sample_magnitude(self) -> int:
+        """The number of samples in steps of 10 %: changes often while history is backfilled, and rarely afterwards."""
         samples = self._context.metrics.info().samples
         return int(10 * math.log(samples)) if samples else 0
 
     def _compute(self, start: UnixMs, end: UnixMs, step: int, oldest: UnixMs | None, grid: Times) -> Timeline:
         units = self._cluster.places()["unit"]
         if len(units) * len(grid) > MAX_CELLS:
-            raise QueryError(f"{len(units)} units × {len(grid)} points are too many", hint="Ask for fewer points.")
+            raise QueryError(f"{len(units)} units × {len(grid)} points are too many", hint="Request fewer points.")
         records = self._context.records
         workloads = records.workload_spans(since_ms=start)
         allocations = records.allocation_spans(start_ms=start, end_ms=UnixMs(end + 1))
@@ -87,7 +88,7 @@ class TimelineQuery:
         )
 
     def _utilization(self, grid: Times, step: int, units: pl.Series, held: NDArray[np.bool_]) -> list[float | None]:
-        """The mean over each step of the units held at its begin; null where nothing is known, or all of it is too much."""
+        """The mean over each step of the units held at its start; null without samples, or above MAX_MEASURED_CELLS."""
         if held.size == 0 or held.size > MAX_MEASURED_CELLS:
             return [None] * len(grid)
         used = units.filter(pl.Series(held.any(axis=1)))
@@ -107,25 +108,25 @@ class TimelineQuery:
         return [float(value / count) if count else None for value, count in zip(values, counts, strict=True)]
 
     def _oldest_at(self) -> UnixMs | None:
-        """The first sample, or where there are none the first time known of a workload."""
+        """The time of the first sample, or without samples the earliest time of a workload."""
         sampled = self._context.metrics.info().oldest_at
         if sampled is not None:
             return sampled
         records = self._context.records
         total = records.workloads(WorkloadFilter(), limit=1).total
         page = records.workloads(WorkloadFilter(), limit=1, offset=max(0, total - 1)).workloads
-        known = [at for w in page for at in (w.submitted_at, w.eligible_at, w.started_at, w.ended_at) if at is not None]
-        return known[0] if known else None
+        times = [at for w in page for at in (w.submitted_at, w.eligible_at, w.started_at, w.ended_at) if at is not None]
+        return times[0] if times else None
 
 
 def sweep(
     grid: Times, units: pl.Series, workloads: pl.DataFrame, allocations: pl.DataFrame
 ) -> tuple[NDArray[np.bool_], Times]:
-    """Which unit was held at each time of ``grid`` (units × times), and how many GPUs were waited for (times).
+    """Which unit was held at each time of ``grid`` (units × times), and how many GPUs waiting workloads requested (times).
 
-    ``workloads`` and ``allocations`` are spans of the record store; the rules are those of ``past.see_at``.
+    ``workloads`` and ``allocations`` are spans of the record store; the rules are those of ``past.reconstruct_at``.
     """
-    known = workloads.with_columns(
+    spans = workloads.with_columns(
         stop=pl.min_horizontal(
             pl.when(pl.col("state") != WorkloadState.WAITING.value).then(pl.col("started_at")),
             "ends_at",
@@ -133,7 +134,7 @@ def sweep(
         gpus=pl.col("gpus_requested").clip(0, MAX_REQUESTED_PER_WORKLOAD),
         row=pl.int_range(pl.len()),
     )
-    counted = allocations.join(known.select("workload", "ends_at", "row"), on="workload", how="inner").with_columns(
+    counted = allocations.join(spans.select("workload", "ends_at", "row"), on="workload", how="inner").with_columns(
         to=pl.min_horizontal("to_at", "ends_at").fill_null(_NEVER)
     )
     begin, end = find_steps(grid, counted["from_at"]), find_steps(grid, counted["to"])
@@ -141,15 +142,15 @@ def sweep(
     is_shown = (place >= 0) & (begin < end)
     held = _cover(place[is_shown], begin[is_shown], end[is_shown], len(units), len(grid))
 
-    first, stop = find_steps(grid, known["begins_at"]), find_steps(grid, known["stop"])
-    gpus = known["gpus"].to_numpy()
+    first, stop = find_steps(grid, spans["begins_at"]), find_steps(grid, spans["stop"])
+    gpus = spans["gpus"].to_numpy()
     does_wait = first < stop
     change = np.zeros(len(grid) + 1, np.int64)
     np.add.at(change, first[does_wait], gpus[does_wait])
     np.add.at(change, stop[does_wait], -gpus[does_wait])
     waiting = np.cumsum(change[:-1])
 
-    # A workload that ran before and was put back into the queue did not wait while it held units.
+    # A requeued workload did not wait while it held units.
     owner = counted["row"].to_numpy()
     begin, end = np.maximum(begin, first[owner]), np.minimum(end, stop[owner])
     ran = begin < end
@@ -159,7 +160,7 @@ def sweep(
 
 
 def _cover(row: Times, begin: Times, end: Times, rows: int, columns: int) -> NDArray[np.bool_]:
-    """Which cells of a rows × columns table some span [begin, end) of its row covers."""
+    """Which cells of a rows × columns table are covered by a span [begin, end) of their row."""
     change = np.zeros((rows, columns + 1), np.int16)
     np.add.at(change, (row, begin), 1)
     np.add.at(change, (row, end), -1)
@@ -172,14 +173,14 @@ def find_steps(grid: Times, time_ms: pl.Series) -> Times:
 
 
 def find_units(units: pl.Series, wanted: pl.Series) -> Times:
-    """The row of each wanted unit; −1 for those that are not there any more."""
-    places = pl.DataFrame({"unit": units, "row": pl.int_range(len(units), eager=True)})
-    found = wanted.to_frame("unit").join(places, on="unit", how="left", maintain_order="left")
-    return found["row"].fill_null(-1).to_numpy()
+    """The row of each wanted unit in ``units``; −1 for units that no longer exist."""
+    indexed = pl.DataFrame({"unit": units, "row": pl.int_range(len(units), eager=True)})
+    joined = wanted.to_frame("unit").join(indexed, on="unit", how="left", maintain_order="left")
+    return joined["row"].fill_null(-1).to_numpy()
 
 
 def _step_ms(span_ms: int, points: int) -> int:
-    """The shortest nice step of whole minutes that gives at most ``points`` steps."""
+    """The shortest round step of whole minutes that gives at most ``points`` steps."""
     wanted_ms = span_ms / max(1, points)
     nice = (step_s * 1000 for step_s in NICE_STEPS_S if step_s * 1000 % MINUTE_MS == 0)
     return next((step for step in nice if step >= wanted_ms), math.ceil(wanted_ms / DAY_MS) * DAY_MS)

@@ -1,4 +1,4 @@
-"""GPU-hours that were held and not used: what idle allocations of the last hours add up to.
+"""GPU-hours that were allocated and not used: the sum over idle allocations of the last hours.
 
 An allocation is idle if the mean utilization of its unit while it held it, within the range, is below IDLE_BELOW. Its hours
 count as wasted; those of a shared unit are split evenly, so that none counts twice. Hours without samples are not judged.
@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from clusterscape.model import UnitId, UnixMs
+from clusterscape.model.durations import HOUR_MS
 from clusterscape.query.answers import WasteAnswer
 from clusterscape.query.cache import VersionedCache
 from clusterscape.query.cluster import ClusterQuery
@@ -20,21 +21,20 @@ from clusterscape.query.timeline import UNITS_AT_ONCE, Times, find_steps, find_u
 
 IDLE_BELOW = 0.05
 STEP_MS = 600_000
-HOUR_MS = 3_600_000
 ROUNDING = 1e-9
 """Differences of running sums are off by less than this."""
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """What was held and wasted in all, and by unit and workload."""
+class JudgedWaste:
+    """GPU-hours held and wasted, in total and by unit and workload."""
 
     total: WasteAnswer
     by_unit: pl.DataFrame
 
 
 class WasteQuery:
-    """Questions about what was held in vain."""
+    """Queries on wasted GPU-hours."""
 
     def __init__(self, context: QueryContext, cluster: ClusterQuery) -> None:
         self._context = context
@@ -42,28 +42,28 @@ class WasteQuery:
         self._cache = VersionedCache(16)
 
     def waste(self, *, hours: int = 24, at_ms: int | None = None) -> WasteAnswer:
-        """The last ``hours``, or those before ``at_ms``, in whole steps of ten minutes; computed at most once in each."""
+        """The last ``hours``, or those before ``at_ms``, in whole steps of ten minutes; computed at most once per step."""
         return self._judge(hours, at_ms).total
 
     def by_unit(self, *, hours: int = 24) -> pl.DataFrame:
-        """The same by ``unit`` and ``workload``: held, measured and wasted GPU-hours, which any group of units can sum.
+        """The same by ``unit`` and ``workload``: held, measured and wasted GPU-hours, which add up over any group of units.
 
-        Hours of a shared unit are split evenly among its holders; what was not measured has null for wasted.
+        Hours of a shared unit are split evenly among its holders; wasted hours are null if nothing was measured.
         """
         return self._judge(hours).by_unit
 
-    def _judge(self, hours: int, at_ms: int | None = None) -> Judged:
+    def _judge(self, hours: int, at_ms: int | None = None) -> JudgedWaste:
         now = self._context.clock()
         end = (now if at_ms is None else min(now, at_ms)) // STEP_MS * STEP_MS
-        # What is long past stays; to what was just written something may still be added.
-        valid = now // SETTLED_MS if now - end < 2 * SETTLED_MS else None
-        return self._cache.get((hours, end), valid, lambda: self._compute(end, hours))
+        # The distant past does not change; recent data may still be completed.
+        version = now // SETTLED_MS if now - end < 2 * SETTLED_MS else None
+        return self._cache.get((hours, end), version, lambda: self._compute(end, hours))
 
-    def _compute(self, end: int, hours: int) -> Judged:
+    def _compute(self, end: int, hours: int) -> JudgedWaste:
         start = end - hours * HOUR_MS
         held = self._held(start, end)
         units = self._cluster.places()["unit"]
-        # A step belongs to whoever holds the unit in its middle.
+        # A step is attributed to the allocation that holds the unit at its middle.
         middles = np.arange(start, end, STEP_MS, dtype=np.int64) + STEP_MS // 2
         row = find_units(units, held["unit"])
         begin, stop = find_steps(middles, held["from_at"]), find_steps(middles, held["to"])
@@ -86,20 +86,20 @@ class WasteQuery:
             measured_gpu_hours=measured * to_hours,
             wasted_gpu_hours=float(shares[:, 2].sum()) * to_hours if measured else None,
         )
-        return Judged(total, _sum_by_unit(held, shares * to_hours))
+        return JudgedWaste(total, _sum_by_unit(held, shares * to_hours))
 
     def _held(self, start: int, end: int) -> pl.DataFrame:
-        """Who held which unit from when ``to`` when; an allocation lasts no longer than its workload."""
+        """Allocations with their end as ``to``; an allocation lasts no longer than its workload."""
         records = self._context.records
-        known = records.workload_spans(since_ms=UnixMs(start)).select("workload", "ends_at")
+        ends = records.workload_spans(since_ms=UnixMs(start)).select("workload", "ends_at")
         return (
             records.allocation_spans(start_ms=UnixMs(start), end_ms=UnixMs(end))
-            .join(known, on="workload", how="inner")
+            .join(ends, on="workload", how="inner")
             .with_columns(to=pl.min_horizontal("to_at", "ends_at").fill_null(end))
         )
 
     def _utilization(self, units: pl.Series, rows: Times, start: int, end: int) -> NDArray[np.float64]:
-        """Mean utilization, units × steps; NaN where there is no sample, and for units that nobody held."""
+        """Mean utilization, units × steps; NaN without samples, and for units without a holder."""
         values = np.full((len(units), (end - start) // STEP_MS), np.nan)
         if len(rows) == 0:
             return values
@@ -117,10 +117,10 @@ class WasteQuery:
 def share_out(
     row: Times, begin: Times, stop: Times, values: NDArray[np.float64]
 ) -> tuple[int, int, NDArray[np.float64]]:
-    """Unit-steps that were held, that were also measured, and each allocation's share of those held, measured and wasted.
+    """Unit-steps that were held, those that were also measured, and each allocation's share of held, measured and wasted ones.
 
-    Allocation i held unit ``row[i]`` in the steps [begin[i], stop[i]); ``values``: units × steps, NaN is missing. Shares:
-    allocations × 3. All steps of an idle allocation that were measured are wasted.
+    Allocation i held unit ``row[i]`` in the steps [begin[i], stop[i]); ``values``: units × steps, NaN is missing. Shares have
+    the shape allocations × 3. All measured steps of an idle allocation are wasted.
     """
     change = np.zeros((values.shape[0], values.shape[1] + 1), np.int16)
     np.add.at(change, (row, begin), 1)

@@ -1,4 +1,4 @@
-"""Workloads: lists, details, and what follows from their times."""
+"""Lists and details of workloads, with waiting and run times."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,17 +6,17 @@ from clusterscape.errors import QueryError
 from clusterscape.model import Allocation, Execution, NodeId, Reservation, UnixMs, Workload, WorkloadState
 from clusterscape.query.answers import AllocationAnswer, ExecutionAnswer, WorkloadAnswer, WorkloadDetail, WorkloadList
 from clusterscape.query.context import QueryContext
-from clusterscape.query.past import PastPictures, see_at
+from clusterscape.query.past import PastPictures, reconstruct_at
 from clusterscape.query.reasons import classify_pending, explain_waiting
 from clusterscape.query.scheduling.live_queue import read_scheduler_rules
-from clusterscape.query.workload_ids import resolve_workload
+from clusterscape.query.search import resolve_workload
 from clusterscape.store.records.contract import WorkloadFilter
 
 MAX_LIMIT = 10_000
 
 
 class WorkloadQuery:
-    """Questions about workloads."""
+    """Queries on workloads."""
 
     def __init__(self, context: QueryContext, past: PastPictures) -> None:
         self._context = context
@@ -38,7 +38,7 @@ class WorkloadQuery:
         """Workloads that match, newest submission first; at a past minute, those that waited or ran then."""
         if not 1 <= limit <= MAX_LIMIT or offset < 0:
             raise QueryError(f"limit must be 1–{MAX_LIMIT} and offset at least 0, not {limit} and {offset}")
-        wanted = WorkloadFilter(
+        criteria = WorkloadFilter(
             states=frozenset(states) or None,
             user=user,
             project=project,
@@ -47,8 +47,8 @@ class WorkloadQuery:
             text=text or None,
         )
         if at_ms is not None:
-            return self._past_page(wanted, limit, offset, at_ms)
-        page = self._context.records.workloads(wanted, limit=limit, offset=offset)
+            return self._past_page(criteria, limit, offset, at_ms)
+        page = self._context.records.workloads(criteria, limit=limit, offset=offset)
         now, reservations = self._context.clock(), read_scheduler_rules(self._context.records)[0]
         return WorkloadList(
             total=page.total,
@@ -57,56 +57,56 @@ class WorkloadQuery:
             workloads=[describe_workload(workload, now, reservations) for workload in page.workloads],
         )
 
-    def _past_page(self, wanted: WorkloadFilter, limit: int, offset: int, at_ms: int) -> WorkloadList:
-        shot = self._past.shot(at_ms)
-        found = [workload for workload in shot.workloads if _matches(workload, wanted)]
-        found.sort(key=lambda workload: (-(workload.submitted_at or 0), workload.id))
+    def _past_page(self, criteria: WorkloadFilter, limit: int, offset: int, at_ms: int) -> WorkloadList:
+        snapshot = self._past.snapshot(at_ms)
+        matching = [workload for workload in snapshot.workloads if _matches(workload, criteria)]
+        matching.sort(key=lambda workload: (-(workload.submitted_at or 0), workload.id))
         return WorkloadList(
-            total=len(found),
+            total=len(matching),
             limit=limit,
             offset=offset,
-            workloads=[describe_workload(workload, shot.at) for workload in found[offset : offset + limit]],
+            workloads=[describe_workload(workload, snapshot.at) for workload in matching[offset : offset + limit]],
         )
 
     def detail(self, workload: str, at_ms: int | None = None) -> WorkloadDetail:
-        """One workload and every unit it held; as it was at a past minute, or as it is where it was not there then."""
-        found, seen_at = self.find(workload), self._context.clock()
-        allocations = self._context.records.allocations(workload=found.id)
+        """One workload and every unit it held, at a past minute or now; now also if it did not exist at that minute."""
+        record, at = self.find(workload), self._context.clock()
+        allocations = self._context.records.allocations(workload=record.id)
         if at_ms is not None:
-            at = self._past.minute(at_ms)
-            then, held = see_at([found], allocations, at)
-            if then:
-                found, allocations, seen_at = then[0], held, at
+            minute = self._past.minute(at_ms)
+            past_records, past_allocations = reconstruct_at([record], allocations, minute)
+            if past_records:
+                record, allocations, at = past_records[0], past_allocations, minute
         return WorkloadDetail(
-            workload=describe_workload(found, seen_at, read_scheduler_rules(self._context.records)[0]),
-            executions=[_describe_execution(execution) for execution in found.earlier],
+            workload=describe_workload(record, at, read_scheduler_rules(self._context.records)[0]),
+            executions=[_describe_execution(execution) for execution in record.earlier],
             allocations=[_describe_allocation(allocation) for allocation in allocations],
         )
 
     def find(self, workload: str) -> Workload:
-        """The record of ``workload``, by our id or the scheduler's own; raises NotFoundError."""
+        """The record of a workload, by our id or the scheduler's; raises NotFoundError."""
         return resolve_workload(self._context.records, workload)
 
 
-def _matches(workload: Workload, wanted: WorkloadFilter) -> bool:
-    """As the record store would judge it."""
-    text = (wanted.text or "").casefold()
-    # Of Kubernetes the id holds names: where those are hidden, it is not looked into.
+def _matches(workload: Workload, criteria: WorkloadFilter) -> bool:
+    """The same condition as in the record store."""
+    text = (criteria.text or "").casefold()
+    # Kubernetes ids contain names, so they are not searched if the name is redacted.
     is_hidden = workload.name is None and workload.id.startswith("kubernetes:")
     id = None if is_hidden else workload.id
-    named = (id, workload.name, workload.user, workload.project, workload.experiment)
+    searched = (id, workload.name, workload.user, workload.project, workload.experiment)
     return (
-        (wanted.states is None or workload.state in wanted.states)
-        and wanted.user in (None, workload.user)
-        and wanted.project in (None, workload.project)
-        and wanted.partition in (None, workload.partition)
-        and (wanted.node is None or wanted.node in workload.nodes)
-        and (not text or any(text in name.casefold() for name in named if name))
+        (criteria.states is None or workload.state in criteria.states)
+        and criteria.user in (None, workload.user)
+        and criteria.project in (None, workload.project)
+        and criteria.partition in (None, workload.partition)
+        and (criteria.node is None or criteria.node in workload.nodes)
+        and (not text or any(text in name.casefold() for name in searched if name))
     )
 
 
 def describe_workload(workload: Workload, now: UnixMs, reservations: Sequence[Reservation] = ()) -> WorkloadAnswer:
-    """The record with waiting time, run time and the GPU-hours of all its executions until now or its end."""
+    """The record with its waiting time, run time and the GPU-hours of all its executions until now or its end."""
     is_waiting = workload.state is WorkloadState.WAITING
     wait_until = now if is_waiting else workload.started_at
     wait_s = _seconds(workload.submitted_at, wait_until)
@@ -137,7 +137,7 @@ def describe_workload(workload: Workload, now: UnixMs, reservations: Sequence[Re
         run_s=run_s,
         suspended_s=workload.suspended_s,
         gpu_hours=None if gpu_s is None else gpu_s / 3600,
-        earlier_gpu_hours=sum(each.gpu_s for each in workload.earlier) / 3600,
+        earlier_gpu_hours=sum(execution.gpu_s for execution in workload.earlier) / 3600,
         pending_reason=workload.pending_reason if is_waiting else None,
         pending_reason_text=explain_waiting(workload, reservations) if is_waiting else None,
         waits_for=classify_pending(workload.pending_reason) if is_waiting else None,
@@ -176,7 +176,7 @@ def _describe_allocation(allocation: Allocation) -> AllocationAnswer:
 
 
 def _seconds(start: UnixMs | None, end: UnixMs | None) -> float | None:
-    """From start to end; a skewed clock's negative span counts as none."""
+    """From start to end; negative spans of skewed clocks count as 0."""
     if start is None or end is None:
         return None
     return max(0.0, (end - start) / 1000)

@@ -1,19 +1,21 @@
-"""Compiles what a server computes with, in a process of its own: each area asks a made-up site of sixteen GPUs a small question.
+"""Compiles the numba kernels of a server in a child process: each area runs a small workload on a synthetic site of 16 GPUs.
 
-numba keeps compiled functions in files, so that the server loads in milliseconds what took seconds to compile. Prints the name
-of every area once it is compiled; run as ``python -m clusterscape.runtime.compile_kernels``.
+numba caches compiled functions in files, so that the server loads in milliseconds what took seconds to compile. Prints the name
+of every area once it is compiled; run as ``python -m clusterscape.runtime.compile_kernels FOLDER``. The server removes the
+folder, because this process may be killed.
 """
 
 import ctypes
 import os
 import signal
-import tempfile
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 
+from clusterscape.executors import compute_here
 from clusterscape.model import (
     Allocation,
     InventoryObserved,
@@ -42,11 +44,11 @@ RUNNING, WAITING = WorkloadId("running"), WorkloadId("waiting")
 MINUTES = 30
 PR_SET_PDEATHSIG = 1
 NICE = 5
-"""The server goes first."""
+"""The server has priority."""
 
 
 def compile_rules(site: Site) -> None:
-    """Statistics of lives, and rules judged by them."""
+    """Compile statistics of lives and rules."""
     site.watch.open()
     units = Names(unit.id for unit in site.records.units())
     metrics = Names(("gpu_util_ratio", "power_watts"))
@@ -56,20 +58,20 @@ def compile_rules(site: Site) -> None:
 
 
 def compile_queue(site: Site) -> None:
-    """The plan of the queue, promises and forecasts."""
-    site.queries.promises.look()
-    site.queries.waits.tend()
+    """Compile the plan of the queue, promises and forecasts."""
+    site.services.promises.update()
+    site.services.forecasts.update()
     site.queries.queue.all()
     site.queries.queue.story(WAITING)
 
 
 def compile_diagnosis(site: Site) -> None:
-    """Groups of GPUs that behave alike."""
+    """Compile the clustering of GPUs."""
     site.queries.diagnosis.warm_up()
 
 
 def compile_what_if(site: Site) -> None:
-    """The cluster simulated ahead."""
+    """Compile what-if simulations."""
     from clusterscape.query.scheduling.whatif_answers import QueueWhatIf
 
     site.queries.what_if.ask(QueueWhatIf(futures=2))
@@ -84,17 +86,17 @@ AREAS: Mapping[Area, Callable[[Site], None]] = {
 """In the order in which a server needs them."""
 
 
-def compile_all(ready: Callable[[Area], None]) -> None:
-    """Compile every area; ``ready`` is told after each."""
-    with tempfile.TemporaryDirectory(prefix="clusterscape-compile-") as folder, _made_up_site(Path(folder)) as site:
+def compile_all(folder: Path, ready: Callable[[Area], None]) -> None:
+    """Compile every area with a site in ``folder``; ``ready`` is called after each."""
+    with _open_synthetic_site(folder) as site:
         for area, compile_area in AREAS.items():
             compile_area(site)
             ready(area)
 
 
 @contextmanager
-def _made_up_site(folder: Path) -> Iterator[Site]:
-    site = open_site(Settings(storage=StorageSettings(data_dir=folder)))
+def _open_synthetic_site(folder: Path) -> Iterator[Site]:
+    site = open_site(Settings(storage=StorageSettings(data_dir=folder)), compute=compute_here)
     now = system_clock()
     try:
         site.ingest.accept(_inventory(now))
@@ -122,18 +124,20 @@ def _inventory(now: UnixMs) -> InventoryObserved:
 
 
 def _queue(now: UnixMs) -> QueueObserved:
-    began = UnixMs(now - MINUTES * 60_000)
-    about = {"partition": "gpu", "user": "somebody", "submitted_at": began, "eligible_at": began, "time_limit_s": 7200}
+    start = UnixMs(now - MINUTES * 60_000)
+    common = {"partition": "gpu", "user": "somebody", "submitted_at": start, "eligible_at": start, "time_limit_s": 7200}
     running = Workload(
-        id=RUNNING, state=WorkloadState.RUNNING, gpus_requested=8, nodes_requested=1, started_at=began,
-        nodes=NODES[:1], **about,  # type: ignore[arg-type]
+        id=RUNNING, state=WorkloadState.RUNNING, gpus_requested=8, nodes_requested=1, started_at=start,
+        nodes=NODES[:1], **common,  # type: ignore[arg-type]
     )  # fmt: skip
     waiting = Workload(
         id=WAITING, state=WorkloadState.WAITING, gpus_requested=16, nodes_requested=2, priority=1,
-        pending_reason="Resources", **about,  # type: ignore[arg-type]
+        pending_reason="Resources", **common,  # type: ignore[arg-type]
     )  # fmt: skip
-    held = [Allocation(workload=RUNNING, unit=gpu_unit_id(NodeId(NODES[0]), index), from_at=began) for index in GPUS]
-    return QueueObserved(source="slurm", at=now, workloads=[running, waiting], allocations=held)
+    allocations = [
+        Allocation(workload=RUNNING, unit=gpu_unit_id(NodeId(NODES[0]), index), from_at=start) for index in GPUS
+    ]
+    return QueueObserved(source="slurm", at=now, workloads=[running, waiting], allocations=allocations)
 
 
 def _sample(units: Names, metrics: Names, at: UnixMs) -> SampleBatch:
@@ -149,16 +153,16 @@ def _sample(units: Names, metrics: Names, at: UnixMs) -> SampleBatch:
 
 
 def _end_with_parent() -> None:
-    """Ask Linux to end this process when the server is killed; elsewhere it goes on for a minute and ends by itself."""
+    """Ask Linux to kill this process when the server dies; on other systems it ends by itself after about a minute."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def main() -> None:
-    """For ``python -m``: areas to standard output, one in a line."""
+    """Compile all areas; print each to standard output, one per line."""
     _end_with_parent()
     os.nice(NICE)
-    compile_all(lambda area: print(area.value, flush=True))
+    compile_all(Path(sys.argv[1]), lambda area: print(area.value, flush=True))
 
 
 if __name__ == "__main__":

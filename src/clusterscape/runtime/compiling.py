@@ -1,4 +1,4 @@
-"""Has the kernels of a server compiled by another process, once for each version, machine and place of the compiled files."""
+"""Compiles the kernels of a server in a child process, once per version, machine and cache folder."""
 
 import asyncio
 import hashlib
@@ -6,6 +6,7 @@ import logging
 import os
 import platform
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,14 +18,14 @@ log = logging.getLogger(__name__)
 
 CACHE_VARIABLE = "NUMBA_CACHE_DIR"
 COMPILED_FOLDER = "compiled"
-"""Below ``storage.data_dir``, where the package's own folder cannot be written to."""
+"""The cache folder below ``storage.data_dir``, if the package folder is not writable."""
 PACKAGE = Path(clusterscape.__file__).parent
 
 
 def choose_folder(data_dir: Path) -> Path:
-    """Where compiled functions are kept: as the environment says, beside the sources, or in the data folder.
+    """The cache folder of compiled functions: from the environment, next to the sources, or in the data folder.
 
-    Call it before anything imports numba, which reads the environment then.
+    Call it before numba is imported, because numba reads the environment variable at import.
     """
     chosen = os.environ.get(CACHE_VARIABLE)
     if chosen:
@@ -37,32 +38,49 @@ def choose_folder(data_dir: Path) -> Path:
 
 
 def find_marker(folder: Path) -> Path:
-    """The file that says that everything was compiled; not there before that, nor after an upgrade."""
+    """The marker file that exists if everything is compiled for this version and machine."""
     return folder / f"compiled-{_fingerprint()}"
 
 
 async def compile_ahead(warm_up: WarmUp, marker: Path) -> None:
-    """Have everything compiled, telling ``warm_up`` of each area; whatever happens, all counts as ready in the end."""
+    """Compile everything and report each area to ``warm_up``; in the end all areas count as ready, even after a failure."""
+    remove_compiled(marker.parent)
     try:
-        if await _run_compiler(warm_up):
+        with tempfile.TemporaryDirectory(prefix="clusterscape-compile-", ignore_cleanup_errors=True) as folder:
+            is_compiled = await _run_compiler(warm_up, folder)
+        if is_compiled:
             _mark(marker)
     finally:
         warm_up.finish_all()
 
 
-async def _run_compiler(warm_up: WarmUp) -> bool:
-    command = [sys.executable, "-m", "clusterscape.runtime.compile_kernels"]
+def remove_compiled(folder: Path) -> None:
+    """Remove compiled functions of older sources.
+
+    numba checks the file of each function, but not the files of the functions that it calls: it would use stale code, or fail to
+    load an index that names a removed class.
+    """
+    root = PACKAGE if folder == PACKAGE / "__pycache__" else folder
+    for path in root.rglob("*.nb[ci]"):
+        with suppress(OSError):
+            path.unlink()
+
+
+async def _run_compiler(warm_up: WarmUp, folder: str) -> bool:
+    command = [sys.executable, "-m", "clusterscape.runtime.compile_kernels", folder]
     process = await asyncio.create_subprocess_exec(
         *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
     try:
         assert process.stdout is not None
         assert process.stderr is not None
+        # Read while it runs: a full pipe would stop the compiler.
+        messages = asyncio.create_task(process.stderr.read())
         async for line in process.stdout:
             warm_up.finish(Area(line.decode().strip()))
-        problem = (await process.stderr.read()).decode(errors="replace")
+        errors = (await messages).decode(errors="replace")
         if await process.wait():
-            log.warning("compiling ahead failed; each part is compiled when it is first used: %s", problem[-2000:])
+            log.warning("compiling kernels failed; each part is compiled on first use: %s", errors[-2000:])
             return False
         return True
     finally:
@@ -72,7 +90,7 @@ async def _run_compiler(warm_up: WarmUp) -> bool:
 
 
 def _fingerprint() -> str:
-    """Of the sources, the interpreter and the processor: what compiled code depends on."""
+    """A hash of everything that compiled code depends on: the sources, the interpreter and the processor."""
     parts = [clusterscape.__version__, platform.python_version(), platform.machine(), *_processor(), *_sources()]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
@@ -91,9 +109,9 @@ def _processor() -> list[str]:
 
 
 def _mark(marker: Path) -> None:
-    """Leave the marker in place of those of former versions; where that fails, the next start compiles again."""
+    """Write the marker and remove older ones; if that fails, the next start compiles again."""
     with suppress(OSError):
         marker.parent.mkdir(parents=True, exist_ok=True)
-        for former in marker.parent.glob("compiled-*"):
-            former.unlink()
+        for old_marker in marker.parent.glob("compiled-*"):
+            old_marker.unlink()
         marker.touch()

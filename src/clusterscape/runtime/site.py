@@ -1,4 +1,4 @@
-"""Puts a whole site together: stores, ingest, collectors, queries. The only place that builds them."""
+"""Builds a whole site: stores, ingest, collectors, queries, services. The only place that builds them."""
 
 import asyncio
 import os
@@ -13,12 +13,14 @@ from pathlib import Path
 
 from clusterscape import executors
 from clusterscape.collect.contract import Collector
-from clusterscape.collect.sharding import parse_shard
+from clusterscape.collect.targets import parse_shard
+from clusterscape.executors import Compute
 from clusterscape.ingest.pipeline import Ingest
-from clusterscape.ingest.run_deletion import erase_deleted_runs
-from clusterscape.ingest.runs import RunIntake, TakenIn
+from clusterscape.ingest.run_usage import erase_deleted_runs
+from clusterscape.ingest.runs import RunIntake, StoredPiece
 from clusterscape.ingest.traces import TraceIntake
 from clusterscape.model import Observation, UnixMs
+from clusterscape.model.durations import DAY_MS
 from clusterscape.model.jobs import JobTrace
 from clusterscape.model.traces import TRACES_PREFIX, ImportedTrace
 from clusterscape.query import Queries, QueryContext
@@ -27,6 +29,9 @@ from clusterscape.query.scheduling.description import KIND as JOB_TRACE_KIND
 from clusterscape.query.scheduling.description import PREFIX as JOB_TRACES_PREFIX
 from clusterscape.runtime.replicas import Follower, Replica, is_replicated
 from clusterscape.runtime.steady_clock import SteadyClock
+from clusterscape.runtime.worker_process import WorkerProcess
+from clusterscape.services import ServiceContext, Services
+from clusterscape.services.site_secret import ensure_secret
 from clusterscape.settings import CollectSettings, KubernetesSettings, PrometheusSettings, Settings, SlurmSettings
 from clusterscape.settings.limits import UploadLimits
 from clusterscape.store.artifacts import ArtifactStore, open_artifact_store
@@ -35,31 +40,28 @@ from clusterscape.store.artifacts.traces import list_abouts
 from clusterscape.store.changes import Changes
 from clusterscape.store.metrics import open_metric_store
 from clusterscape.store.metrics.contract import MetricStore
-from clusterscape.store.metrics.servers import open_remote_writer
-from clusterscape.store.metrics.spool import SampleSpool
-from clusterscape.store.metrics.spooled import SpoolSender
+from clusterscape.store.metrics.spool import SampleSpool, SpoolSender
+from clusterscape.store.metrics.victoria import open_remote_writer
 from clusterscape.store.records import open_record_store
+from clusterscape.store.records.advisory_locks import Fence, Leases
 from clusterscape.store.records.contract import RecordStore
 from clusterscape.store.records.engines import record_engine
-from clusterscape.store.records.leadership import Fence
-from clusterscape.store.records.leases import Leases
 from clusterscape.store.records.mirror import MirroredRecordStore
 from clusterscape.supervision import BackgroundLoops
 from clusterscape.warm_up import WarmUp
 from clusterscape.watch.alerts import SPOOL_FILE, Alerts, build_channels
-from clusterscape.watch.exporting import Exporting
+from clusterscape.watch.exporting import RemoteWriteExporter
 from clusterscape.watch.watcher import Watch
 
-DAY_MS = 86_400_000
 UPLOAD_PREFIXES = (TRACES_PREFIX, f"{JOB_TRACES_PREFIX}/")
-"""Of artifacts that users upload."""
+"""Prefixes of artifacts that users upload."""
 STATISTICS_FILE = "life-statistics.bin"
 EXPORT_SPOOL_FOLDER = "remote-write"
 """Below ``storage.data_dir``."""
 
 
 def system_clock() -> UnixMs:
-    """Now."""
+    """The current time."""
     return UnixMs(time.time_ns() // 1_000_000)
 
 
@@ -75,21 +77,23 @@ class Site:
     ingest: Ingest
     alerts: Alerts
     watch: Watch
-    exporting: Exporting
+    exporting: RemoteWriteExporter
     queries: Queries
+    services: Services
     clock: Callable[[], UnixMs]
-    steady: SteadyClock  # for what is removed when it is old
-    writer: ThreadPoolExecutor  # one thread: the only one that writes
+    steady: SteadyClock  # for retention
+    writer: ThreadPoolExecutor  # the only thread that writes
+    worker: WorkerProcess  # for long computations
     loops: BackgroundLoops
     warm_up: WarmUp
-    replica: Replica | None = None  # where other processes work over the same stores
+    replica: Replica | None = None  # if other processes use the same stores
 
-    async def accept(self, seen: Observation) -> None:
-        """Hand an observation to ingest without holding up the event loop."""
-        await asyncio.get_running_loop().run_in_executor(self.writer, self.ingest.accept, seen)
+    async def accept(self, observation: Observation) -> None:
+        """Pass an observation to ingest without blocking the event loop."""
+        await asyncio.get_running_loop().run_in_executor(self.writer, self.ingest.accept, observation)
 
     def upkeep(self) -> Mapping[str, Callable[[], None]]:
-        """The tasks of upkeep by name, each independent of the others; safe beside reading and writing."""
+        """The tasks of upkeep by name, independent of each other; safe during reads and writes."""
         tasks = {
             "metric store": self._maintain_metrics,
             "records": self._remove_old_records,
@@ -106,20 +110,21 @@ class Site:
             self.records.remove_ended_before(UnixMs(self.steady.now() - keep_ms))
 
     def erase_deleted_runs(self) -> None:
-        """Erase what is left of runs that were deleted."""
+        """Erase remaining data of deleted runs."""
         if self.replica is None or self.replica.decides:
             erase_deleted_runs(self.records, self.metrics, self.settings.limits.runs, now=self.clock())
 
     def take_over(self) -> None:
-        """Begin to collect where another process did: believe the stores, not what was heard."""
+        """Take over collection from another process: reload the state from the stores."""
         if isinstance(self.records, MirroredRecordStore):
             self.records.refresh()
         self.ingest.take_over(forgets_sources=self.replica is None or self.replica.shard.count == 1)
 
     def close(self) -> None:
-        """Finish what is being written, then release the stores; the lock of the collector goes last."""
+        """Finish pending writes, then close the stores; release the collector's lock last."""
         if self.replica is not None:
-            self.replica.stop_hearing()
+            self.replica.leave()
+        self.worker.close()
         self.writer.shutdown(wait=True)
         self.traces.close()
         self.watch.close()
@@ -131,7 +136,7 @@ class Site:
 
 
 class SiteRuns:
-    """Runs that trackers send, taken in on the writer's thread."""
+    """Stores runs that trackers send, on the writer thread."""
 
     def __init__(self, site: Site) -> None:
         self._intake = RunIntake(site.ingest, site.records, clock=site.clock, limits=site.settings.limits.runs)
@@ -141,29 +146,36 @@ class SiteRuns:
 
     @property
     def max_piece_bytes(self) -> int:
-        """How large a piece may be."""
+        """The maximum size of a piece."""
         return self._intake.limits.piece_bytes
 
     async def offsets(self, run: str) -> dict[str, int]:
-        """How much of each file of a run is stored."""
+        """The number of stored bytes of each file of a run."""
         return await asyncio.get_running_loop().run_in_executor(self._writer, self._intake.offsets, run)
 
-    async def take(self, run: str, file: str, offset: int, data: bytes, *, user: str | None = None) -> TakenIn:
-        """Store a piece of a file; of a run of ``user``, where one is named."""
+    async def take(self, run: str, file: str, offset: int, data: bytes, *, user: str | None = None) -> StoredPiece:
+        """Store a piece of a file; with ``user``, only of a run that they own."""
         take = partial(self._intake.take, run, file, offset, data, user=user)
-        async with self._turn:  # a scrape waits for one piece of a run at most, however many come
+        async with self._turn:  # a scrape waits for at most one piece of a run
             return await asyncio.get_running_loop().run_in_executor(self._writer, take)
 
     async def delete(self, run: str, *, user: str | None = None) -> None:
-        """Forget a run; of ``user``, where one is named. Its samples are erased beside what is written."""
+        """Delete a run; with ``user``, only one that they own. Its samples are erased in the background."""
         async with self._turn:
             delete = partial(self._intake.delete, run, user=user)
             await asyncio.get_running_loop().run_in_executor(self._writer, delete)
         await executors.UPKEEP.run(self._erase)
 
 
-def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], UnixMs] = system_clock) -> Site:
-    """Open the stores and connect everything to them."""
+def open_site(
+    settings: Settings,
+    *,
+    is_demo: bool = False,
+    clock: Callable[[], UnixMs] = system_clock,
+    compute: Compute | None = None,
+) -> Site:
+    """Open the stores and connect everything to them. ``compute``: where long simulations run; None: a worker process."""
+    worker = WorkerProcess()
     fence, loops, warm_up = Fence(), BackgroundLoops(), WarmUp()
     replica = Replica(settings, fence, loops) if is_replicated(settings) else None
     metrics = open_metric_store(
@@ -178,7 +190,7 @@ def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], 
     except BaseException:
         metrics.close()
         raise
-    # Versions begin at the second of the start: a page from before a restart never takes an old number for a new one.
+    # Versions start at the time of the start in seconds, so that a page that is open across a restart never reuses a version.
     changes = Changes(first=clock() // 1000)
     alerts = Alerts(
         build_channels(settings.alerts, cluster=settings.cluster, clock=clock),
@@ -202,7 +214,7 @@ def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], 
         loops=loops,
         warm_up=warm_up,
     )
-    exporting = _open_exporting(settings, records, metrics, watch, clock, decides, loops)
+    exporting = _open_exporter(settings, records, metrics, watch, clock, decides, loops)
     ingest = Ingest(
         metrics,
         records,
@@ -219,7 +231,7 @@ def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], 
         follower = Follower(
             records=records, metrics=metrics, ingest=ingest, watch=watch, writer=writer, clock=clock, loops=loops
         )
-        replica.join(changes, follower.take)
+        replica.join(changes, follower.apply)
     slowest = max(c.interval_s for c in (settings.collect.dcgm, settings.collect.prometheus, settings.collect.nvml))
     artifacts = open_artifacts(settings)
     quota = open_upload_quota(settings, artifacts, records)
@@ -230,7 +242,7 @@ def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], 
         clock=clock,
         cluster=settings.cluster,
         is_demo=is_demo,
-        # Four missed scrapes, and the rest is not "now" any more.
+        # After four missed scrapes a value is not current any more.
         lookback_ms=int(max(60.0, 4 * slowest) * 1000),
         collects=lambda: replica is None or replica.collects,
         awaited=ingest.awaited,
@@ -239,10 +251,15 @@ def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], 
         is_private=settings.site.visibility == "private",
         work=settings.limits.work,
         uploads=settings.limits.uploads,
-        items=settings.limits.items,
-        quota=quota,
         loops=loops,
+        compute=compute or worker.compute,
         warm_up=warm_up,
+    )
+    if context.is_private:
+        ensure_secret(records, clock)
+    queries = Queries(context, ingest, watch=watch)
+    service_context = ServiceContext(
+        reads=context, records=records, artifacts=artifacts, quota=quota, items=settings.limits.items
     )
     return Site(
         settings=settings,
@@ -254,17 +271,19 @@ def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], 
         alerts=alerts,
         watch=watch,
         exporting=exporting,
-        queries=Queries(context, ingest, watch=watch),
+        queries=queries,
+        services=Services(queries, service_context),
         clock=clock,
         steady=SteadyClock(clock),
         writer=writer,
+        worker=worker,
         loops=loops,
         warm_up=warm_up,
         replica=replica,
     )
 
 
-def _open_exporting(
+def _open_exporter(
     settings: Settings,
     records: RecordStore,
     metrics: MetricStore,
@@ -272,15 +291,15 @@ def _open_exporting(
     clock: Callable[[], UnixMs],
     decides: Callable[[], bool],
     loops: BackgroundLoops,
-) -> Exporting:
-    """What sends our own metrics to ``remote_write.url``, where one is named and this process may collect."""
+) -> RemoteWriteExporter:
+    """The exporter to ``remote_write.url``, which sends only if the setting is set and this process may collect."""
     target = settings.remote_write
     writer = None if settings.server.role == "web" else open_remote_writer(target, {"cluster": settings.cluster})
     sender = None
     if writer is not None:
         spool = SampleSpool(settings.storage.data_dir / EXPORT_SPOOL_FOLDER, max_bytes=target.spool_bytes)
         sender = SpoolSender(spool, writer.write, server="remote_write.url", is_direct=False, loops=loops)
-    return Exporting(
+    return RemoteWriteExporter(
         target,
         sender,
         records=records,
@@ -293,7 +312,7 @@ def _open_exporting(
 
 
 def _open_job_trace_reader(limits: UploadLimits) -> Callable[[Path, str | None, str], JobTrace]:
-    """Reads uploaded job traces, one at a time: a large one takes gigabytes while it is read."""
+    """A reader of uploaded job traces, one at a time: reading a large one takes gigabytes of memory."""
     lock = threading.Lock()
 
     def read(path: Path, format: str | None, timezone: str) -> JobTrace:
@@ -306,7 +325,7 @@ def _open_job_trace_reader(limits: UploadLimits) -> Callable[[Path, str | None, 
 
 
 def open_artifacts(settings: Settings) -> ArtifactStore:
-    """Where whole files are kept."""
+    """Open the artifact store."""
     return open_artifact_store(settings.storage, min_free_bytes=settings.limits.uploads.min_free_bytes)
 
 
@@ -318,17 +337,17 @@ def open_trace_intake(
     scheduler: str | None = None,
     quota: UploadQuota | None = None,
 ) -> TraceIntake:
-    """What takes traces in; they are read in a process of their own, or on the Dask cluster of a scheduler.
+    """The intake of traces, which are imported in a child process or on the Dask cluster of ``scheduler``.
 
-    ``quota``: of files that users upload, with the limits of what is read of them.
+    ``quota``: quota of uploaded files, with the limits of imports.
     """
     limits = None if quota is None else quota.limits
     stopped = threading.Event()
 
     def import_trace(paths: Sequence[Path], folder: Path, progress: Callable[[float], None]) -> ImportedTrace:
-        from clusterscape.runtime.trace_importing import import_apart  # multiprocessing is not free to import
+        from clusterscape.runtime.trace_importing import import_in_subprocess  # multiprocessing is slow to import
 
-        return import_apart(paths, folder, progress, stopped.is_set, scheduler, limits)
+        return import_in_subprocess(paths, folder, progress, stopped.is_set, scheduler, limits)
 
     return TraceIntake(
         artifacts,
@@ -349,14 +368,14 @@ def _owner_of(body: Mapping[str, object]) -> str | None:
 
 
 def open_upload_quota(settings: Settings, artifacts: ArtifactStore, records: RecordStore) -> UploadQuota:
-    """How much of the disk, or of the bucket, uploads may take."""
+    """The quota of uploads on the disk or in the bucket."""
     storage = settings.storage
 
     def count() -> UploadUse:
         artifacts.remove_unfinished()
         owners = {f"{TRACES_PREFIX}{about.trace_id}": about.owned_by for about in list_abouts(artifacts)}
         job_traces = records.documents(JOB_TRACE_KIND)
-        owners |= {f"{JOB_TRACES_PREFIX}/{each.key}": _owner_of(each.body) for each in job_traces}
+        owners |= {f"{JOB_TRACES_PREFIX}/{document.key}": _owner_of(document.body) for document in job_traces}
         return count_use(artifacts, owners, UPLOAD_PREFIXES)
 
     def find_free() -> int:
@@ -367,8 +386,8 @@ def open_upload_quota(settings: Settings, artifacts: ArtifactStore, records: Rec
 
 
 def _fastest_scrape_s(collect: CollectSettings) -> float:
-    """Of the sources that are configured."""
-    used = [
+    """The shortest scrape interval of the configured sources."""
+    intervals = [
         section.interval_s
         for section, is_used in (
             (collect.dcgm, bool(collect.dcgm.targets or collect.dcgm.targets_file or collect.dcgm.dns)),
@@ -377,13 +396,13 @@ def _fastest_scrape_s(collect: CollectSettings) -> float:
         )
         if is_used
     ]
-    return min(used, default=15.0)
+    return min(intervals, default=15.0)
 
 
 def build_collectors(settings: Settings, clock: Callable[[], UnixMs] = system_clock) -> list[Collector]:
-    """A collector for every source that is configured. Imports only what is used: the start stays quick.
+    """Build a collector for every configured source. Imports only what is used, for a fast start.
 
-    Of several shards, each has its share of the exporters; the first one alone reads schedulers and Prometheus.
+    With several shards, each reads its share of the exporters; only the first reads schedulers and Prometheus.
     """
     collect, limits = settings.collect, settings.limits.sources
     shard = parse_shard(collect.shard)

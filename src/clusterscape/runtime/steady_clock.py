@@ -1,6 +1,6 @@
-"""The time by which things are old enough to be removed: the machine's clock, but no sudden leap of it into the future.
+"""The clock for retention: the machine's clock, but without sudden jumps forward, which would delete data too early.
 
-Says once that the clock jumped. What is stored carries the clock's own time; that is not decided here.
+Logs every jump once. Stored samples keep the time of the machine's clock.
 """
 
 import logging
@@ -14,18 +14,18 @@ from clusterscape.model.quantities import format_duration
 log = logging.getLogger(__name__)
 
 JUMP_MS = 60_000
-"""Between two looks; less is a clock that is being set right little by little."""
-BELIEVED_AFTER_MS = 86_400_000
-"""A clock that is still ahead after a day is right, and the one before was wrong."""
+"""Minimum difference between two checks; smaller differences are gradual clock adjustments."""
+ACCEPTED_AFTER_MS = 86_400_000
+"""A jump that lasts for a day is accepted: the clock was wrong before."""
 
 
 def time_since_boot_ms() -> int:
-    """Goes on evenly, also while the machine sleeps."""
+    """Time since boot, including suspend; never jumps."""
     return time.clock_gettime_ns(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)) // 1_000_000
 
 
 class SteadyClock:
-    """Compares ``clock`` with ``elapsed``, which never jumps. May be asked by any thread."""
+    """Compares ``clock`` with ``elapsed``, which never jumps. Thread-safe."""
 
     def __init__(self, clock: Callable[[], UnixMs], elapsed: Callable[[], int] = time_since_boot_ms) -> None:
         self._clock = clock
@@ -35,27 +35,27 @@ class SteadyClock:
         self._ahead_since_ms: int | None = None
 
     def now(self) -> UnixMs:
-        """The clock's time; after a jump forward, the time that it would have had without, for a day."""
+        """The clock's time; for a day after a jump forward, the time without the jump."""
         with self._lock:
             elapsed_ms = self._elapsed()
             ahead_ms = self._clock() - elapsed_ms - self._offset_ms
             if abs(ahead_ms) <= JUMP_MS:
                 if self._ahead_since_ms is not None:
-                    log.warning("this machine's clock is back where it was before it jumped")
+                    log.warning("the system clock is back to its time before the jump")
                 self._follow(ahead_ms)
             elif ahead_ms < 0:
                 log.warning(
-                    "this machine's clock jumped back by %s; what is stored now lies before what was stored last",
+                    "the system clock jumped back by %s; new samples are older than the last stored samples",
                     format_duration(-ahead_ms / 1000),
                 )
                 self._follow(ahead_ms)
             elif self._ahead_since_ms is None:
                 log.warning(
-                    "this machine's clock jumped forward by %s; nothing is removed for its age until it has stayed so for a day",
+                    "the system clock jumped forward by %s; retention is paused until the jump has lasted for a day",
                     format_duration(ahead_ms / 1000),
                 )
                 self._ahead_since_ms = elapsed_ms
-            elif elapsed_ms - self._ahead_since_ms > BELIEVED_AFTER_MS:
+            elif elapsed_ms - self._ahead_since_ms > ACCEPTED_AFTER_MS:
                 self._follow(ahead_ms)
             return UnixMs(elapsed_ms + self._offset_ms)
 

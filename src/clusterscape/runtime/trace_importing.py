@@ -1,12 +1,12 @@
-"""Reads and analyzes traces in a process of its own, for the intake of traces: the server's memory and its other answers stay
-as they were, and whatever goes wrong there is told here.
+"""Reads and analyzes traces in a child process, so that the server is not affected; limits the memory of the child and its
+children.
 """
 
 import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -22,14 +22,45 @@ from clusterscape.model.traces import (
     STEPS_FILE,
     ImportedTrace,
 )
-from clusterscape.runtime.process_memory import find_machine_memory, iter_tree, read_tree_bytes
 from clusterscape.settings.limits import UploadLimits
+
+_PROC = Path("/proc")
+_GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+
+
+def read_tree_bytes(pid: int) -> int:
+    """Resident memory of a process and its descendants; 0 if it has ended or is unknown."""
+    return sum(map(_read_resident_bytes, iter_tree(pid)))
+
+
+def iter_tree(pid: int) -> Iterator[int]:
+    """The process and its descendants."""
+    yield pid
+    with suppress(OSError):
+        for thread in (_PROC / str(pid) / "task").iterdir():
+            for child in (thread / "children").read_text().split():
+                yield from iter_tree(int(child))
+
+
+def find_machine_memory() -> int:
+    """Memory of the machine, or the container's limit, in bytes."""
+    physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with suppress(OSError, ValueError):  # `max`: no limit
+        return min(physical, int(_GROUP_LIMIT.read_text()))
+    return physical
+
+
+def _read_resident_bytes(pid: int) -> int:
+    with suppress(OSError, IndexError):
+        return int((_PROC / str(pid) / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
 
 BOOTSTRAP_SEED = 0  # the same files always give the same intervals
 READING_SHARE = 0.6
-LOOK_EVERY_S = 0.2
+POLL_S = 0.2
 STEPS = 6
-"""What is told of the analysis before it is over, roughly."""
+"""Approximate number of progress reports of the analysis."""
 
 
 def import_files(
@@ -39,41 +70,41 @@ def import_files(
     scheduler: str | None = None,
     limits: UploadLimits | None = None,
 ) -> ImportedTrace:
-    """Read and analyze in this process, or read on a Dask cluster; writes the files to keep into ``folder``."""
+    """Read (here or on a Dask cluster) and analyze the files; writes the results to ``folder``."""
     import msgspec
     import numpy as np
 
-    from clusterscape.analyze.trace.packing import pack_trace
+    from clusterscape.analyze.trace.document import pack_trace
     from clusterscape.analyze.trace.report import analyze_trace
     from clusterscape.model.trace_report import encode_report
-    from clusterscape.runtime.trace_reading import read_anywhere
+    from clusterscape.runtime.dask_cluster import read_trace_files
 
     done = 0
 
-    def tell_step(_: str) -> None:
+    def report_step(_: str) -> None:
         nonlocal done
         done += 1
         progress(READING_SHARE + (1 - READING_SHARE) * min(1.0, done / STEPS))
 
-    def tell_file(read: int, total: int, _: str) -> None:
+    def report_file(read: int, total: int, _: str) -> None:
         progress(READING_SHARE * read / total)
 
-    trace = read_anywhere(paths, scheduler, progress=tell_file, limits=limits)
-    report = analyze_trace(trace, np.random.default_rng(BOOTSTRAP_SEED), tell_step)
+    trace = read_trace_files(paths, scheduler, progress=report_file, limits=limits)
+    report = analyze_trace(trace, np.random.default_rng(BOOTSTRAP_SEED), report_step)
     packed = pack_trace(report)
     packed.spans.write_parquet(folder / SPANS_FILE, compression="zstd")
     packed.steps.write_parquet(folder / STEPS_FILE, compression="zstd")
     (folder / REPORT_FILE).write_bytes(encode_report(packed.document))
-    kept = [SPANS_FILE, STEPS_FILE, REPORT_FILE]
+    names = [SPANS_FILE, STEPS_FILE, REPORT_FILE]
     if trace.operators is not None:
         trace.operators.write_parquet(folder / OPERATORS_FILE, compression="zstd")
-        kept.append(OPERATORS_FILE)
+        names.append(OPERATORS_FILE)
     if packed.modules:
         (folder / MODULES_FILE).write_bytes(msgspec.json.encode(packed.modules))
-        kept.append(MODULES_FILE)
+        names.append(MODULES_FILE)
     if report.trace.memory is not None:
         report.trace.memory.write_parquet(folder / MEMORY_FILE, compression="zstd")
-        kept.append(MEMORY_FILE)
+        names.append(MEMORY_FILE)
     verdicts = report.verdicts
     return ImportedTrace(
         format=report.trace.format,
@@ -85,11 +116,11 @@ def import_files(
         stages={facts.rank: facts.stage for facts in report.trace.ranks},
         notes=report.notes,
         headline=verdicts[0].sentence if verdicts else None,
-        files={name: folder / name for name in kept},
+        files={name: folder / name for name in names},
     )
 
 
-def import_apart(
+def import_in_subprocess(
     paths: Sequence[Path],
     folder: Path,
     progress: Callable[[float], None],
@@ -97,29 +128,31 @@ def import_apart(
     scheduler: str | None = None,
     limits: UploadLimits | None = None,
 ) -> ImportedTrace:
-    """The same in a process of its own, which ends soon after ``is_stopped`` says so.
+    """Run ``import_files`` in a child process, which is killed soon after ``is_stopped`` returns True.
 
-    ``limits``: of files that somebody else sent. The process is ended where it takes more memory or time than they allow.
+    ``limits``: limits of files that users uploaded. The process is killed if it takes more memory or time than they allow.
     """
-    # A fork of a process that has used Polars may wait for ever for threads it does not have: start anew.
+    # A fork of a process that has used Polars may deadlock on missing threads: spawn instead.
     context = multiprocessing.get_context("spawn")
     receiving, sending = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(sending, list(paths), folder, scheduler, limits), name="trace import")
+    process = context.Process(
+        target=_run_import, args=(sending, list(paths), folder, scheduler, limits), name="trace import"
+    )
     process.start()
     sending.close()
-    watch = None if limits is None or process.pid is None else _ImportWatch(process.pid, limits)
+    watch = None if limits is None or process.pid is None else _ImportLimit(process.pid, limits)
     outcome: ImportedTrace | ClusterScapeError | None = None
     try:
         while not is_stopped():
             if watch is not None:
                 watch.check()
-            if not receiving.poll(LOOK_EVERY_S):
+            if not receiving.poll(POLL_S):
                 continue
-            told = receiving.recv()
-            if isinstance(told, float):
-                progress(told)
+            message = receiving.recv()
+            if isinstance(message, float):
+                progress(message)
             else:
-                outcome = told
+                outcome = message
     except EOFError:
         process.join()
     finally:
@@ -130,20 +163,20 @@ def import_apart(
     if isinstance(outcome, ClusterScapeError):
         raise outcome
     if is_stopped():
-        raise SourceError("the trace was not read to its end: ClusterScape was stopped", hint="Import it again.")
+        raise SourceError("the import was interrupted: ClusterScape was stopped", hint="Import the trace again.")
     raise SourceError(
-        f"the process that read the trace ended with status {process.exitcode}",
-        hint="Was it ended for lack of memory? Import fewer ranks or steps at once.",
+        f"the import process ended with status {process.exitcode}",
+        hint="Was it killed because memory ran out? Import fewer ranks or steps at once.",
     )
 
 
-class _ImportWatch:
-    """Looks after the memory and the time of an import. Raises TooLargeError where either is spent."""
+class _ImportLimit:
+    """Limits the memory and the time of an import. Raises TooLargeError above a limit."""
 
     def __init__(self, pid: int, limits: UploadLimits) -> None:
         self._pid = pid
         self._most_bytes = limits.import_memory_bytes or find_machine_memory() // 2
-        self._most_s = limits.import_s
+        self._most_s = limits.import_timeout_s
         self._began = time.monotonic()
 
     def check(self) -> None:
@@ -156,13 +189,13 @@ class _ImportWatch:
         if time.monotonic() - self._began > self._most_s:
             raise TooLargeError(
                 f"reading the trace takes more than {self._most_s:g} s",
-                setting="limits.uploads.import_s",
+                setting="limits.uploads.import_timeout_s",
                 hint="Import fewer ranks or steps at once.",
             )
 
 
 def _end(process: BaseProcess) -> None:
-    """Its workers too: they would outlive a process that is killed."""
+    """Kill the process and its workers, which would outlive it."""
     if process.is_alive() and process.pid is not None:
         for pid in reversed(list(iter_tree(process.pid))):
             with suppress(ProcessLookupError):
@@ -170,7 +203,7 @@ def _end(process: BaseProcess) -> None:
     process.join()
 
 
-def _work(
+def _run_import(
     sending: Connection, paths: Sequence[Path], folder: Path, scheduler: str | None, limits: UploadLimits | None
 ) -> None:
     try:

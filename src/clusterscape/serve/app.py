@@ -12,9 +12,7 @@ from fastapi.routing import APIRoute
 
 from clusterscape import __version__
 from clusterscape.query import IngestState, Queries
-from clusterscape.serve.admission import limit_cost
-from clusterscape.serve.body_limits import BodyLimits
-from clusterscape.serve.compression import Compress
+from clusterscape.serve.admission import check_rights, limit_cost, require_warm
 from clusterscape.serve.costs import build_request_limits
 from clusterscape.serve.http_guard import HttpGuard
 from clusterscape.serve.identity.gate import Gate
@@ -23,74 +21,65 @@ from clusterscape.serve.live import LiveHub
 from clusterscape.serve.page import STATIC, install_page
 from clusterscape.serve.problems import ProblemAnswer, install_problem_handlers
 from clusterscape.serve.redaction import RevealIds
-from clusterscape.serve.request_target import CheckTarget
+from clusterscape.serve.request_limits import BodyLimits, CheckTarget
 from clusterscape.serve.response_cache import ResponseCache, ShareResponses
-from clusterscape.serve.rights import check_rights
 from clusterscape.serve.routes import (
     accounts,
-    alerts,
-    audit,
     cluster,
     diagnosis,
-    health,
-    job_traces,
-    live,
-    predictions,
     rules,
     scheduling,
-    series,
+    service,
     session,
-    simulations,
-    sources,
     tokens,
     traces,
-    units,
     views,
     violations,
-    workloads,
 )
 from clusterscape.serve.routes import (
     runs as run_routes,
 )
 from clusterscape.serve.state import AppState, RunWriter, TraceWriter
 from clusterscape.serve.telemetry import Telemetry, TimeRequests
-from clusterscape.serve.warm_routes import require_warm
+from clusterscape.serve.wire import Compress
+from clusterscape.services import Services
 from clusterscape.settings.limits import RunLimits
 from clusterscape.warm_up import Area
 
 ROUTES = (
-    cluster,
-    units,
-    workloads,
-    diagnosis,
-    traces,
-    violations,
-    alerts,
-    series,
-    views,
-    rules,
-    run_routes,
-    sources,
-    job_traces,
-    predictions,
-    scheduling,
-    simulations,
-    session,
-    accounts,
-    tokens,
-    audit,
-    live,
-    health,
+    cluster.router,
+    cluster.units_router,
+    cluster.workloads_router,
+    diagnosis.router,
+    traces.router,
+    violations.router,
+    service.alerts_router,
+    cluster.series_router,
+    views.router,
+    rules.router,
+    run_routes.router,
+    service.sources_router,
+    scheduling.job_traces_router,
+    scheduling.predictions_router,
+    scheduling.router,
+    scheduling.simulations_router,
+    session.router,
+    accounts.router,
+    tokens.router,
+    accounts.audit_router,
+    service.live_router,
+    service.health_router,
 )
 
 
 WARM_UP_AFTER_S = 5.0
-"""What a first diagnosis would wait for is loaded aside, once the page has had its time."""
+"""Code of the diagnosis is loaded in the background so long after the start, so that it does not delay the first page."""
 
 
 def create_app(
     queries: Queries,
     *,
+    services: Services | None = None,
     ingest: IngestState | None = None,
     identity: Identity | None = None,
     loopback_only: bool = False,
@@ -99,15 +88,19 @@ def create_app(
     trace_writer: TraceWriter | None = None,
     guard: HttpGuard | None = None,
 ) -> FastAPI:
-    """The whole server. ``identity``: who may come in; None, for everybody, only where the address is loopback.
+    """Build the ASGI app of the server.
 
-    ``loopback_only``: requests that name another host are refused. ``guard``: the one of the server's connections.
+    ``identity``: authentication; None (everybody is let in) only if the server listens on loopback. ``services``: background
+    services that write; None: the app only reads. ``loopback_only``: refuse requests with another Host header. ``guard``: the
+    one that the server's connections use.
     """
     guard = guard or HttpGuard()
     hub = LiveHub(queries.context.changes, queries.context.clock)
     responses = ResponseCache(queries.context.clock)
     limits = build_request_limits(queries.context.work)
-    telemetry = Telemetry(queries, ingest, hub, responses, limits, guard)
+    telemetry = Telemetry(
+        queries, ingest, hub, responses, limits, guard, None if services is None else services.context.quota
+    )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -126,13 +119,14 @@ def create_app(
         telemetry=telemetry,
         limits=limits,
         identity=identity,
+        site_services=services,
         runs=runs,
         traces=trace_writer,
     )
-    install_problem_handlers(app, queries.strictest)
-    for area in ROUTES:
+    install_problem_handlers(app, queries.anonymous_redactor)
+    for router in ROUTES:
         app.include_router(
-            area.router,
+            router,
             dependencies=[Depends(check_rights), Depends(require_warm), Depends(limit_cost, scope="function")],
         )
     install_page(app, static)
@@ -164,13 +158,13 @@ def _warm_up(queries: Queries) -> None:
 
 
 def describe_api() -> FastAPI:
-    """The bare app: title, error shape and naming, before it has routes. The schema's generator starts here too."""
+    """The app without routes: title, error shape and operation ids. The schema generator also uses it."""
     return FastAPI(
         title="ClusterScape",
         version=__version__,
         description="Who uses which GPU, for what, and how well.",
         generate_unique_id_function=_operation_id,
-        responses={"default": {"model": ProblemAnswer, "description": "What was wrong and what to do."}},
+        responses={"default": {"model": ProblemAnswer, "description": "What went wrong and what to do."}},
         docs_url=None,
         redoc_url=None,
     )

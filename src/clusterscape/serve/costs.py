@@ -1,30 +1,141 @@
-"""The cost of every route in one table, and the limits that follow from it: how many run at the same time, for whom.
+"""The cost of every route in one table, and the concurrency limits by cost: a bounded number of requests run, a bounded
+number wait, and users take turns.
 
-A route that is not in the table counts as expensive, and a test says so: whoever adds one decides what it costs.
+Runs in the server's event loop: a waiting request holds no thread.
+
+A route that is not in the table counts as expensive, and a test fails: to add a route is to decide what it costs.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
-from clusterscape.executors import ThreadPool
-from clusterscape.serve.concurrency import ConcurrencyLimit
+from clusterscape.errors import ThrottledError
+from clusterscape.executors import FairQueue, ThreadPool
 from clusterscape.settings.limits import WorkLimits
+
+RETRY_AFTER_S = 5
+
+
+@dataclass(slots=True, kw_only=True)
+class ConcurrencyLimit:
+    """Concurrency limit; a request that waits longer than ``wait_s`` is refused.
+
+    ``at_once`` requests run, at most ``at_once_per_user`` of one user. ``per_user``: running and waiting requests of one user;
+    ``waiting``: waiting requests of all users. ``what``: the requests, in error messages.
+    """
+
+    what: str
+    at_once: int
+    at_once_per_user: int
+    per_user: int
+    waiting: int
+    wait_s: float
+    refused: int = 0
+    """Number of requests answered with 429."""
+    _running: Counter[str] = field(default_factory=Counter)
+    _queue: FairQueue[asyncio.Future[None]] = field(default_factory=FairQueue)
+
+    @property
+    def running(self) -> int:
+        """Number of requests that hold a slot."""
+        return self._running.total()
+
+    @property
+    def queued(self) -> int:
+        """Number of requests that wait for a slot."""
+        return len(self._queue)
+
+    @asynccontextmanager
+    async def slot(
+        self, user: str, wait_for_disconnect: Callable[[], Awaitable[object]] | None = None
+    ) -> AsyncIterator[None]:
+        """Hold a slot within the block. Raises ThrottledError if the user, or all users together, have too many requests.
+
+        ``wait_for_disconnect`` returns when the client has disconnected: then the request leaves the queue.
+        """
+        await self._acquire(user, wait_for_disconnect)
+        try:
+            yield
+        finally:
+            self._release(user)
+
+    async def _acquire(self, user: str, wait_for_disconnect: Callable[[], Awaitable[object]] | None) -> None:
+        if self._running[user] + self._queue.count(user) >= self.per_user:
+            raise self._refuse(f"you have {self.per_user} {self.what} running or waiting")
+        if self._is_eligible(user):
+            self._running[user] += 1
+            return
+        if len(self._queue) >= self.waiting:
+            raise self._refuse(f"too many {self.what} are waiting ({self.waiting})")
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.put(user, turn)
+        try:
+            await self._wait(turn, wait_for_disconnect)
+        except BaseException:
+            self._queue.remove(user, turn)
+            if turn.done() and not turn.cancelled():  # the slot was granted at the same moment
+                self._release(user)
+            raise
+
+    async def _wait(
+        self, turn: "asyncio.Future[None]", wait_for_disconnect: Callable[[], Awaitable[object]] | None
+    ) -> None:
+        disconnect: asyncio.Future[Any] = asyncio.ensure_future(
+            _never() if wait_for_disconnect is None else wait_for_disconnect()
+        )
+        try:
+            done, _ = await asyncio.wait({turn, disconnect}, timeout=self.wait_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            disconnect.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await disconnect
+        if turn in done:
+            return
+        if disconnect in done:
+            raise ThrottledError("the client has disconnected", retry_after_s=RETRY_AFTER_S)  # nobody reads it
+        raise self._refuse(f"no slot for {self.what} became free within {self.wait_s:g} s")
+
+    def _is_eligible(self, user: str) -> bool:
+        return self.running < self.at_once and self._running[user] < self.at_once_per_user
+
+    def _release(self, user: str) -> None:
+        self._running[user] -= 1
+        if not self._running[user]:
+            del self._running[user]
+        while (entry := self._queue.pop(self._is_eligible)) is not None:
+            waiting_user, turn = entry
+            if not turn.done():
+                self._running[waiting_user] += 1
+                turn.set_result(None)
+
+    def _refuse(self, message: str) -> ThrottledError:
+        self.refused += 1
+        hint = "Wait until your other requests are done, then try again. The settings limits.work set these limits."
+        return ThrottledError(message, retry_after_s=RETRY_AFTER_S, hint=hint)
+
+
+async def _never() -> None:
+    await asyncio.get_running_loop().create_future()
 
 
 class Cost(StrEnum):
-    """What a request takes of the server."""
+    """How much of the server's time a request takes."""
 
     LIGHT = "light"
-    """Milliseconds, or bounded otherwise."""
+    """Milliseconds, or limited by other means."""
     EXPENSIVE = "expensive"
-    """Up to seconds of a core: statistics over many samples, traces."""
+    """Up to seconds of CPU time: statistics over many samples, traces."""
     SIMULATION = "simulation"
-    """Up to a minute of a core: one of each user at a time, so that what is left of the interpreter suffices for others."""
+    """Up to a minute of CPU time: one per user at a time, so that the interpreter still has time for others."""
     SHARED = "shared"
-    """The same, made once for all who ask (`serve/response_cache.py`): never behind what one user asks."""
+    """As expensive, but computed once for all viewers (`serve/response_cache.py`): never queued behind one user's requests."""
     UPLOAD = "upload"
-    """Lasts as long as the client sends."""
+    """Takes as long as the client sends."""
 
 
 _LIGHT = """
@@ -58,43 +169,46 @@ COSTS: Mapping[str, Cost] = {
     **dict.fromkeys(_SHARED.split(), Cost.SHARED),
     **dict.fromkeys(_UPLOAD.split(), Cost.UPLOAD),
 }
-"""By the name of the route."""
+"""The cost by the name of the route."""
 
 
 STREAMED = frozenset({"try_rule"})
-"""Routes whose work is done while the answer is sent: they hold their slot until its end."""
+"""Routes that do their work while the response is sent: they hold their slot until its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestLimits:
-    """The limits of one server. ``upload_threads``: one for each upload that is received."""
+    """The limits of one server. ``upload_threads``: one thread per upload in progress."""
 
     by_cost: Mapping[Cost, ConcurrencyLimit]
     upload_threads: ThreadPool
-    upload_stall_s: float
+    upload_timeout_s: float
 
 
 def build_request_limits(limits: WorkLimits) -> RequestLimits:
-    """From the settings. One user has half of the expensive slots and one simulation: each delays all answers a little."""
+    """Build the limits from the settings.
+
+    One user gets at most half of the expensive slots and one simulation: every one of them slows down all other requests.
+    """
 
     def limit(what: str, at_once: int, per_user: int) -> ConcurrencyLimit:
         return ConcurrencyLimit(
             what=what,
             at_once=at_once,
             at_once_per_user=per_user,
-            per_user=limits.per_user,
-            waiting=limits.waiting,
-            wait_s=limits.wait_s,
+            per_user=limits.requests_per_user,
+            waiting=limits.queued_requests,
+            wait_s=limits.queue_timeout_s,
         )
 
-    half = max(1, limits.at_once // 2)
+    half = max(1, limits.concurrent_requests // 2)
     return RequestLimits(
         by_cost={
-            Cost.EXPENSIVE: limit("expensive requests", limits.at_once, half),
+            Cost.EXPENSIVE: limit("expensive requests", limits.concurrent_requests, half),
             Cost.SIMULATION: limit("simulations", half, 1),
-            Cost.SHARED: limit("statistics of the whole cluster", limits.at_once, half),
-            Cost.UPLOAD: limit("uploads", limits.uploads_at_once, limits.uploads_per_user),
+            Cost.SHARED: limit("statistics of the whole cluster", limits.concurrent_requests, half),
+            Cost.UPLOAD: limit("uploads", limits.concurrent_uploads, limits.uploads_per_user),
         },
-        upload_threads=ThreadPool("upload", limits.uploads_at_once),
-        upload_stall_s=limits.upload_stall_s,
+        upload_threads=ThreadPool("upload", limits.concurrent_uploads),
+        upload_timeout_s=limits.upload_timeout_s,
     )

@@ -1,6 +1,6 @@
-"""HTTP/1.1 over one connection, within limits: of the head, of time, of pipelining, of clients that do not read their answers.
+"""HTTP/1.1 over one connection, with limits on header size, time, pipelining, and clients that do not read their responses.
 
-Builds on uvicorn's protocol for httptools. Limits of bodies' sizes are not here but in `serve/body_limits.py`.
+Extends uvicorn's protocol for httptools. Limits on the size of bodies are in `serve/request_limits.py`.
 """
 
 import asyncio
@@ -19,19 +19,19 @@ from clusterscape.serve.refusals import Refusal
 
 LINGER_S = 5.0
 LINGER_BYTES = 16 * 2**20
-"""After a last answer the rest of what a client sends is thrown away for so long: a socket that is closed with unread data
-resets the connection, and the client would never see the answer."""
+"""After the last response, input from the client is discarded for so long: closing a socket with unread data resets the
+connection, and the client would never see the response."""
 END_OF_HEADER = 4
-"""Bytes of a header beside its name and value: colon, space, end of line."""
+"""Bytes of a header in addition to its name and value: colon, space, end of line."""
 
-NOTED_HEADERS = frozenset({b"content-length", b"transfer-encoding", b"host", b"expect"})
+CHECKED_HEADERS = frozenset({b"content-length", b"transfer-encoding", b"host", b"expect"})
 
 
 class HttpConfig(uvicorn.Config):
-    """How the server runs. Protocol and parser are named here: they do not depend on what is installed."""
+    """Uvicorn settings. Protocol and parser are fixed here, so they do not depend on installed packages."""
 
     def __init__(self, app: Any, guard: HttpGuard, **options: Any) -> None:
-        """``options``: of ``uvicorn.Config``, for tests and benchmarks."""
+        """``options``: options of ``uvicorn.Config``, for tests and benchmarks."""
         fixed: dict[str, Any] = {
             "http": LimitedHttpProtocol,
             "ws": "none",
@@ -47,7 +47,7 @@ class HttpConfig(uvicorn.Config):
 
 
 class CountingTransport(asyncio.Transport):
-    """The transport of a connection: counts what is written, and leaves closing to the protocol."""
+    """The transport of a connection: counts written bytes, and leaves closing to the protocol."""
 
     def __init__(self, socket_transport: asyncio.Transport, protocol: "LimitedHttpProtocol") -> None:
         super().__init__()
@@ -56,13 +56,13 @@ class CountingTransport(asyncio.Transport):
         self._protocol = protocol
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send, unless the last answer has been sent."""
+        """Send data, unless the last response has been sent."""
         if not self.is_closing():
             self.written_bytes += len(data)
             self.socket_transport.write(data)
 
     def close(self) -> None:
-        """End the connection, once the client could read what was sent."""
+        """End the connection after the client could read what was sent."""
         self._protocol.end()
 
     def is_closing(self) -> bool:
@@ -74,15 +74,15 @@ class CountingTransport(asyncio.Transport):
         self.socket_transport.abort()
 
     def get_write_buffer_size(self) -> int:
-        """Bytes that wait for the client."""
+        """Bytes that the client has not received yet."""
         return self.socket_transport.get_write_buffer_size()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """Addresses and the like."""
+        """Addresses and other properties of the socket."""
         return self.socket_transport.get_extra_info(name, default)
 
     def pause_reading(self) -> None:
-        """Leave what comes to the kernel."""
+        """Stop reading; the kernel buffers further input."""
         self.socket_transport.pause_reading()
 
     def resume_reading(self) -> None:
@@ -91,11 +91,11 @@ class CountingTransport(asyncio.Transport):
 
 
 class _RefusedError(Exception):
-    """Stops the parser; ``LimitedHttpProtocol`` knows why."""
+    """Stops the parser; ``LimitedHttpProtocol`` holds the reason."""
 
 
 class LimitedHttpProtocol(HttpToolsProtocol):
-    """One connection. The guard of all connections calls ``check`` now and then."""
+    """One connection. The guard calls ``check`` periodically."""
 
     def __init__(
         self,
@@ -109,12 +109,13 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self.guard = config.guard
         self.limits = config.guard.limits
         self.is_ending = False
-        """The last answer is written; what the client still sends is thrown away."""
+        """The last response is written; further input is discarded."""
         self._discards_input = False
         """No more requests are read."""
         self._refusal: Refusal | None = None
         self._counting: CountingTransport
         self._running: RequestResponseCycle | None = None
+        self._resumes_pipeline = False
         self._head_since: float | None = None
         self._in_head = False
         self._has_body = False
@@ -124,19 +125,19 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self._unfinished_bytes = 0
         self._body: Transfer | None = None
         self._body_bytes = 0
-        self._answer: Transfer | None = None
+        self._response: Transfer | None = None
         self._discarded_bytes = 0
         self._ends_at: float | None = None
 
     @property
     def address(self) -> str:
-        """Of the client's socket."""
+        """The address of the client's socket."""
         return self.client[0] if self.client else ""
 
     # Connection
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Read requests, or refuse where there are too many connections."""
+        """Read requests, or refuse if there are too many connections."""
         self._counting = CountingTransport(transport, self)
         super().connection_made(self._counting)
         self._head_since = self.guard.now
@@ -144,7 +145,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self._refuse(Refusal.CONNECTIONS)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell every request that is still being answered."""
+        """Notify requests that are still running."""
         self.guard.release(self)
         if self._ends_at is not None:
             self.guard.lingering -= 1
@@ -163,7 +164,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             super().shutdown()
 
     def end(self) -> None:
-        """Close the connection; if the client may still be sending, only after it could read its answer."""
+        """Close the connection; if the client may still be sending, only after it could read its response."""
         transport = self._counting.socket_transport
         if self.is_ending:
             if self._ends_at is None:
@@ -184,7 +185,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     # Requests
 
     def data_received(self, data: bytes) -> None:
-        """Parse what came."""
+        """Parse received bytes."""
         if self._discards_input:
             self._discarded_bytes += len(data)
             if self._discarded_bytes > LINGER_BYTES:
@@ -195,7 +196,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self._head_since = self.guard.now
         try:
             self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade:  # nothing to upgrade to: it is answered as it is, and is the last one
+        except httptools.HttpParserUpgrade:  # no upgrade is supported: answer it as a plain request, the last one
             self._discards_input = True
             self.cycle.keep_alive = False
         except httptools.HttpParserError:
@@ -204,7 +205,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self._limit_unfinished(len(data))
 
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """Start of a request."""
         super().on_message_begin()
         if self._head_since is None:
             self._head_since = self.guard.now
@@ -214,7 +215,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self._unfinished_bytes = -1
 
     def on_url(self, url: bytes) -> None:
-        """A part of the address."""
+        """A part of the URL."""
         if len(self.url) + len(url) > self.limits.url_bytes:
             raise self._stop(Refusal.LONG_URL)
         self.url += url
@@ -225,14 +226,14 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self._header_bytes += len(name) + len(value) + END_OF_HEADER
         if self._header_count > self.limits.headers or self._header_bytes > self.limits.header_bytes:
             raise self._stop(Refusal.LARGE_HEADERS)
-        if not self._in_head:  # trailers are no headers: a proxy that drops identity headers does not look at them
+        if not self._in_head:  # ignore trailers: a proxy that drops identity headers does not check them
             return
         name = name.lower()
-        if name in NOTED_HEADERS:
-            self._note_header(name, value)
+        if name in CHECKED_HEADERS:
+            self._check_header(name, value)
         self.headers.append((name, value))
 
-    def _note_header(self, name: bytes, value: bytes) -> None:
+    def _check_header(self, name: bytes, value: bytes) -> None:
         if name == b"expect":
             self.expect_100_continue = value.lower() == b"100-continue"
         elif name != b"host":
@@ -243,8 +244,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self._has_host = True
 
     def on_headers_complete(self) -> None:
-        """The head is whole: begin to answer."""
-        if self._is_answering and len(self.pipeline) >= self.limits.pipelined:
+        """All headers have arrived: start the request."""
+        if self._is_responding and len(self.pipeline) >= self.limits.pipelined:
             raise self._stop(Refusal.PIPELINED)
         super().on_headers_complete()
         self._in_head = False
@@ -252,31 +253,44 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         if self._has_body:
             self._body_bytes = 0
             self._body = Transfer(
-                self.guard.now, 0, stall_s=self.limits.body_stall_s, bytes_per_s=self.limits.bytes_per_s
+                self.guard.now, 0, stall_s=self.limits.body_timeout_s, bytes_per_s=self.limits.min_bytes_per_s
             )
 
     def on_body(self, body: bytes) -> None:
-        """A part of the body."""
+        """Count a part of the body and pass it on."""
         self._body_bytes += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The request is whole."""
+        """The whole request has arrived."""
         self._body = None
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Continue with the next pipelined request, if there is one."""
+        self._resumes_pipeline = True
+        super().on_response_complete()
+        self._resumes_pipeline = False
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
         if self._has_body or cycle is not self.cycle:
-            app = _close_when_early(app, cycle)
-        super()._start_asgi_task(cycle, app)
+            app = _close_after_early_response(app, cycle)
+        if self._resumes_pipeline:
+            self.guard.start_pipelined(lambda: self._start_unless_disconnected(cycle, app))
+        else:
+            super()._start_asgi_task(cycle, app)
+
+    def _start_unless_disconnected(self, cycle: RequestResponseCycle, app: Any) -> None:
+        if not cycle.disconnected:
+            super()._start_asgi_task(cycle, app)
 
     @property
-    def _is_answering(self) -> bool:
+    def _is_responding(self) -> bool:
         return self._running is not None and not self._running.response_complete
 
     def _limit_unfinished(self, size: int) -> None:
-        """One header without an end: the parser keeps it and says nothing. What came with the head's begin is not counted."""
+        """Limit a header without an end, which the parser buffers silently. Bytes received with the request line do not count."""
         if self._in_head:
             self._unfinished_bytes = 0 if self._unfinished_bytes < 0 else self._unfinished_bytes + size
             if self._unfinished_bytes > self.limits.header_bytes + self.limits.url_bytes:
@@ -289,14 +303,14 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         return _RefusedError()
 
     def _refuse(self, refusal: Refusal) -> None:
-        """Answer and end the connection, without mixing the answer into another that is under way."""
+        """Send the refusal and end the connection, without mixing it into a response that is being sent."""
         self.guard.refusals.note(refusal)
         self._discards_input = True
         self._head_since = self._body = None
         running, last = self._running, self.cycle
-        if running is None or not self._is_answering:
-            self._answer_refusal(refusal)
-        elif not last.more_body:  # the refused request is behind others that are whole: they are answered, it is not
+        if running is None or not self._is_responding:
+            self._write_refusal(refusal)
+        elif not last.more_body:  # complete requests before the refused one are answered, it is not
             last.keep_alive = False
         elif last is not running:
             running.keep_alive = False
@@ -306,58 +320,58 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             if running.response_started:
                 self.transport.close()
             else:
-                self._answer_refusal(refusal)
+                self._write_refusal(refusal)
 
-    def _answer_refusal(self, refusal: Refusal) -> None:
+    def _write_refusal(self, refusal: Refusal) -> None:
         self.transport.write(encode_refusal(refusal))
         self.transport.close()
 
     # Time
 
     def check(self, now: float) -> None:
-        """End the connection where the client is too slow with a head, a body or an answer."""
-        self._check_answer(now)
+        """End the connection if the client is too slow to send headers or a body, or to read a response."""
+        self._check_response(now)
         if self._ends_at is not None:
             if now >= self._ends_at:
                 self._counting.socket_transport.close()
         elif self._body is not None:
             self._check_body(self._body, now)
         elif self._head_since is not None:
-            if self._is_answering or self.flow.read_paused:
+            if self._is_responding or self.flow.read_paused:
                 self._head_since = now
-            elif now - self._head_since > self.limits.head_s:
+            elif now - self._head_since > self.limits.header_timeout_s:
                 self._end_slow_head()
 
     def _end_slow_head(self) -> None:
         if self._in_head:
             self._refuse(Refusal.SLOW_HEAD)
-        else:  # not a byte of a request: browsers open connections in advance
+        else:  # no byte of a request: browsers open connections in advance
             self._head_since = None
             self.transport.close()
 
     def _check_body(self, body: Transfer, now: float) -> None:
         if self.flow.read_paused or self.cycle.waiting_for_100_continue:
-            body.hold(now)  # it is the server that does not read yet
+            body.hold(now)  # the server does not read yet
         elif body.is_too_slow(now, self._body_bytes):
             self._refuse(Refusal.SLOW_BODY)
 
-    def _check_answer(self, now: float) -> None:
+    def _check_response(self, now: float) -> None:
         waiting_bytes = self._counting.get_write_buffer_size()
-        taken_bytes = self._counting.written_bytes - waiting_bytes
+        sent_bytes = self._counting.written_bytes - waiting_bytes
         if not waiting_bytes:
-            self._answer = None
-        elif self._answer is None:
-            self._answer = Transfer(
-                now, taken_bytes, stall_s=self.limits.write_stall_s, bytes_per_s=self.limits.bytes_per_s
+            self._response = None
+        elif self._response is None:
+            self._response = Transfer(
+                now, sent_bytes, stall_s=self.limits.write_timeout_s, bytes_per_s=self.limits.min_bytes_per_s
             )
-        elif self._answer.is_too_slow(now, taken_bytes):
-            self._answer = None
+        elif self._response.is_too_slow(now, sent_bytes):
+            self._response = None
             self.guard.refusals.note(Refusal.SLOW_READER)
             self._counting.abort()
 
 
-def _close_when_early(app: Any, cycle: RequestResponseCycle) -> Any:
-    """An answer that comes before the whole body says that the connection ends: the rest is not read."""
+def _close_after_early_response(app: Any, cycle: RequestResponseCycle) -> Any:
+    """A response that is sent before the whole body has arrived ends the connection: the rest of the body is not read."""
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
         async def send_on(message: Any) -> None:
@@ -372,7 +386,7 @@ def _close_when_early(app: Any, cycle: RequestResponseCycle) -> Any:
 
 @cache
 def encode_refusal(refusal: Refusal) -> bytes:
-    """The whole answer, as it is sent."""
+    """The whole HTTP response to a refused request, as bytes."""
     content = refusal.content()
     headers = {
         "content-type": "application/json",

@@ -1,6 +1,6 @@
-"""Live updates: one server-sent-event stream of version ticks. A slow client skips ticks; it never holds up the server.
+"""Live updates: one server-sent-event stream of version ticks. A slow client skips ticks; it never blocks the server.
 
-Who is told comes to ask at once, so where many listen they are told one after another, each always at its own place in turn.
+Clients refetch when notified, so notifications to many clients are staggered, each client always with the same relative delay.
 """
 
 import asyncio
@@ -15,34 +15,34 @@ from clusterscape.model import UnixMs
 from clusterscape.store.changes import Changes, Versions
 
 HEARTBEAT_S = 15.0
-"""Proxies close silent streams; and a client that hears nothing for longer knows that it is cut off."""
+"""Proxies close silent streams; and a client that receives nothing for longer knows that the connection is lost."""
 
-FEW = 8
-"""So many listeners are told at once, whoever they are: nobody waits on a quiet site."""
+UNSTAGGERED_CLIENTS = 8
+"""Up to so many clients are notified without delay."""
 
 SPREAD_PER_CLIENT_S = 0.01
 LONGEST_SPREAD_S = 2.0
-"""From the first to the last who is told: time enough to answer a few questions of each before the next one comes."""
+"""Between the first and the last notification: enough time to answer a few requests of each client before the next refetches."""
 
 
 class LiveHub:
-    """Tells every open stream that versions changed. Lives in the server's event loop."""
+    """Notifies every open stream of new versions. Runs in the server's event loop."""
 
     def __init__(self, changes: Changes, clock: Callable[[], UnixMs]) -> None:
         self._changes = changes
         self._clock = clock
         self._wakers: set[asyncio.Event] = set()
         self._closing = asyncio.Event()
-        self._places = itertools.count()
+        self._client_numbers = itertools.count()
         self._stop: Callable[[], None] | None = None
 
     @property
     def clients(self) -> int:
-        """Open streams."""
+        """Number of open streams."""
         return len(self._wakers)
 
     def open(self) -> None:
-        """Begin to listen; called inside the event loop."""
+        """Start listening for changes; called inside the event loop."""
         loop = asyncio.get_running_loop()
 
         def wake(_: Versions) -> None:
@@ -51,7 +51,7 @@ class LiveHub:
         self._stop = self._changes.listen(wake)
 
     def close(self) -> None:
-        """End all streams, so that the server can stop."""
+        """Close all streams, so that the server can stop."""
         self._closing.set()
         if self._stop:
             self._stop()
@@ -62,11 +62,11 @@ class LiveHub:
             waker.set()
 
     async def stream(self) -> AsyncIterator[bytes]:
-        """Events for one client: the versions at once, on every change, and at least every HEARTBEAT_S."""
+        """Events for one client: the current versions at once, on every change, and at least every HEARTBEAT_S."""
         waker = asyncio.Event()
         self._wakers.add(waker)
-        # Multiples of the golden ratio: however many come and go, those who are there stand evenly apart.
-        turn = next(self._places) * (math.sqrt(5) - 1) / 2 % 1
+        # Multiples of the golden ratio: the delays stay evenly spread while clients connect and disconnect.
+        relative_delay = next(self._client_numbers) * (math.sqrt(5) - 1) / 2 % 1
         try:
             while not self._closing.is_set():
                 waker.clear()
@@ -75,12 +75,12 @@ class LiveHub:
                     await asyncio.wait_for(waker.wait(), HEARTBEAT_S)
                 except TimeoutError:
                     continue
-                await self._wait(turn * spread_s(self.clients))
+                await self._wait(relative_delay * spread_s(self.clients))
         finally:
             self._wakers.discard(waker)
 
     async def _wait(self, delay_s: float) -> None:
-        """What changes meanwhile is told along; who waits for the end of the server does not wait for this."""
+        """Wait before a notification, which then includes later changes; closing the hub ends the wait."""
         if delay_s > 0:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), delay_s)
@@ -100,5 +100,5 @@ class LiveHub:
 
 
 def spread_s(clients: int) -> float:
-    """How long it takes to tell so many of a change."""
-    return 0.0 if clients <= FEW else min(LONGEST_SPREAD_S, clients * SPREAD_PER_CLIENT_S)
+    """Seconds over which notifications of a change are staggered."""
+    return 0.0 if clients <= UNSTAGGERED_CLIENTS else min(LONGEST_SPREAD_S, clients * SPREAD_PER_CLIENT_S)

@@ -1,4 +1,4 @@
-"""The built client: assets that never change under their name, and one page for every path of the page's own."""
+"""Serves the built client: immutable assets, and one HTML page for all other paths."""
 
 import gzip
 from functools import lru_cache
@@ -29,14 +29,18 @@ def _compress(path: str) -> bytes:
 
 
 class _Assets(StaticFiles):
-    """Their names hold a hash of their content, so a browser may keep them, and they are compressed once."""
+    """Static assets. Their names contain a hash of their content, so browsers may cache them; they are compressed once."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         response = await super().get_response(path, scope)
         response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
-        asked = Headers(scope=scope)
-        is_whole = isinstance(response, FileResponse) and scope["method"] == "GET" and "range" not in asked
-        if not is_whole or Path(path).suffix not in COMPRESSED or "gzip" not in asked.get("accept-encoding", ""):
+        request_headers = Headers(scope=scope)
+        is_whole = isinstance(response, FileResponse) and scope["method"] == "GET" and "range" not in request_headers
+        if (
+            not is_whole
+            or Path(path).suffix not in COMPRESSED
+            or "gzip" not in request_headers.get("accept-encoding", "")
+        ):
             return response
         assert isinstance(response, FileResponse)
         body = await run_in_threadpool(_compress, str(response.path))
@@ -46,16 +50,16 @@ class _Assets(StaticFiles):
 
 
 def _find_file(static: Path, path: str) -> Path | None:
-    """A file of the client; None: the path is one of the page's own."""
+    """A file of the client; None: the path is a view of the page."""
     try:
         file = (static / path).resolve()
         return file if path and file.is_file() and file.is_relative_to(static.resolve()) else None
-    except OSError:  # a name that is too long for any file
+    except OSError:  # the name is too long for the file system
         return None
 
 
 def install_page(app: FastAPI, static: Path = STATIC) -> None:
-    """Serve the client for every path that is not the API's."""
+    """Serve the client for every path outside the API."""
     if (static / "assets").is_dir():
         app.mount("/assets", _Assets(directory=static / "assets"), name="assets")
 

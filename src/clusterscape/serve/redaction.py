@@ -1,6 +1,6 @@
-"""Answers leave redacted: every route is a RedactedRoute, and codes in requests become ids again.
+"""Redaction of responses: every route is a RedactedRoute, and pseudonyms in requests are replaced by ids.
 
-A route whose answer holds a text without a marker cannot be defined: the server does not start with it.
+A route whose response contains a text without a marker cannot be defined: the server does not start with it.
 """
 
 import functools
@@ -18,11 +18,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from clusterscape.model.identity_fields import PublicText, UnitRef, WorkloadRef, access_checked
 from clusterscape.query.redaction.plans import UnmarkedTextError, compile_plan
-from clusterscape.query.redaction.redactor import Redactor, check_columns
-from clusterscape.query.redaction.workload_codes import WorkloadCodes
+from clusterscape.query.redaction.pseudonyms import WorkloadCodes
+from clusterscape.query.redaction.redactor import ScopeRedactor, check_columns
 
 REDACTOR_KEY = "clusterscape.redactor"
-"""What hides names from who sent a request, in its scope; None: nothing does; missing: the sender is not known yet."""
+"""The viewer's redactor, in the scope of a request; None: no redaction; missing: the viewer is not known yet."""
 
 
 REDACTED_ATTRIBUTE = "is_redacted"
@@ -38,17 +38,17 @@ class RedactedStream(StreamingResponse):
 
 @dataclass(frozen=True, slots=True)
 class RedactedTable:
-    """A table that may leave; ``redact_table`` makes them."""
+    """A table that may be sent; created by ``redact_table``."""
 
     frame: pl.DataFrame
 
 
 class NumbersOnly(TypedDict):
-    """Columns of a table without texts."""
+    """A table without text columns."""
 
 
 class SampleRow(TypedDict):
-    """Texts in the columns of tables of samples."""
+    """The text columns of tables of samples."""
 
     metric: PublicText
     unit: UnitRef
@@ -57,11 +57,11 @@ class SampleRow(TypedDict):
 
 @access_checked("trace or run")
 class OpenedRow(TypedDict):
-    """Texts in the columns of tables of a trace or run that the viewer was allowed to open."""
+    """The text columns of tables of a trace or run that the viewer may open."""
 
 
-def redact_table(redactor: Redactor | None, frame: pl.DataFrame, row: type) -> RedactedTable:
-    """``frame`` as the viewer may read it, by the markers of ``row``. Columns without a marker are refused for everybody."""
+def redact_table(redactor: ScopeRedactor | None, frame: pl.DataFrame, row: type) -> RedactedTable:
+    """Redact ``frame`` by the markers of ``row``. Text columns without a marker raise an error, even without a redactor."""
     if redactor is None:
         check_columns(frame, row)
         return RedactedTable(frame)
@@ -69,24 +69,26 @@ def redact_table(redactor: Redactor | None, frame: pl.DataFrame, row: type) -> R
 
 
 class RedactedRoute(APIRoute):
-    """A route whose answer is redacted by the markers of its declared type, for the viewer of its ``state``."""
+    """A route whose response is redacted by the markers of its return type, for the viewer of its ``state``."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
-        super().__init__(path, _redact_answers(endpoint), **options)
+        super().__init__(path, _redact_responses(endpoint), **options)
 
 
-def _redact_answers(endpoint: Callable[..., Any]) -> Callable[..., Any]:
-    if hasattr(endpoint, REDACTED_ATTRIBUTE):  # a router that is included in an app makes its routes again
+def _redact_responses(endpoint: Callable[..., Any]) -> Callable[..., Any]:
+    if hasattr(endpoint, REDACTED_ATTRIBUTE):  # including a router in an app creates its routes again
         return endpoint
-    kind = _answer_type(endpoint)
+    kind = _response_type(endpoint)
     if compile_plan(kind) is None:
         return endpoint
     if "state" not in inspect.signature(endpoint).parameters:
-        raise UnmarkedTextError(f"{endpoint.__name__} has no `state`: it is not known who reads its answer")
+        raise UnmarkedTextError(
+            f"{endpoint.__name__} has no parameter `state`, so the viewer of its response is not known"
+        )
 
-    def redact(answer: Any, state: Any) -> Any:
-        is_redacted = state.redactor is None or isinstance(answer, Response)
-        return answer if is_redacted else state.redactor.redact(answer, kind)
+    def redact(response: Any, state: Any) -> Any:
+        is_redacted = state.redactor is None or isinstance(response, Response)
+        return response if is_redacted else state.redactor.redact(response, kind)
 
     @functools.wraps(endpoint)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -101,28 +103,28 @@ def _redact_answers(endpoint: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def _answer_type(endpoint: Callable[..., Any]) -> Any:
-    """The declared type, without responses that were redacted when they were built. Other responses are refused."""
-    declared = inspect.signature(endpoint, eval_str=True).return_annotation
-    arms = get_args(declared) if get_origin(declared) in (Union, types.UnionType) else (declared,)
+def _response_type(endpoint: Callable[..., Any]) -> Any:
+    """The return type, without Response classes that are redacted already. Other Response classes raise an error."""
+    annotation = inspect.signature(endpoint, eval_str=True).return_annotation
+    arms = get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
     kept = []
     for arm in arms:
         if not (isinstance(arm, type) and issubclass(arm, Response)):
             kept.append(arm)
         elif not issubclass(arm, RedactedResponse | RedactedStream | RedirectResponse):
-            raise UnmarkedTextError(f"{endpoint.__name__} answers a {arm.__name__}, which nobody redacts")
-    return Union[tuple(kept)] if kept else None  # noqa: UP007  # of types that are only known now
+            raise UnmarkedTextError(f"{endpoint.__name__} returns a {arm.__name__}, which is not redacted")
+    return Union[tuple(kept)] if kept else None  # noqa: UP007  # the types are known only at run time
 
 
 class RevealIds:
-    """ASGI middleware of private sites: codes in the path, the query and JSON bodies become the ids that they stand for."""
+    """ASGI middleware of private sites: replaces pseudonyms in the path, the query and JSON bodies by ids."""
 
     def __init__(self, app: ASGIApp, codes: WorkloadCodes) -> None:
         self._app = app
         self._codes = codes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on with ids."""
+        """Pass a request on with ids instead of pseudonyms."""
         if scope["type"] == "http":
             scope["path"] = self._codes.reveal_in(scope["path"])
             query = scope["query_string"].decode("latin-1")
@@ -132,7 +134,7 @@ class RevealIds:
         await self._app(scope, receive, send)
 
     def _reveal_body(self, receive: Receive) -> Receive:
-        """Read the body whole before codes are looked for: a read may end within a code, or within a character."""
+        """Read the whole body before replacing: a chunk may end within a pseudonym, or within a character."""
         is_read = False
 
         async def receive_revealed() -> Message:
@@ -146,7 +148,7 @@ class RevealIds:
                     return message
                 body += message.get("body", b"")
                 is_read = not message.get("more_body", False)
-            # Bytes that are no text stay as they are: whoever reads the body says what is wrong with it.
+            # Invalid UTF-8 stays as it is: the route reports the error.
             text = self._codes.reveal_in(body.decode(errors="surrogateescape"))
             return {"type": "http.request", "body": text.encode(errors="surrogateescape"), "more_body": False}
 

@@ -1,6 +1,6 @@
-"""Requests that the server refuses before a route reads them: the answer to each, how often, and one log record a minute.
+"""Requests that the server refuses before a route reads them: responses, counts, and one log record per minute.
 
-What a request holds is never logged: whoever sends it chooses that.
+The content of requests is never logged, because the client controls it.
 """
 
 import logging
@@ -23,57 +23,57 @@ class Refusal(Enum):
         "long_url",
         414,
         "too_large",
-        "the address of the request is too long",
-        "limits.http.url_bytes in the settings bounds it.",
+        "the URL is too long",
+        "The setting limits.http.url_bytes sets the limit.",
     )
     LARGE_HEADERS = (
         "large_headers",
         431,
         "too_large",
-        "the headers of the request are too large or too many",
-        "limits.http.header_bytes and limits.http.headers in the settings bound them.",
+        "the request headers are too large or too many",
+        "The settings limits.http.header_bytes and limits.http.headers set the limits.",
     )
     SLOW_HEAD = (
         "slow_head",
         408,
         "stalled",
-        "address and headers did not arrive in time",
-        "limits.http.head_s in the settings bounds it.",
+        "the request headers did not arrive in time",
+        "The setting limits.http.header_timeout_s sets the timeout.",
     )
     SLOW_BODY = (
         "slow_body",
         408,
         "stalled",
-        "the body of the request stalled or came too slowly",
-        "limits.http.body_stall_s and limits.http.bytes_per_s in the settings bound it.",
+        "the request body stalled or arrived too slowly",
+        "The settings limits.http.body_timeout_s and limits.http.min_bytes_per_s set the limits.",
     )
     LARGE_BODY = (
         "large_body",
         413,
         "too_large",
-        "the body of the request is too large",
-        "limits.http in the settings has the limits.",
+        "the request body is too large",
+        "The settings limits.http set the limits.",
     )
-    MUCH_HELD = (
+    HELD_BODIES = (
         "held_bodies",
         429,
         "throttled",
-        "the server holds too much of other requests",
-        "Try again in some seconds; limits.http.held_body_bytes in the settings bounds it.",
+        "the server already holds too many request bodies in memory",
+        "Try again in a few seconds. The setting limits.http.buffered_body_bytes sets the limit.",
     )
     BAD_TEXT = (
         "bad_text",
         422,
         "query",
         "the body is not valid Unicode text",
-        "Send JSON in UTF-8, without halves of surrogate pairs.",
+        "Send JSON in UTF-8, without unpaired surrogates.",
     )
     BAD_URL = (
         "bad_url",
         400,
         "malformed",
-        "the address holds control characters or is not valid UTF-8",
-        "Names in addresses are percent-encoded UTF-8.",
+        "the URL contains control characters or is not valid UTF-8",
+        "Percent-encode names in URLs as UTF-8.",
     )
     MALFORMED = ("malformed", 400, "malformed", "this is not a valid HTTP request", None)
     PIPELINED = (
@@ -81,16 +81,16 @@ class Refusal(Enum):
         429,
         "throttled",
         "too many requests wait on this connection",
-        "limits.http.pipelined in the settings bounds them.",
+        "The setting limits.http.pipelined sets the limit.",
     )
     CONNECTIONS = (
         "connections",
         503,
         "busy",
         "the server has too many connections",
-        "Try again in some seconds; limits.http.connections in the settings bounds them.",
+        "Try again in a few seconds. The setting limits.http.connections sets the limit.",
     )
-    SLOW_READER = ("slow_reader", 408, "stalled", "the client did not take its answer", None)
+    SLOW_READER = ("slow_reader", 408, "stalled", "the client did not read its response", None)
 
     def __init__(self, reason: str, status: int, code: str, message: str, hint: str | None) -> None:
         self.reason = reason
@@ -101,16 +101,16 @@ class Refusal(Enum):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Of its answer, beside what every answer has."""
+        """Headers of its response, in addition to those of every response."""
         return {"Retry-After": "5"} if self.status in (429, 503) else {}
 
     def content(self) -> bytes:
-        """The body of its answer, in the one error shape."""
+        """The body of its response, in the one error shape."""
         return bytes(problem(self.status, self.code, self.message, self.hint).body)
 
 
 class Refusals:
-    """Counts refusals. Lives in the server's event loop."""
+    """Counts and logs refusals. Runs in the server's event loop."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -120,11 +120,11 @@ class Refusals:
 
     @property
     def has_unlogged(self) -> bool:
-        """Whether some wait to be logged."""
+        """Whether some refusals are not logged yet."""
         return bool(self._unlogged)
 
     def note(self, refusal: Refusal) -> None:
-        """Count one; the first of a kind is logged at once."""
+        """Count a refusal; the first of a kind is logged at once."""
         self.counts[refusal] += 1
         self._unlogged[refusal] += 1
         self.write_log()
@@ -132,7 +132,7 @@ class Refusals:
     def write_log(self) -> None:
         """Log each kind that was not logged for LOG_EVERY_S."""
         now = self._clock()
-        due = [each for each in self._unlogged if now - self._logged_at.get(each, -LOG_EVERY_S) >= LOG_EVERY_S]
+        due = [kind for kind in self._unlogged if now - self._logged_at.get(kind, -LOG_EVERY_S) >= LOG_EVERY_S]
         for refusal in due:
             count = self._unlogged.pop(refusal)
             self._logged_at[refusal] = now

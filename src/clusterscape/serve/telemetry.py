@@ -1,4 +1,6 @@
-"""ClusterScape's own Prometheus metrics: scrape lag and rounds, samples, drops, query times, cached responses, the process."""
+"""ClusterScape's own Prometheus metrics (scrape lag and rounds, samples, drops, query times, cached responses, traffic),
+and the restricted HTTP interface of a process that only collects: health and these metrics.
+"""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -6,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from prometheus_client import CollectorRegistry, Histogram, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from clusterscape.model import SourceStatus
@@ -20,7 +23,7 @@ from clusterscape.supervision import LoopState
 
 
 class _State(Collector):
-    """Reads the numbers where they are kept, when asked."""
+    """Reads the current values when Prometheus scrapes."""
 
     def __init__(
         self,
@@ -30,7 +33,9 @@ class _State(Collector):
         responses: ResponseCache,
         limits: RequestLimits,
         guard: HttpGuard,
+        quota: UploadQuota | None,
     ) -> None:
+        self._quota = quota
         self._limits = limits
         self._guard = guard
         self._queries = queries
@@ -39,44 +44,44 @@ class _State(Collector):
         self._responses = responses
 
     def collect(self) -> Iterable[Metric]:
-        """The families of one exposition."""
+        """The metric families of one exposition."""
         context = self._queries.context
         versions = context.changes.versions
         if versions.newest_sample_at is not None:
             lag = max(0.0, (context.clock() - versions.newest_sample_at) / 1000)
             yield GaugeMetricFamily("clusterscape_scrape_lag_seconds", "Age of the newest sample.", value=lag)
         yield GaugeMetricFamily(
-            "clusterscape_ingest_paused", "1 while nothing can be stored.", value=float(versions.paused is not None)
+            "clusterscape_ingest_paused", "1 while samples cannot be stored.", value=float(versions.paused is not None)
         )
         yield GaugeMetricFamily("clusterscape_live_clients", "Open live streams.", value=self._live.clients)
         yield GaugeMetricFamily(
             "clusterscape_rules_due",
-            "Rules that have yet to judge the stored past.",
+            "Rules that have not yet been applied to stored data.",
             value=self._queries.rules.count_due(),
         )
-        yield from _count_cached(self._responses)
+        yield from _describe_cache(self._responses)
         yield from _describe_loops(context.loops.states())
         yield from _describe_limits(self._limits)
         yield from _describe_http(self._guard)
-        if context.quota is not None:
-            yield from _describe_uploads(context.quota)
+        if self._quota is not None:
+            yield from _describe_uploads(self._quota)
         info = context.metrics.info()
         if info.bytes_on_disk is not None:
             yield GaugeMetricFamily("clusterscape_store_bytes", "Metric store on disk.", value=info.bytes_on_disk)
         yield GaugeMetricFamily(
-            "clusterscape_collecting", "1 where this process collects.", value=float(context.collects())
+            "clusterscape_collecting", "1 if this process collects.", value=float(context.collects())
         )
         yield GaugeMetricFamily(
             "clusterscape_spooled_samples", "Samples that wait for the metrics server.", value=info.spooled_samples
         )
         yield CounterMetricFamily(
-            "clusterscape_lost_samples", "Samples that the spool or the server dropped.", value=info.lost_samples
+            "clusterscape_lost_samples", "Samples dropped by the spool or the server.", value=info.lost_samples
         )
         if self._ingest is None:
             return
         yield CounterMetricFamily("clusterscape_samples", "Samples stored.", value=self._ingest.samples_total)
         drops = CounterMetricFamily("clusterscape_dropped", "Rows not stored.", labels=["kind", "reason"])
-        notes = CounterMetricFamily("clusterscape_noted", "Rows stored though odd.", labels=["kind", "reason"])
+        notes = CounterMetricFamily("clusterscape_noted", "Unusual rows that were stored.", labels=["kind", "reason"])
         for row in self._ingest.drop_table():
             (notes if row.is_stored else drops).add_metric([row.kind, row.reason], row.count)
         yield drops
@@ -91,13 +96,13 @@ class _State(Collector):
         for (kind, state), count in counts.items():
             sources.add_metric([kind, state], count)
         yield sources
-        beyond = GaugeMetricFamily(
-            "clusterscape_limited_sources", "Sources that answer more than limits.sources accepts.", labels=["kind"]
+        limited_sources = GaugeMetricFamily(
+            "clusterscape_limited_sources", "Sources that exceed limits.sources.", labels=["kind"]
         )
         for kind, count in limited.items():
-            beyond.add_metric([kind], count)
-        yield beyond
-        yield _tell_rounds(self._ingest.statuses)
+            limited_sources.add_metric([kind], count)
+        yield limited_sources
+        yield _describe_rounds(self._ingest.statuses)
 
 
 def _describe_limits(limits: RequestLimits) -> Iterable[Metric]:
@@ -105,7 +110,7 @@ def _describe_limits(limits: RequestLimits) -> Iterable[Metric]:
         "clusterscape_limited_requests", "Requests under a concurrency limit.", labels=["cost", "state"]
     )
     refused = CounterMetricFamily(
-        "clusterscape_refused_requests", "Requests beyond a concurrency limit, answered with 429.", labels=["cost"]
+        "clusterscape_refused_requests", "Requests above a concurrency limit, answered with 429.", labels=["cost"]
     )
     for cost, limit in limits.by_cost.items():
         requests.add_metric([cost.value, "running"], limit.running)
@@ -117,27 +122,23 @@ def _describe_limits(limits: RequestLimits) -> Iterable[Metric]:
 
 def _describe_http(guard: HttpGuard) -> Iterable[Metric]:
     refused = CounterMetricFamily(
-        "clusterscape_http_refused", "Requests and connections beyond a limit of limits.http.", labels=["reason"]
+        "clusterscape_http_refused", "Requests and connections refused by limits.http.", labels=["reason"]
     )
     for refusal in Refusal:
         refused.add_metric([refusal.reason], guard.refusals.counts[refusal])
     yield refused
     yield GaugeMetricFamily("clusterscape_http_connections", "Open connections.", value=guard.connections)
-    yield GaugeMetricFamily(
-        "clusterscape_http_held_body_bytes", "Bodies of requests in memory.", value=guard.held_bytes
-    )
+    yield GaugeMetricFamily("clusterscape_http_held_body_bytes", "Request bodies in memory.", value=guard.held_bytes)
 
 
 def _describe_uploads(quota: UploadQuota) -> Iterable[Metric]:
     use, limits = quota.use(), quota.limits
-    kept = GaugeMetricFamily("clusterscape_uploads", "Traces and job traces that are kept.", labels=["what"])
-    size = GaugeMetricFamily(
-        "clusterscape_upload_bytes", "Bytes of uploads, and the most they may be.", labels=["what"]
-    )
+    kept = GaugeMetricFamily("clusterscape_uploads", "Stored traces and job traces.", labels=["what"])
+    size = GaugeMetricFamily("clusterscape_upload_bytes", "Stored bytes of uploads, and their limit.", labels=["what"])
     kept.add_metric(["kept"], use.uploads)
-    kept.add_metric(["limit"], limits.kept)
+    kept.add_metric(["limit"], limits.stored_traces)
     size.add_metric(["kept"], use.size_bytes)
-    size.add_metric(["limit"], limits.kept_bytes)
+    size.add_metric(["limit"], limits.stored_bytes)
     yield kept
     yield size
 
@@ -147,7 +148,7 @@ def _describe_loops(states: Sequence[LoopState]) -> Iterable[Metric]:
         "clusterscape_background_failures", "Rounds of background loops that failed.", labels=["loop"]
     )
     failing = GaugeMetricFamily(
-        "clusterscape_background_failing", "1 where the last round of a background loop failed.", labels=["loop"]
+        "clusterscape_background_failing", "1 if the last round of a background loop failed.", labels=["loop"]
     )
     for state in states:
         failures.add_metric([state.loop], state.failures)
@@ -156,17 +157,19 @@ def _describe_loops(states: Sequence[LoopState]) -> Iterable[Metric]:
     yield failing
 
 
-def _count_cached(responses: ResponseCache) -> Iterable[Metric]:
-    answers = CounterMetricFamily("clusterscape_shared_answers", "Requests for what many ask for.", labels=["how"])
+def _describe_cache(responses: ResponseCache) -> Iterable[Metric]:
+    answers = CounterMetricFamily("clusterscape_shared_answers", "Requests for shared responses.", labels=["how"])
     counts = responses.counts
     for how, count in (("kept", counts.hits), ("joined", counts.joined), ("made", counts.misses)):
         answers.add_metric([how], count)
     yield answers
-    yield GaugeMetricFamily("clusterscape_kept_answer_bytes", "Kept answers, compressed.", value=responses.size_bytes)
+    yield GaugeMetricFamily(
+        "clusterscape_kept_answer_bytes", "Cached responses, compressed.", value=responses.size_bytes
+    )
 
 
-def _tell_rounds(statuses: Sequence[SourceStatus]) -> Metric:
-    """From the first question of a kind's last round to its last answer, be it that the questions were spread on purpose."""
+def _describe_rounds(statuses: Sequence[SourceStatus]) -> Metric:
+    """Time from the first request to the last response of the last round of each kind, including deliberate staggering."""
     rounds = GaugeMetricFamily("clusterscape_round_seconds", "Length of the last round of a kind.", labels=["kind"])
     spans: dict[str, tuple[int, float]] = {}
     for status in statuses:
@@ -179,7 +182,7 @@ def _tell_rounds(statuses: Sequence[SourceStatus]) -> Metric:
 
 
 class Telemetry:
-    """One registry per app, so that several apps in one process (tests) do not share numbers."""
+    """The metrics of one app. One registry each, so that several apps in one process (tests) do not share values."""
 
     def __init__(
         self,
@@ -189,9 +192,10 @@ class Telemetry:
         responses: ResponseCache,
         limits: RequestLimits,
         guard: HttpGuard,
+        quota: UploadQuota | None = None,
     ) -> None:
         self.registry = CollectorRegistry()
-        self.registry.register(_State(queries, ingest, live, responses, limits, guard))
+        self.registry.register(_State(queries, ingest, live, responses, limits, guard, quota))
         ProcessCollector(registry=self.registry)
         self.query_seconds = Histogram(
             "clusterscape_query_seconds",
@@ -202,12 +206,12 @@ class Telemetry:
         )
 
     def exposition(self) -> bytes:
-        """Prometheus text."""
+        """The metrics in the Prometheus text format."""
         return generate_latest(self.registry)
 
 
 class TimeRequests:
-    """ASGI middleware: the time until the answer's head is sent, by route template. Streams count only their start."""
+    """ASGI middleware: measures the time until the response starts, by route template."""
 
     def __init__(self, app: ASGIApp, telemetry: Telemetry) -> None:
         self._app = app
@@ -227,3 +231,23 @@ class TimeRequests:
             await send(message)
 
         await self._app(scope, receive, observe)
+
+
+HEALTH_PATHS = frozenset({"/healthz", "/metrics"})
+
+
+class OnlyHealth:
+    """ASGI middleware that answers only HEALTH_PATHS."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer it with 404."""
+        if scope["type"] != "http" or scope["path"] in HEALTH_PATHS:
+            await self._app(scope, receive, send)
+            return
+        message = "this process only collects data"
+        hint = "Send the request to a process started with `clusterscape serve --role web`."
+        error = {"code": "not_found", "message": message, "hint": hint}
+        await JSONResponse({"error": error}, status_code=404)(scope, receive, send)

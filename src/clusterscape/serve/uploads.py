@@ -1,4 +1,4 @@
-"""Bodies of uploads: read within time-outs, and handed to the thread that keeps them. Knows nothing of what they hold."""
+"""Reads the bodies of uploads with timeouts, and passes them to the thread that stores them. Independent of their content."""
 
 import asyncio
 import queue
@@ -16,18 +16,18 @@ from clusterscape.executors import ThreadPool
 T = TypeVar("T")
 
 PIECE_BYTES = 64 * 1024
-"""A client that sends less within the time-out counts as stalled."""
+"""A client that sends less within the timeout counts as stalled."""
 MOST_DIGITS = 19
-"""Of an announced size; a longer one is not believed, and counted as it comes."""
+"""Digits of Content-Length; a longer value is ignored, and bytes are counted as they arrive."""
 DRAIN_BYTES = 256 * 2**20
 DRAIN_S = 10.0
-"""How much of an upload that was refused is read, and for how long."""
+"""How many bytes of a refused upload are read and discarded, and for how long."""
 PIECES_WAITING = 8
-"""Pieces of an upload that wait for the disk."""
+"""Pieces of an upload that may wait for the disk."""
 
 
 async def read_pieces(request: Request, *, stall_s: float) -> AsyncIterator[bytes]:
-    """The body in pieces of at least PIECE_BYTES, but for the last. Raises UploadStalledError after ``stall_s`` without one."""
+    """Yield the body in pieces of at least PIECE_BYTES, except the last. Raises UploadStalledError if one takes ``stall_s``."""
     stream = request.stream()
     is_over = False
     while not is_over:
@@ -40,17 +40,17 @@ async def read_pieces(request: Request, *, stall_s: float) -> AsyncIterator[byte
                     piece += chunk or b""
         except TimeoutError:
             raise UploadStalledError(
-                f"less than {PIECE_BYTES:,} bytes came within {stall_s:g} s",
-                hint="Send it again over a faster connection; limits.work.upload_stall_s in the settings bounds this.",
+                f"less than {PIECE_BYTES:,} bytes arrived within {stall_s:g} s",
+                hint="Send it again over a faster connection. The setting limits.work.upload_timeout_s sets the timeout.",
             ) from None
         except ClientDisconnect:
-            raise _cut_off() from None
+            raise _incomplete_error() from None
         if piece:
             yield bytes(piece)
 
 
 async def read_body(request: Request, *, stall_s: float) -> bytes:
-    """The whole body; how large it may be is for `serve/body_limits.py` to say."""
+    """Read the whole body; `serve/request_limits.py` limits its size."""
     body = bytearray()
     async for piece in read_pieces(request, stall_s=stall_s):
         body += piece
@@ -59,7 +59,7 @@ async def read_body(request: Request, *, stall_s: float) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class SizeLimit:
-    """How large the body of an upload may be; ``setting`` says so. Raises TooLargeError."""
+    """The maximum size of an upload, which ``setting`` sets. ``what``: the upload, in error messages."""
 
     what: str
     most_bytes: int
@@ -67,13 +67,13 @@ class SizeLimit:
     hint: str = field(kw_only=True)
 
     def check_announced(self, request: Request) -> None:
-        """Refuse a body whose announced size is too large, before any of it is read."""
+        """Raise TooLargeError if Content-Length is too large, before the body is read."""
         length = request.headers.get("content-length", "")
         if length.isdecimal() and len(length) < MOST_DIGITS and int(length) > self.most_bytes:
             raise self._error()
 
     async def bound(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """The pieces, until they are too many bytes, whatever was announced."""
+        """Yield the pieces; raises TooLargeError when they exceed the limit."""
         size = 0
         async for piece in pieces:
             size += len(piece)
@@ -82,21 +82,21 @@ class SizeLimit:
             yield piece
 
     def _error(self) -> TooLargeError:
-        message = f"{self.what} may have {self.most_bytes:,} bytes"
+        message = f"{self.what} may have at most {self.most_bytes:,} bytes"
         return TooLargeError(message, setting=self.setting, hint=self.hint)
 
 
 @asynccontextmanager
-async def answer_refusal(request: Request) -> AsyncIterator[None]:
-    """Around receiving an upload. Where it is refused, some of the rest is read and thrown away: a connection that is closed
-    while the client still sends is reset, and the client never sees the answer.
+async def drain_if_refused(request: Request) -> AsyncIterator[None]:
+    """Receive an upload within the block. If it is refused, part of the rest is read and discarded: closing a connection while
+    the client still sends resets it, and the client never sees the response.
     """
     try:
         yield
     except UploadStalledError:
         raise
     except ClusterScapeError:
-        with suppress(TimeoutError, ClientDisconnect, RuntimeError):  # RuntimeError: all of it had been read
+        with suppress(TimeoutError, ClientDisconnect, RuntimeError):  # RuntimeError: the body has been read already
             async with asyncio.timeout(DRAIN_S):
                 size = 0
                 async for chunk in request.stream():
@@ -107,28 +107,28 @@ async def answer_refusal(request: Request) -> AsyncIterator[None]:
 
 
 async def stream_to_thread(
-    threads: ThreadPool, pieces: AsyncIterator[bytes], keep: Callable[[Iterable[bytes]], T], *, stall_s: float
+    threads: ThreadPool, pieces: AsyncIterator[bytes], store: Callable[[Iterable[bytes]], T], *, stall_s: float
 ) -> T:
-    """What ``keep`` returns, called with the pieces in a thread, which ends whenever the pieces do."""
+    """Call ``store`` with the pieces in a thread; returns its result. The thread ends when the pieces end."""
     pipe: queue.Queue[bytes | None] = queue.Queue(PIECES_WAITING)
-    keeping = asyncio.ensure_future(threads.run(keep, _iter_pipe(pipe, 2 * stall_s)))
+    storing = asyncio.ensure_future(threads.run(store, _iter_pipe(pipe, 2 * stall_s)))
     try:
         async for piece in pieces:
-            await _hand_over(pipe, piece, keeping)
-            if keeping.done():  # it failed: the rest is not read
+            await _put_piece(pipe, piece, storing)
+            if storing.done():  # it failed: do not read the rest
                 break
-        await _hand_over(pipe, b"", keeping)
+        await _put_piece(pipe, b"", storing)
     except BaseException:
-        await _hand_over(pipe, None, keeping)
+        await _put_piece(pipe, None, storing)
         with suppress(Exception):  # the first error is the one to report
-            await keeping
+            await storing
         raise
-    return await keeping
+    return await storing
 
 
-async def _hand_over(pipe: "queue.Queue[bytes | None]", piece: bytes | None, keeping: "asyncio.Future[T]") -> None:
-    """Wait for room without holding up the event loop; a thread that has ended takes nothing more."""
-    while not keeping.done():
+async def _put_piece(pipe: "queue.Queue[bytes | None]", piece: bytes | None, storing: "asyncio.Future[T]") -> None:
+    """Put a piece into the pipe without blocking the event loop; do nothing if the thread has ended."""
+    while not storing.done():
         try:
             pipe.put_nowait(piece)
         except queue.Full:
@@ -137,16 +137,16 @@ async def _hand_over(pipe: "queue.Queue[bytes | None]", piece: bytes | None, kee
             return
 
 
-def _iter_pipe(pipe: "queue.Queue[bytes | None]", patience_s: float) -> Iterator[bytes]:
-    """Pieces until an empty one. Raises QueryError where they end with None, or none comes within ``patience_s``."""
+def _iter_pipe(pipe: "queue.Queue[bytes | None]", timeout_s: float) -> Iterator[bytes]:
+    """Yield pieces until an empty one. Raises QueryError if they end with None, or none arrives within ``timeout_s``."""
     try:
-        while piece := pipe.get(timeout=patience_s):
+        while piece := pipe.get(timeout=timeout_s):
             yield piece
     except queue.Empty:
-        raise _cut_off() from None
+        raise _incomplete_error() from None
     if piece is None:
-        raise _cut_off()
+        raise _incomplete_error()
 
 
-def _cut_off() -> QueryError:
-    return QueryError("the file did not come whole", hint="Send it again.")
+def _incomplete_error() -> QueryError:
+    return QueryError("the upload is incomplete", hint="Send the file again.")

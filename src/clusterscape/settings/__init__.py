@@ -1,10 +1,33 @@
-"""Every setting once: name, default, unit, help. Read at the start, then passed down; nothing else reads the environment.
+"""All settings: name, default, unit, help. Read at startup, then passed down; nothing else reads the environment.
 
-Sources, later ones win: defaults, a TOML file, environment variables ``CLUSTERSCAPE_<SECTION>__<KEY>`` (two underscores per
-level), and what the command line overrides.
+Sources, in increasing priority: defaults, a TOML file, environment variables ``CLUSTERSCAPE_<SECTION>__<KEY>``
+(two underscores per level), options of the command line.
+
+``access``: authentication, roles, visibility.
+``alerting``: rules, alert channels, remote write.
+``limits``: limits per client, user and source.
+``reading``: reads the configuration; ``find_config`` chooses the file.
+``renamed``: old names of settings, which are still read.
+``section``: the base class of sections.
+``serving``: listen address, role, logging.
+``sources``: collectors.
+``storage``: the stores.
 """
 
 from clusterscape.settings.access import AuthSettings, OidcSettings, ProxySettings, SiteSettings
+from clusterscape.settings.alerting import (
+    CHANNEL_KINDS,
+    AlertmanagerSettings,
+    AlertsSettings,
+    AnyChannelSettings,
+    AppriseSettings,
+    ChannelSettings,
+    EmailSettings,
+    RemoteWriteSettings,
+    RulesSettings,
+    SlackSettings,
+    WebhookSettings,
+)
 from clusterscape.settings.limits import (
     HttpLimits,
     LimitsSettings,
@@ -13,7 +36,7 @@ from clusterscape.settings.limits import (
     UploadLimits,
     WorkLimits,
 )
-from clusterscape.settings.reading import find_config, read_settings
+from clusterscape.settings.reading import Settings, find_config, read_settings
 from clusterscape.settings.section import Section
 from clusterscape.settings.serving import LogSettings, ServerSettings
 from clusterscape.settings.sources import (
@@ -31,25 +54,13 @@ from clusterscape.settings.storage import (
     S3Settings,
     StorageSettings,
 )
-from clusterscape.settings.telling import (
-    CHANNEL_KINDS,
-    AlertmanagerSettings,
-    AlertsSettings,
-    AnyChannelSettings,
-    ChannelSettings,
-    EmailSettings,
-    RemoteWriteSettings,
-    RulesSettings,
-    SlackSettings,
-    WebhookSettings,
-)
-from clusterscape.settings.whole import Settings
 
 __all__ = [
     "CHANNEL_KINDS",
     "AlertmanagerSettings",
     "AlertsSettings",
     "AnyChannelSettings",
+    "AppriseSettings",
     "AuthSettings",
     "ChannelSettings",
     "CollectSettings",

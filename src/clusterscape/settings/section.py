@@ -1,9 +1,9 @@
-"""What every section of the settings is."""
+"""The base class of all settings sections."""
 
 from pydantic import BaseModel, ConfigDict
 
 
 class Section(BaseModel):
-    """Unknown keys are refused; nothing changes after the start."""
+    """Immutable; unknown keys are an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -1,4 +1,4 @@
-"""Choices of a simulation that have one file each: their names are the files', their labels what the files say."""
+"""Choices of a simulation with one file each: names come from the files' names, labels from their content."""
 
 import importlib
 import pkgutil
@@ -11,15 +11,15 @@ from clusterscape.errors import QueryError
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """``label``: as it stands beside others (``FCFS``); ``title``: as it stands in a menu (``First come, first served``)."""
+    """A choice. ``label``: short name in tables (``FCFS``); ``title``: name in menus (``First come, first served``)."""
 
     name: str
     label: str
     title: str
 
 
-class Folder:
-    """The files of a package, each a choice: ``what`` it is called in errors."""
+class ChoiceFolder:
+    """The files of a package, each a choice. ``what``: the kind of choice, in error messages."""
 
     def __init__(self, package: str, path: Iterable[str], what: str) -> None:
         self._package = package
@@ -27,18 +27,18 @@ class Folder:
         self._what = what
 
     def names(self) -> list[str]:
-        """Every choice there is, as it is written on the command line."""
+        """Names of all choices, as on the command line."""
         return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(self._path))
 
     def load(self, name: str) -> ModuleType:
-        """The file of that name; raises QueryError where there is none."""
+        """The module of that name; raises QueryError if there is none."""
         names = self.names()
         if name not in names:
-            raise QueryError(f"there is no {self._what} {name!r}", hint=f"There are {', '.join(names)}.")
+            raise QueryError(f"unknown {self._what} {name!r}", hint=f"Choose one of: {', '.join(names)}.")
         return importlib.import_module(f"{self._package}.{name.replace('-', '_')}")
 
     def describe(self) -> list[Choice]:
-        """Every choice with its labels: LABEL and TITLE of its file, else made of its name."""
+        """All choices with their labels: LABEL and TITLE of the file, else derived from its name."""
         return [self._describe(name) for name in self.names()]
 
     def _describe(self, name: str) -> Choice:

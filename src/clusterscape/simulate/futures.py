@@ -1,6 +1,6 @@
-"""What a sampled future is made of: run times drawn from their quantiles, and jobs that are not submitted yet.
+"""Samples futures: run times drawn from their quantiles, and arrivals of jobs that are not submitted yet.
 
-Vectorised over futures and jobs; seeded by the caller. Arrivals are stretches of the past that began at the same hour of a week.
+Vectorized over futures and jobs; seeded by the caller. Arrivals are copied from past periods at the same hour of the week.
 """
 
 from dataclasses import dataclass
@@ -8,29 +8,28 @@ from dataclasses import dataclass
 import numpy as np
 
 from clusterscape.errors import QueryError
-from clusterscape.model.samples import Float64s, Int64s
+from clusterscape.model.arrays import Float64s, Int64s
+from clusterscape.model.durations import WEEK_S
 
 LEVELS: Float64s = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98])
-"""The levels at which run times are known; between them lines, beyond them the outermost values."""
-
-WEEK_S = 604_800
+"""Quantile levels of predicted run times; interpolated between them, constant beyond them."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunQuantiles:
-    """Total run times at LEVELS, one row per job, rising along each row; for a running job given that it still runs."""
+    """Total run times at LEVELS, one row per job, ascending; for a running job, given its elapsed time."""
 
     run_s: Float64s
 
     def __post_init__(self) -> None:
         if self.run_s.ndim != 2 or self.run_s.shape[1] != LEVELS.size:
-            raise QueryError("run times are given at the levels of a forecast, a row for each job")
+            raise QueryError("run times need one row per job with a column for each of LEVELS")
 
 
 def sample_runs(quantiles: RunQuantiles, futures: int, random: np.random.Generator) -> Float64s:
-    """Whole run times, a row per future. Spread evenly over the levels (stratified), in an order of its own for each job.
+    """Sample total run times, a row per future. Stratified over the levels, with an independent order for each job.
 
-    What is drawn for a job does not depend on how many jobs follow it.
+    The samples of a job do not depend on the number of jobs after it.
     """
     jobs = quantiles.run_s.shape[0]
     order, within = random.spawn(2)
@@ -47,8 +46,8 @@ def sample_runs(quantiles: RunQuantiles, futures: int, random: np.random.Generat
 
 
 @dataclass(frozen=True, slots=True)
-class Arrivals:
-    """Arriving jobs of every future, one future after the other between ``offsets``; ``at_s`` counts from now and rises."""
+class SampledArrivals:
+    """Arriving jobs of all futures, one future after another, split at ``offsets``; ``at_s``: seconds from now, ascending."""
 
     offsets: Int64s
     at_s: Int64s
@@ -57,14 +56,14 @@ class Arrivals:
     limit_s: Int64s
 
 
-def no_arrivals(futures: int) -> Arrivals:
-    """Nobody comes any more."""
-    nothing = np.zeros(0, np.int64)
-    return Arrivals(np.zeros(futures + 1, np.int64), nothing, nothing, nothing, nothing)
+def no_arrivals(futures: int) -> SampledArrivals:
+    """No further arrivals."""
+    empty = np.zeros(0, np.int64)
+    return SampledArrivals(np.zeros(futures + 1, np.int64), empty, empty, empty, empty)
 
 
 class PastArrivals:
-    """Jobs of the past by submission. Run times are those that had become known; the others count as their limit."""
+    """Past jobs by submission. Jobs that have not ended yet count with their limit as run time."""
 
     def __init__(self, submit_s: Float64s, end_s: Float64s, run_s: Float64s, limit_s: Float64s, size: Float64s) -> None:
         order = np.argsort(submit_s, kind="stable")
@@ -73,11 +72,11 @@ class PastArrivals:
 
     def sample(
         self, now_s: float, horizon_s: float, futures: int, total: int, random: np.random.Generator, *, most: int = 2000
-    ) -> Arrivals:
-        """The arrivals of ``horizon_s`` after the same time of the week in past weeks, in random order of weeks.
+    ) -> SampledArrivals:
+        """Sample arrivals of the next ``horizon_s`` from the same time of the week in random past weeks.
 
-        A stretch must lie wholly before ``now_s``; with less than a horizon of history nobody arrives. ``most`` bounds the
-        jobs of one future. Jobs larger than the machine are left out.
+        A period must lie entirely before ``now_s``; with less than ``horizon_s`` of history there are no arrivals. ``most``:
+        maximum number of jobs per future. Jobs larger than the machine count as its size.
         """
         if self._submit.size == 0 or now_s - self._submit[0] < horizon_s:
             return no_arrivals(futures)
@@ -88,10 +87,10 @@ class PastArrivals:
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         rows = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts) + np.repeat(first, counts)
         at = self._submit[rows] - np.repeat(starts, counts)
-        # A run that had not ended by now is not known now.
+        # The run time of a job that has not ended yet is unknown.
         run = np.where(self._end[rows] <= now_s, self._run[rows], self._limit[rows])
         size = np.minimum(self._size[rows], total)
-        return Arrivals(
+        return SampledArrivals(
             offsets,
             np.maximum(at, 1).astype(np.int64),
             np.maximum(size, 1).astype(np.int64),
@@ -100,16 +99,16 @@ class PastArrivals:
         )
 
     def _find_starts(self, now_s: float, horizon_s: float, futures: int, random: np.random.Generator) -> Float64s:
-        """Moments of the past from which to copy: whole weeks ago where there are enough, moved by up to an hour."""
+        """Past times to copy arrivals from: whole weeks ago if there are enough, shifted by up to an hour."""
         latest = now_s - horizon_s
         weeks = int((latest - self._submit[0]) // WEEK_S)
         skip = int(np.ceil(horizon_s / WEEK_S))
-        moved = random.uniform(-3600, 3600, futures)
+        shift = random.uniform(-3600, 3600, futures)
         if weeks - skip >= 4:
-            # The last half year: habits change.
+            # Only the last half year, because usage patterns change.
             chosen = random.integers(skip, min(weeks, skip + 26) + 1, futures)
-            starts = now_s - chosen * WEEK_S + moved
+            starts = now_s - chosen * WEEK_S + shift
         else:
             days = max(1, int((latest - self._submit[0]) // 86_400))
-            starts = latest - random.integers(0, days, futures) * 86_400 + moved
+            starts = latest - random.integers(0, days, futures) * 86_400 + shift
         return np.clip(starts, self._submit[0], latest)

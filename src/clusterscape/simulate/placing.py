@@ -1,6 +1,6 @@
-"""What a placement is: it says which of the nodes that could host a job are best. Both engines ask through `choose_nodes`.
+"""The interface of a placement, which chooses the best of the nodes that can host a job. Both engines use `choose_nodes`.
 
-Owns the words of that question. Does not know queues, times or who holds what.
+Independent of queues, times and allocations.
 """
 
 from dataclasses import dataclass
@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from clusterscape.model.samples import Float64s, Int64s
+from clusterscape.model.arrays import Float64s, Int64s
 
 if TYPE_CHECKING:
-    from clusterscape.simulate.cluster.kernels import Books
+    from clusterscape.simulate.cluster.kernels import ClusterBooks
 
 UNITS_PER_GPU = 7_000
-"""A GPU in parts that thousandths and sevenths (MIG) both are whole numbers of."""
+"""Units of one GPU: divisible by 1,000 (fractions) and by 7 (MIG slices)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """What a job wants on each of its nodes: ``gpus`` GPUs, ``units`` of each (UNITS_PER_GPU: the whole GPU), and the rest.
+class PodRequest:
+    """The request of a job on each of its nodes: ``gpus`` GPUs, ``units`` of each (UNITS_PER_GPU: the whole GPU), CPUs, memory.
 
-    ``shape`` numbers equal wishes, for placements that remember.
+    ``shape``: index of the distinct request, for placements that cache.
     """
 
     gpus: int
@@ -32,21 +32,21 @@ class Ask:
 
     @property
     def is_share(self) -> bool:
-        """Whether part of one GPU is enough."""
+        """Whether it requests a part of one GPU."""
         return self.gpus == 1 and self.units < UNITS_PER_GPU
 
     @property
     def total_units(self) -> int:
-        """Over the GPUs of one node."""
+        """Units over the GPUs of one node."""
         return self.gpus * self.units
 
 
 @dataclass(frozen=True, slots=True)
-class NodeState:
-    """All nodes as they are now. ``free_units``: by node; the other columns are None where the asking engine does not keep them.
+class NodeLoads:
+    """The current load of all nodes. ``free_units``: by node; other columns are None if the engine does not track them.
 
-    ``gpu_units``: free by node and GPU, 0 where there is no such GPU. ``held_by_gpus[n, g]``: jobs that hold g whole GPUs of
-    node n; [n, 0]: that share one.
+    ``gpu_units``: free units by node and GPU, 0 if there is no such GPU. ``held_by_gpus[n, g]``: number of jobs that hold g whole
+    GPUs of node n; [n, 0]: that share one.
     """
 
     free_units: Int64s
@@ -58,36 +58,38 @@ class NodeState:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    """What a placement may learn first: nodes and wishes (by ``Ask.shape``) as the kernels have them, and chance."""
+class PlacementContext:
+    """Context of a simulation for placements: nodes and demands (by ``PodRequest.shape``), and a random generator."""
 
-    books: "Books"
+    books: "ClusterBooks"
     random: np.random.Generator
 
 
 class Placement(Protocol):
-    """Which nodes a job's GPUs come from. The same questions in the same order give the same answers."""
+    """Chooses the nodes of a job. Deterministic: the same calls in the same order give the same results."""
 
-    def begin(self, setting: Setting) -> "Placement":
-        """The placement for one simulation; one that remembers nothing is that itself."""
+    def begin(self, context: PlacementContext) -> "Placement":
+        """The placement for one simulation; a placement without state returns itself."""
         return self
 
-    def score(self, state: NodeState, candidates: Int64s, ask: Ask) -> Float64s:
-        """One number for each candidate node; the smallest is taken, the first of equals. Every candidate can host the job."""
+    def score(self, state: NodeLoads, candidates: Int64s, request: PodRequest) -> Float64s:
+        """One number per candidate node; the smallest wins, the first of equals. Every candidate can host the job."""
         ...
 
-    def pick_gpu(self, state: NodeState, node: int, ask: Ask) -> int | None:
-        """The GPU of the chosen node that a job shares; None: the one with the least left that suffices."""
+    def pick_gpu(self, state: NodeLoads, node: int, request: PodRequest) -> int | None:
+        """The GPU of the chosen node that a job shares; None: the tightest fit."""
         return None
 
 
-def choose_nodes(placement: Placement, state: NodeState, candidates: Int64s, count: int, ask: Ask) -> Int64s | None:
-    """The best ``count`` different nodes; None where there are fewer candidates."""
+def choose_nodes(
+    placement: Placement, state: NodeLoads, candidates: Int64s, count: int, request: PodRequest
+) -> Int64s | None:
+    """The best ``count`` different nodes; None if there are fewer candidates."""
     if len(candidates) < count:
         return None
     if len(candidates) == count:
         return candidates
-    scores = placement.score(state, candidates, ask)
+    scores = placement.score(state, candidates, request)
     if count == 1:
         return candidates[[int(np.argmin(scores))]]
     return candidates[np.argsort(scores, kind="stable")[:count]]

@@ -1,6 +1,6 @@
-"""Many simulations of one trace: which there are to do, and how one is done. Pure and picklable, so that any process may do it.
+"""Many simulations of one trace: the list of points, and how to run one. Pure and picklable, so that any process can run it.
 
-Where they run, and where results are kept, is the caller's affair.
+The caller decides where they run and where results are stored.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from clusterscape.simulate.batch import (
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One choice of order and backfilling."""
+    """One combination of policy and backfilling."""
 
     policy: str
     backfill: Backfill
@@ -35,7 +35,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What all points of a sweep have in common."""
+    """The common input of all points of a sweep."""
 
     jobs: BatchJobs
     total_processors: int
@@ -50,37 +50,37 @@ class Base:
         return Scenario(self.jobs, self.total_processors, policy, point.backfill, self.estimates, self.semantics)
 
     def fingerprint(self, point: Point) -> str:
-        """Names the result of a point: the scenario's own, the jittered runs and their seed."""
-        asked = f"{self.scenario(point).fingerprint()} {self.jitter_runs} {self.seed}"
-        return hashlib.sha256(asked.encode()).hexdigest()
+        """A hash that identifies the result of a point: the scenario's fingerprint, the jittered runs and their seed."""
+        key = f"{self.scenario(point).fingerprint()} {self.jitter_runs} {self.seed}"
+        return hashlib.sha256(key.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class PointResult:
-    """What came of a point; ``measures`` None where there was nothing to measure."""
+    """The result of a point; ``measures`` None if there was nothing to measure."""
 
     fingerprint: str
     measures: Measures | None
     spreads: dict[str, Spread]
 
     def to_json(self) -> dict[str, object]:
-        """As it is kept."""
+        """The result as it is stored."""
         return asdict(self)
 
     @classmethod
-    def from_json(cls, kept: dict[str, object]) -> "PointResult":
+    def from_json(cls, document: dict[str, object]) -> "PointResult":
         """The inverse of `to_json`. Raises TypeError, KeyError or ValueError for anything else."""
-        measures, spreads = kept["measures"], kept["spreads"]
+        measures, spreads = document["measures"], document["spreads"]
         if not isinstance(spreads, dict) or not (measures is None or isinstance(measures, dict)):
-            raise TypeError("not a kept result")
+            raise TypeError("not a stored result")
         return cls(
-            str(kept["fingerprint"]),
+            str(document["fingerprint"]),
             None if measures is None else Measures(**measures),
             {name: Spread(**spread) for name, spread in spreads.items()},
         )
 
     def best(self, name: str) -> float | None:
-        """A measure: its mean over jittered runs where there were any."""
+        """A measure: its mean over jittered runs if there were any, else the single value."""
         if name in self.spreads:
             return self.spreads[name].mean
         value = None if self.measures is None else getattr(self.measures, name)
@@ -90,7 +90,7 @@ class PointResult:
 def plan_points(
     policies: Iterable[str], kinds: Iterable[BackfillKind], shares: Iterable[float], queues: Iterable[float]
 ) -> list[Point]:
-    """All combinations that differ: a factor matters only to relaxed ways, a queue length only to adaptive ones."""
+    """All distinct combinations: a factor matters only to relaxed backfilling, a queue length only to adaptive backfilling."""
     points: dict[Point, None] = {}
     for policy, kind, share, queue in product(policies, kinds, shares, queues):
         backfill = Backfill(
@@ -111,5 +111,8 @@ def run_point(base: Base, point: Point) -> PointResult:
 
 
 def find_frontier(results: list[tuple[float, float]]) -> list[bool]:
-    """Which of (wait, violation) no other beats in both."""
-    return [not any(other != own and other[0] <= own[0] and other[1] <= own[1] for other in results) for own in results]
+    """The Pareto frontier of (wait, violation): whether no other result is better in both."""
+    return [
+        not any(other != point and other[0] <= point[0] and other[1] <= point[1] for other in results)
+        for point in results
+    ]

@@ -1,7 +1,7 @@
-"""A whole site in one tar file: records, samples, artifacts; written beside a running server, checked before it is trusted.
+"""Backup of a site in one tar file: records, samples and artifacts. The server may be running; backups are verified before use.
 
-Samples on a server and artifacts in S3 are not taken along (their own tools do that), and the file says so. The last member,
-``backup.json``, names every other with its size and CRC-32: a file without it was cut short.
+Samples on a metrics server and artifacts in S3 are not included (use their own tools), and the file says so. The last member,
+``backup.json``, lists all others with size and CRC-32: a file without it is truncated.
 """
 
 import fcntl
@@ -25,13 +25,11 @@ from clusterscape.errors import StoreError
 from clusterscape.model import UnixMs
 from clusterscape.settings import StorageSettings
 from clusterscape.store.data_folder import hold_data_folder
-from clusterscape.store.metrics.embedded.copying import link_files
-from clusterscape.store.metrics.embedded.files import make_folder
+from clusterscape.store.files import make_folder, scratch_folder
+from clusterscape.store.metrics.embedded.manifest import link_files
 from clusterscape.store.records.dump import check_loadable, dump_rows, load_rows
-from clusterscape.store.records.engines import record_engine
-from clusterscape.store.records.faults import explained
+from clusterscape.store.records.engines import database_errors, record_engine
 from clusterscape.store.records.tables import REVISION
-from clusterscape.store.scratch import scratch_folder
 
 CONTENTS = "backup.json"
 METRICS, ARTIFACTS, RECORDS = "metrics", "artifacts", "records"
@@ -49,7 +47,7 @@ class BackupMember(msgspec.Struct, frozen=True):
 
 
 class BackupContents(msgspec.Struct, frozen=True, kw_only=True):
-    """What a backup holds. ``samples_elsewhere``, ``artifacts_elsewhere``: where they are, where they are not in it."""
+    """Contents of a backup. ``samples_elsewhere``, ``artifacts_elsewhere``: their location if not included."""
 
     version: str
     revision: str
@@ -61,13 +59,13 @@ class BackupContents(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_backup(storage: StorageSettings, target: Path, *, at: UnixMs, progress: Progress) -> BackupContents:
-    """Write everything to ``target``, which appears under its name only when it is whole. A server may be running."""
+    """Write everything to ``target``, which appears only when complete. The server may be running."""
     members: list[BackupMember] = []
     rows: dict[str, int] = {}
     partial: Path | None = None
     _remove_abandoned(target)
     try:
-        # A name of its own, and for this user alone: a backup holds password hashes.
+        # A unique name, readable only by this user: a backup contains password hashes.
         descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
         partial = Path(name)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -100,10 +98,10 @@ def write_backup(storage: StorageSettings, target: Path, *, at: UnixMs, progress
                 artifacts_elsewhere=None if storage.artifacts == "folder" else storage.artifacts,
             )
             _add_bytes(tar, CONTENTS, msgspec.json.encode(contents))
-        _name_finally(partial, target)
+        _publish(partial, target)
     except OSError as error:
         raise StoreError(
-            f"the backup cannot be written: {error.strerror or error}", hint="Give another path, or free space there."
+            f"cannot write the backup: {error.strerror or error}", hint="Use another path, or free space."
         ) from error
     finally:
         if partial is not None:
@@ -112,45 +110,47 @@ def write_backup(storage: StorageSettings, target: Path, *, at: UnixMs, progress
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Remove what backups to the same path left that were killed; one that still writes holds a lock on its file."""
+    """Remove partial files of killed backups to the same path; a running backup holds a lock on its file."""
     for path in target.parent.glob(f".{target.name}.*.part"):
         with suppress(OSError), path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             path.unlink()
 
 
-def _name_finally(partial: Path, target: Path) -> None:
-    """Never over a file that is there: another backup may have taken the name meanwhile."""
+def _publish(partial: Path, target: Path) -> None:
+    """Rename without overwriting: another backup may have used the name meanwhile."""
     try:
         os.link(partial, target)
     except FileExistsError:
-        raise StoreError(f"{target} is already there", hint="Give a new name; a backup is never overwritten.") from None
+        raise StoreError(f"{target} already exists", hint="Use a new name; backups are never overwritten.") from None
     except OSError:  # a file system without links
         partial.rename(target)
 
 
 def read_contents(source: Path) -> BackupContents:
-    """What a backup says it holds, every byte checked. Raises StoreError where it is damaged or cut short."""
-    found: dict[str, BackupMember] = {}
+    """The contents of a backup, verified. Raises StoreError if it is damaged or truncated."""
+    measured: dict[str, BackupMember] = {}
     contents: BackupContents | None = None
     with _reading(source):
         for name, content in _members(source):
             if name == CONTENTS:
                 contents = msgspec.json.decode(content.read(), type=BackupContents)
             else:
-                found[name] = _measure(name, content)
+                measured[name] = _measure(name, content)
     if contents is None:
         raise StoreError(
-            f"{source} is no whole backup: {CONTENTS} is missing", hint="It was cut short; use another one."
+            f"{source} is incomplete: {CONTENTS} is missing", hint="The file is truncated; use another backup."
         )
     for member in contents.members:
-        if found.get(member.name) != member:
-            raise StoreError(f"{source} is damaged: {member.name} is not what was written", hint="Use another backup.")
+        if measured.get(member.name) != member:
+            raise StoreError(
+                f"{source} is damaged: {member.name} has another size or checksum", hint="Use another backup."
+            )
     return contents
 
 
 def restore_backup(storage: StorageSettings, source: Path, *, progress: Progress) -> BackupContents:
-    """Bring a backup into an empty data folder and an empty database; nothing is overwritten. Needs the server stopped."""
+    """Restore a backup into an empty data folder and an empty database. The server must be stopped."""
     progress("checking")
     contents = read_contents(source)
     check_loadable(contents.revision)
@@ -171,7 +171,7 @@ def _restore_all(storage: StorageSettings, source: Path, progress: Progress) -> 
     engine = record_engine(storage)
     where = str(engine.url.render_as_string(hide_password=True))
     try:
-        with explained(where):
+        with database_errors(where):
             load_rows(engine, _dumped_rows(source), where=where)
     finally:
         engine.dispose()
@@ -188,11 +188,11 @@ def _restore_all(storage: StorageSettings, source: Path, progress: Progress) -> 
 def _add_records(
     tar: tarfile.TarFile, storage: StorageSettings, staging: Path, rows: dict[str, int]
 ) -> list[BackupMember]:
-    """One gzipped file of JSON lines a table, in the order of ``dump_rows``: parents before children."""
+    """One gzipped file of JSON lines per table, in the order of ``dump_rows``: parents before children."""
     engine = record_engine(storage)
     members = []
     try:
-        with explained(str(engine.url.render_as_string(hide_password=True))):
+        with database_errors(str(engine.url.render_as_string(hide_password=True))):
             for table, pieces in groupby(dump_rows(engine), key=itemgetter(0)):
                 path = staging / f"{table}.jsonl.gz"
                 with gzip.open(path, "wb", compresslevel=5) as file:
@@ -215,13 +215,13 @@ def _dumped_rows(source: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _members(source: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    """Name and content of each member, to be read before the next one is asked for."""
+    """Name and content of each member; read the content before the next iteration."""
     with tarfile.open(source, "r:") as tar:
         for member in tar:
             content = tar.extractfile(member)
             path = PurePosixPath(member.name)
             if content is None or path.is_absolute() or ".." in path.parts:
-                raise StoreError(f"{source} holds {member.name!r}, which is no file of a backup")
+                raise StoreError(f"{source} contains {member.name!r}, which is not a file of a backup")
             yield member.name, content
 
 
@@ -231,7 +231,7 @@ def _reading(source: Path) -> Iterator[None]:
         yield
     except (OSError, tarfile.TarError, EOFError) as error:
         raise StoreError(
-            f"{source} cannot be read as a backup: {error}", hint="Give a file of `clusterscape backup`."
+            f"cannot read {source} as a backup: {error}", hint="Use a file of `clusterscape backup`."
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Versions of what the stores hold: the writer bumps them, readers cache by them and wait for the next one."""
+"""Versions of the stored data: writers increment them; readers use them as cache keys and wait for the next one."""
 
 import threading
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from clusterscape.model import UnixMs
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Versions:
     """``inventory`` changes with nodes, workloads and allocations; ``tick`` with every stored scrape; ``rules`` with every
-    judgement that says something new, and with every change of a rule; ``history`` with samples of the past; ``runs`` with
+    evaluation that changes a violation, and with every change of a rule; ``history`` with samples of the past; ``runs`` with
     every piece of a tracked run that was stored.
     """
 
@@ -19,16 +19,16 @@ class Versions:
     rules: int = 0
     history: int = 0
     runs: int = 0
-    history_at: UnixMs | None = None  # when samples of the past came last
+    history_at: UnixMs | None = None  # last arrival of samples of the past
     newest_sample_at: UnixMs | None = None
-    paused: str | None = None  # why nothing is stored now, in words
+    paused: str | None = None  # why ingest is paused
 
 
 class Changes:
     """The current versions. Thread-safe; listeners are called in the writer's thread and must return at once."""
 
     def __init__(self, *, first: int = 1) -> None:
-        # A start value that grows between program starts keeps a client's cached version from matching a new process.
+        # A start value that increases between server starts, so that a client's cached version never matches a new process.
         self._versions = Versions(inventory=first, tick=first, rules=first, runs=first)
         self._lock = threading.Lock()
         self._listeners: list[Callable[[Versions], None]] = []
@@ -39,7 +39,7 @@ class Changes:
         return self._versions
 
     def listen(self, listener: Callable[[Versions], None]) -> Callable[[], None]:
-        """Call ``listener`` on every change; returns the function that ends it."""
+        """Call ``listener`` on every change; returns a function that unsubscribes."""
         with self._lock:
             self._listeners.append(listener)
 
@@ -63,23 +63,23 @@ class Changes:
         )
 
     def bump_history(self, at: UnixMs) -> None:
-        """Samples of the past became readable: what was read of it before is not all."""
+        """Samples of the past were added: earlier reads of it are outdated."""
         self._update(lambda now: replace(now, history=now.history + 1, history_at=at))
 
     def bump_rules(self) -> None:
-        """Rules changed, or what they say."""
+        """Rules or violations changed."""
         self._update(lambda now: replace(now, rules=now.rules + 1))
 
     def adopt(self, other: Versions) -> None:
-        """Another process over the same stores has seen so much change: never behind it from now on."""
+        """Advance to the versions of another process over the same stores."""
         self._update(lambda now: _later(now, other))
 
     def bump_runs(self) -> None:
-        """What is known of a tracked run changed."""
+        """A tracked run changed."""
         self._update(lambda now: replace(now, runs=now.runs + 1))
 
     def pause(self, why: str | None) -> None:
-        """Nothing can be stored because of ``why``; None: storing goes on."""
+        """Ingest is paused because of ``why``; None: it runs."""
         if self._versions.paused != why:
             self._update(lambda now: replace(now, paused=why))
 
@@ -92,8 +92,8 @@ class Changes:
 
 
 def _later(now: Versions, other: Versions) -> Versions:
-    def newest(one: UnixMs | None, two: UnixMs | None) -> UnixMs | None:
-        return max((at for at in (one, two) if at is not None), default=None)
+    def newest(first: UnixMs | None, second: UnixMs | None) -> UnixMs | None:
+        return max((at for at in (first, second) if at is not None), default=None)
 
     return Versions(
         inventory=max(now.inventory, other.inventory),

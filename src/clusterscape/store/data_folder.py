@@ -1,6 +1,6 @@
 """The data folder of a site: private to one user, used by one server at a time.
 
-Owns its lock, its permissions and whose it is. Does not know what the stores keep in it, only under which names.
+Owns its lock, permissions and owner. Knows the names of the entries, not their contents.
 """
 
 import logging
@@ -14,8 +14,7 @@ from pathlib import Path
 
 from clusterscape.errors import StoreError
 from clusterscape.settings import StorageSettings
-from clusterscape.store.locks import hold_lock
-from clusterscape.store.metrics.embedded.files import make_folder
+from clusterscape.store.files import hold_lock, make_folder
 from clusterscape.store.records.engines import find_sqlite_file
 
 log = logging.getLogger(__name__)
@@ -23,7 +22,7 @@ log = logging.getLogger(__name__)
 LOCK_FILE = "site.lock"
 PRIVATE_UMASK = 0o077
 OTHERS = 0o077
-"""Permissions of the group and of everybody."""
+"""Permission bits of the group and of others."""
 
 SITE_ENTRIES = (
     "metrics",
@@ -40,15 +39,14 @@ SITE_ENTRIES = (
     ".trace-*",
     ".migration-*",
 )
-"""Patterns of what a site writes into its data folder. Everything else there is somebody else's and is not touched."""
+"""Patterns of the entries that a site writes. Other entries are never touched."""
 NEUTRAL_ENTRIES = ("lost+found",)
 
 
 def prepare_data_folder(storage: StorageSettings) -> None:
-    """Make the data folder where it is missing, and private where it is not; files that this process creates are private, too.
+    """Create the data folder if missing and make it private; files that this process creates are private, too.
 
-    Raises StoreError, having changed nothing, where the folder belongs to another user: files of this one would lock that
-    user's server out.
+    Raises StoreError without changes if the folder belongs to another user, whose server could not read our files.
     """
     folder = storage.data_dir
     check_owner(folder)
@@ -56,20 +54,20 @@ def prepare_data_folder(storage: StorageSettings) -> None:
     is_new = not folder.exists()
     make_folder(folder)
     if is_new and os.geteuid() == 0:
-        log.warning("%s was made by root: a server that runs as another user cannot use it", folder)
+        log.warning("%s was created by root: a server that runs as another user cannot use it", folder)
     tightened = _tighten(storage)
     if tightened:
         log.warning("%s could be read by other users; %d files and folders are private now", folder, tightened)
 
 
 def create_private_files() -> None:
-    """From now on files and folders that this process creates are for its user alone."""
+    """Set the umask so that new files and folders are private to this user."""
     os.umask(PRIVATE_UMASK)
 
 
 @contextmanager
 def hold_data_folder(folder: Path, *, is_shared: bool = False) -> Iterator[None]:
-    """Keep other servers, and commands that need the site stopped, out of ``folder``, which exists.
+    """Lock the existing ``folder`` against other servers and commands that need the server stopped.
 
     ``is_shared``: other processes over the same database servers may use it, too. Raises StoreBusyError.
     """
@@ -77,28 +75,28 @@ def hold_data_folder(folder: Path, *, is_shared: bool = False) -> Iterator[None]
         yield
 
 
-def find_wide(storage: StorageSettings) -> list[Path]:
-    """What of a site other users may read, or could replace: the folder itself and what lies directly in it."""
+def find_exposed_paths(storage: StorageSettings) -> list[Path]:
+    """Paths that other users may read or replace: the folder and its direct entries."""
     folder = storage.data_dir
     if not folder.is_dir():
         return []
-    # A folder of root's with a group for us (a Kubernetes volume) shows names, no contents.
+    # A folder of root with our group (a Kubernetes volume) exposes names, not contents.
     is_own = folder.stat().st_uid == os.geteuid()
     wide = [folder] if folder.stat().st_mode & (OTHERS if is_own else stat.S_IWOTH) else []
     return wide + [path for path in _site_paths(storage) if path.exists() and path.stat().st_mode & OTHERS]
 
 
 def check_owner(folder: Path) -> None:
-    """Raise StoreError where this user must not, or cannot, write to ``folder``."""
+    """Raise StoreError if this user must not or cannot write to ``folder``."""
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     owner = existing.stat().st_uid
-    is_strange_to_root = os.geteuid() == 0 and owner != 0
+    is_foreign_to_root = os.geteuid() == 0 and owner != 0
     is_closed = existing == folder and not os.access(folder, os.R_OK | os.W_OK | os.X_OK)
-    if is_strange_to_root or is_closed:
+    if is_foreign_to_root or is_closed:
         name = _user_name(owner)
         raise StoreError(
-            f"{existing} belongs to {name}, and this is {_user_name(os.geteuid())}",
-            hint=f"Run the command as its owner: sudo -u {name} clusterscape …; or choose another `storage.data_dir`.",
+            f"{existing} belongs to {name}, but the current user is {_user_name(os.geteuid())}",
+            hint=f"Run the command as its owner: sudo -u {name} clusterscape …; or use another `storage.data_dir`.",
         )
 
 
@@ -110,7 +108,7 @@ def _user_name(uid: int) -> str:
 
 
 def _site_paths(storage: StorageSettings) -> list[Path]:
-    """What the site keeps directly in its data folder, and an SQLite file elsewhere."""
+    """Direct entries of the data folder that belong to the site, and an SQLite file elsewhere."""
     folder = storage.data_dir
     paths = [path for path in folder.iterdir() if _is_ours(path.name)]
     records = find_sqlite_file(storage)
@@ -124,13 +122,13 @@ def _is_ours(name: str) -> bool:
 
 
 def _tighten(storage: StorageSettings) -> int:
-    """Take permissions of others away from what this user owns; how often. Links are not followed."""
+    """Remove permissions of others from this user's entries; returns the number of changes. Does not follow links."""
     folder = storage.data_dir
     entries = _site_paths(storage)
     tightened = sum(_make_private(path) for path in entries)
     if all(_is_ours(path.name) or path.name in NEUTRAL_ENTRIES for path in folder.iterdir()):
         tightened += _make_private(folder.resolve())
-    if tightened:  # an upgrade: below a private folder nothing is open, but copies of it would be
+    if tightened:  # an upgrade: files below a private folder are protected, but copies of them would not be
         for entry in entries:
             for parent, folders, files in os.walk(entry):
                 tightened += sum(_make_private(Path(parent, name)) for name in (*folders, *files))
@@ -138,7 +136,7 @@ def _tighten(storage: StorageSettings) -> int:
 
 
 def _make_private(path: Path) -> bool:
-    with suppress(OSError):  # vanished meanwhile, or a link
+    with suppress(OSError):  # deleted meanwhile, or a link
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             about = os.fstat(descriptor)

@@ -1,7 +1,26 @@
-"""What runs around a training script: starts it, listens to its hardware, spools what it says and sends it later.
+"""The tracker: starts a training script, samples its hardware, spools its logs and metrics, and uploads them.
 
-Imports stay light: a script that only says ``import clusterscape`` pays for nothing heavy.
-``startup`` holds the one file that stands on the path of tracked Python processes.
+Imports are light, so that ``import clusterscape`` in a script is fast.
+``startup`` contains the one file that is put on the path of tracked Python processes.
+
+``api``: ``clusterscape.run()``.
+``capture``: describes the model and process groups of a PyTorch run, in addition to its trace.
+``devices``: which GPUs and MIG instances a run may use.
+``listeners``: sample hardware metrics.
+``mlflow``: MLflow on both sides of a run.
+``places``: folders and files of the tracker.
+``plans``: lists of runs.
+``processes``: starts processes at a barrier, follows them in /proc, and determines their outcome.
+``recording_notice``: shows the user which data is recorded.
+``redaction``: detects and masks secrets.
+``repeat``: repeats a recorded run, and compares code and environment.
+``reproduce``: records what is needed to repeat a run (variables: see docs/guide/runs.md).
+``spool``: writes a run's file; the clock of a run.
+``spooled``: reads the runs on this disk.
+``trace``: ``clusterscape.trace``.
+``tracked_run``: one run, from its folder to its end event.
+``tracker``: runs commands together and follows them to their end.
+``upload``: sends files of runs to a server.
 """
 
 from clusterscape.track.api import Run, run

@@ -1,4 +1,4 @@
-"""``clusterscape.run()``: what a script calls to say more than its hardware tells. Nothing here waits for a disk or a network."""
+"""``clusterscape.run()``: logs metrics, params and tags from a script. Never waits for disk or network."""
 
 import atexit
 import fcntl
@@ -10,18 +10,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from clusterscape.track.clock import SteadyClock
 from clusterscape.track.places import LOCK_FILE, RUN_VARIABLE, make_run_folder, state_folder
 from clusterscape.track.redaction import Redactor
-from clusterscape.track.spool import Spool
+from clusterscape.track.spool import RunClock, Spool
 
 _INT64_LIMIT = 2**63
 
 
 class Run:
-    """A handle on the run this process belongs to, or on one of its own where nobody tracks the process."""
+    """The run of this process; a process that is not tracked gets its own run."""
 
-    def __init__(self, folder: Path, clock: SteadyClock, *, is_own: bool) -> None:
+    def __init__(self, folder: Path, clock: RunClock, *, is_own: bool) -> None:
         self.id = folder.name
         self.folder = folder
         self._clock = clock
@@ -33,7 +32,7 @@ class Run:
         atexit.register(self.close)
 
     def log(self, metrics: Mapping[str, float], step: int | None = None) -> None:
-        """Numbers by name, at this moment and, where given, this step. Never waits; NaN and ±inf are kept."""
+        """Log numbers by name, with the current time and optionally a step. Never blocks; NaN and ±inf are kept."""
         if step is not None and not -_INT64_LIMIT < step < _INT64_LIMIT:
             raise ValueError(f"step {step} does not fit into 64 bits")
         for value in metrics.values():
@@ -44,11 +43,11 @@ class Run:
             self._spool.add(self._clock.now_us(), step, metrics)
 
     def params(self, params: Mapping[str, object]) -> None:
-        """What the run was told to do, such as its learning rate."""
+        """Log parameters of the run, such as its learning rate."""
         self._event("params", params={str(name): str(value) for name, value in params.items()})
 
     def tag(self, **tags: object) -> None:
-        """Words to find the run by."""
+        """Set tags of the run."""
         self._event("tags", tags={name: str(value) for name, value in tags.items()})
 
     def epoch(self, number: int) -> None:
@@ -65,7 +64,7 @@ class Run:
             self._event("mark", kind="phase_end", name=name, at=self._clock.now_ms())
 
     def close(self) -> None:
-        """Write what waits. Called by itself at the end of the process."""
+        """Flush and close the run. Called automatically at exit."""
         self._finish("completed", None)
 
     def __enter__(self) -> Self:
@@ -81,7 +80,7 @@ class Run:
         else:
             cause = self.redactor.text(
                 f"{type(error).__name__}: {error}"
-            )  # before it is cut: half a secret has no shape
+            )  # before truncation: a truncated secret is not recognized
             self._finish("failed", cause[:2000])
 
     def _finish(self, state: str, cause: str | None) -> None:
@@ -104,7 +103,7 @@ class Run:
         self._spool.start()
 
     def _forked(self) -> None:
-        """A child has a file of its own, and the end is its parent's to tell."""
+        """A forked child writes its own file; only the parent writes the end."""
         if self._is_open:
             self._spool.abandon()
             self._is_own = False
@@ -115,14 +114,14 @@ _current: Run | None = None
 
 
 def run(*, name: str | None = None, experiment: str | None = None) -> Run:
-    """The run this process belongs to. Outside ``clusterscape run`` a new one begins, spooled like any other."""
+    """The run this process belongs to. Outside ``clusterscape run``, a new run is started."""
     global _current  # a process belongs to one run
     if _current is not None and _current._is_open:
         return _current
-    told = os.environ.get(RUN_VARIABLE, "")
-    anchor, _, folder = told.partition(":")
+    variable = os.environ.get(RUN_VARIABLE, "")
+    anchor, _, folder = variable.partition(":")
     if folder and Path(folder).is_dir():
-        _current = Run(Path(folder), SteadyClock(int(anchor)), is_own=False)
+        _current = Run(Path(folder), RunClock(int(anchor)), is_own=False)
         if name is not None:
             _current.tag(name=name)
     else:
@@ -134,12 +133,12 @@ def _begin_own(name: str | None, experiment: str | None) -> Run:
     import getpass
     import socket
 
-    clock = SteadyClock()
+    clock = RunClock()
     folder = make_run_folder(state_folder())
-    # Held until the process ends, however it ends: it says that the run goes on.
+    # The lock marks the run as running; it is released when the process ends, however it ends.
     fcntl.flock(os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), fcntl.LOCK_EX)
-    begun = Run(folder, clock, is_own=True)
-    begun._event(
+    own_run = Run(folder, clock, is_own=True)
+    own_run._event(
         "run",
         run=folder.name,
         name=name or Path(sys.argv[0]).name or "python",
@@ -151,12 +150,12 @@ def _begin_own(name: str | None, experiment: str | None) -> Run:
         cwd=str(Path.cwd()),
         queued_at=clock.now_ms(),
     )
-    begun._event("moment", moment="running", at=clock.now_ms())
-    return begun
+    own_run._event("moment", moment="running", at=clock.now_ms())
+    return own_run
 
 
 def _number(name: str, value: object) -> float:
-    """Also numpy's and torch's scalars, read now: they may change later."""
+    """The value as a float, also of numpy and torch scalars; read at once, because they may change later."""
     if isinstance(value, str | bytes) or value is None:
         raise TypeError(f"metric {name!r} is {value!r}, not a number")
     try:
@@ -166,5 +165,5 @@ def _number(name: str, value: object) -> float:
 
 
 def _rank() -> int | None:
-    told = os.environ.get("RANK") or os.environ.get("SLURM_PROCID")
-    return int(told) if told and told.isdigit() else None
+    rank = os.environ.get("RANK") or os.environ.get("SLURM_PROCID")
+    return int(rank) if rank and rank.isdigit() else None

@@ -1,4 +1,6 @@
-"""Which GPUs a run may use, and the locks that keep two plans of a user from using the same ones at the same time."""
+"""Which GPUs and MIG instances a run may use, and the locks that keep two plans of a user from using the same ones at the
+same time.
+"""
 
 import fcntl
 import os
@@ -6,9 +8,20 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from clusterscape.errors import ConfigError, StoreBusyError
 from clusterscape.track.places import make_private_folder
+
+
+class MigInstance(NamedTuple):
+    """A MIG instance of a GPU. ``uuid``: its name in CUDA_VISIBLE_DEVICES."""
+
+    gpu: int
+    instance: int
+    profile: str
+    uuid: str
+
 
 CPU = "cpu"
 _GPUS = Path("/proc/driver/nvidia/gpus")
@@ -29,7 +42,7 @@ def parse_devices(text: str) -> tuple[str, ...]:
 
 
 def check_devices(devices: Iterable[str], *, gpu_count: Callable[[], int] | None = None) -> None:
-    """Raise where this machine does not have them."""
+    """Raise ConfigError if this machine does not have the devices."""
     gpus = {int(device) for device in devices if device != CPU}
     if not gpus:
         return
@@ -43,19 +56,22 @@ def check_devices(devices: Iterable[str], *, gpu_count: Callable[[], int] | None
 
 
 def count_gpus() -> int:
-    """GPUs that the driver lists; in some containers only their device files are there, elsewhere only its library knows."""
+    """Number of GPUs: from the driver's /proc files, device files (some containers have only these), or else NVML."""
     listed = len(list(_GPUS.iterdir())) if _GPUS.is_dir() else 0
-    return max(listed, sum(path.name.removeprefix("nvidia").isdigit() for path in _DEVICES.glob("nvidia*"))) or _ask()
+    return (
+        max(listed, sum(path.name.removeprefix("nvidia").isdigit() for path in _DEVICES.glob("nvidia*")))
+        or _count_by_nvml()
+    )
 
 
-def _ask() -> int:
+def _count_by_nvml() -> int:
     try:
         import pynvml
 
         pynvml.nvmlInit()
         count = int(pynvml.nvmlDeviceGetCount())
         pynvml.nvmlShutdown()
-    except Exception:  # no library, no driver, or none that answers: no GPU
+    except Exception:  # no library or no working driver: no GPU
         return 0
     return count
 
@@ -64,12 +80,12 @@ def _ask() -> int:
 def reserve(
     devices: Iterable[str], state: Path, *, wait_s: float | None, on_wait: Callable[[str], None]
 ) -> Iterator[None]:
-    """Hold devices against other plans; waits for those that are held, at most ``wait_s`` (None: as long as it takes)."""
+    """Lock devices against other plans; waits at most ``wait_s`` for devices in use (None: unlimited)."""
     folder = state / "devices"
     make_private_folder(folder)
     deadline = None if wait_s is None else time.monotonic() + wait_s
     with ExitStack() as held:
-        for device in sorted(set(devices)):  # always in the same order: two plans never wait for each other
+        for device in sorted(set(devices)):  # always in the same order, to avoid deadlocks between plans
             fd = os.open(folder / f"{device}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             held.callback(os.close, fd)
             _lock(fd, device, deadline, on_wait)
@@ -77,7 +93,7 @@ def reserve(
 
 
 def _lock(fd: int, device: str, deadline: float | None, on_wait: Callable[[str], None]) -> None:
-    is_told = False
+    is_notified = False
     while True:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -86,9 +102,9 @@ def _lock(fd: int, device: str, deadline: float | None, on_wait: Callable[[str],
                 raise StoreBusyError(
                     f"another plan uses device {device}", hint="Wait for it, or choose another device."
                 ) from None
-            if not is_told:
+            if not is_notified:
                 on_wait(device)
-                is_told = True
+                is_notified = True
             time.sleep(0.2)
         else:
             return

@@ -1,4 +1,4 @@
-"""Where the tracker keeps things: runs, locks of devices, states of plans, all below the user's state folder."""
+"""Folders and files of the tracker below the user's state folder: runs, device locks, states of plans."""
 
 import os
 import time
@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 RUN_VARIABLE = "CLUSTERSCAPE_RUN"
-"""Tells a script's processes their run: ``<clock anchor>:<folder>``."""
+"""Variable that passes the run to a script's processes: ``<clock anchor>:<folder>``."""
 
 LOCK_FILE = "lock"
-"""In a run's folder; held while the run goes on."""
+"""Lock file in a run's folder, locked while the run is active."""
 
 
 def state_folder(environ: Mapping[str, str] = os.environ) -> Path:
@@ -19,12 +19,12 @@ def state_folder(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def runs_folder(state: Path) -> Path:
-    """One folder for each run."""
+    """The folder that contains one folder per run."""
     return state / "runs"
 
 
 def make_run_folder(state: Path) -> Path:
-    """A folder for a new run. Runs hold environments and commands: the state folder is for its user alone."""
+    """A folder for a new run. Runs contain environments and commands, so only the user can read the state folder."""
     folder = runs_folder(state) / new_run_id()
     make_private_folder(folder.parent)
     folder.mkdir(mode=0o700)
@@ -35,19 +35,19 @@ def make_run_folder(state: Path) -> Path:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make ``folder`` and what is missing above it, for this user alone, whatever the umask."""
+    """Create ``folder`` and missing parents, accessible only to this user regardless of the umask."""
     for path in reversed((folder, *folder.parents)):
         if not path.exists():
             path.mkdir(mode=0o700, exist_ok=True)
 
 
 def notices_file(state: Path) -> Path:
-    """For which servers the user was shown what runs record."""
+    """The file of servers for which the recording notice was shown."""
     return state / "notices.json"
 
 
 def host_folder(state: Path, environ: Mapping[str, str] = os.environ) -> Path:
-    """What the runs of this user on this host share while they go on: in memory where the system offers it."""
+    """The folder that active runs of this user on this host share, in memory if possible."""
     runtime = environ.get("XDG_RUNTIME_DIR")
     return Path(runtime) / "clusterscape" if runtime and os.access(runtime, os.W_OK) else state / "host"
 

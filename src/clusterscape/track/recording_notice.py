@@ -1,4 +1,4 @@
-"""The notice of what a run records and sends, shown before the first upload to a server, and for which servers it was shown."""
+"""The notice that lists the data a run records and sends, shown before the first upload to each server."""
 
 import contextlib
 import json
@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from clusterscape.track.places import notices_file
-from clusterscape.track.recorded_variables import select
 from clusterscape.track.redaction import MASK, Redactor
-from clusterscape.track.reproduce import describe, describe_git, packages
+from clusterscape.track.reproduce import describe, describe_git, packages, select_variables
 from clusterscape.track.tracked_run import RunRequest, child_environ, describe_request
 
 _VERSION = 1
-"""Raised when runs record another kind of thing: the notice is shown again then."""
+"""Increased when runs record another kind of data, so that the notice is shown again."""
 _ALSO = (
     "also: user, host, driver, topology; metrics, parameters, tags and phases of the script; hardware samples; "
     "the exception it ends with",
@@ -23,7 +22,7 @@ _ALSO = (
 
 
 class RecordingNotice(NamedTuple):
-    """``variables`` by name with masked values; sizes say how much there is of what is too long to show."""
+    """``variables`` by name with masked values; sizes are given for data that is too long to show."""
 
     commands: list[list[str]]
     cwd: str
@@ -35,7 +34,7 @@ class RecordingNotice(NamedTuple):
     untracked: int = 0
 
     def lines(self, targets: Sequence[str]) -> list[str]:
-        """For a terminal."""
+        """The lines for a terminal."""
         masked = [name for name, value in self.variables.items() if MASK in value]
         code = f"commit {self.commit}, {self.diff_bytes:,} bytes of uncommitted changes" if self.commit else "no git"
         return [
@@ -50,22 +49,22 @@ class RecordingNotice(NamedTuple):
 
 
 def preview(requests: Sequence[RunRequest], patterns: Sequence[str]) -> RecordingNotice:
-    """Of runs that have not started; reads git and packages of the first."""
+    """The notice for runs that have not started; reads git and packages of the first."""
     request = requests[0]
     environ = child_environ(request)
     description = {
         "git": describe_git(request.cwd),
-        "environ": select(environ, patterns),
+        "environ": select_variables(environ, patterns),
         "packages": packages(request.words[0]),
         "cwd": str(request.cwd),
     }
     redactor = Redactor(environ, request.words)
-    return summarize(redactor.fields(description), [redactor.words(one.words) for one in requests])
+    return summarize(redactor.fields(description), [redactor.words(request.words) for request in requests])
 
 
 def summarize(environment: Mapping[str, object], commands: list[list[str]]) -> RecordingNotice:
-    """Of what ``describe`` made or a spool holds."""
-    git, variables, found = environment.get("git"), environment.get("environ"), environment.get("packages")
+    """The notice for the result of ``describe`` or for a spool."""
+    git, variables, versions = environment.get("git"), environment.get("environ"), environment.get("packages")
     git = git if isinstance(git, Mapping) else {}
     untracked = git.get("untracked")
     return RecordingNotice(
@@ -74,7 +73,7 @@ def summarize(environment: Mapping[str, object], commands: list[list[str]]) -> R
         variables={str(name): str(value) for name, value in variables.items()}
         if isinstance(variables, Mapping)
         else {},
-        packages=len(found) if isinstance(found, Mapping) else 0,
+        packages=len(versions) if isinstance(versions, Mapping) else 0,
         commit=git.get("commit"),
         remote=git.get("remote"),
         diff_bytes=len(str(git.get("diff") or "").encode()),
@@ -83,7 +82,7 @@ def summarize(environment: Mapping[str, object], commands: list[list[str]]) -> R
 
 
 def describe_whole(request: RunRequest, patterns: Sequence[str]) -> dict[str, object]:
-    """Exactly what is recorded before the command starts: the events ``run`` and ``environment``."""
+    """All data recorded before the command starts: the events ``run`` and ``environment``."""
     environ = child_environ(request)
     redactor = Redactor(environ, request.words)
     return {
@@ -93,18 +92,18 @@ def describe_whole(request: RunRequest, patterns: Sequence[str]) -> dict[str, ob
 
 
 class ShownNotices:
-    """Which variables were named to the user, by server; a new one has the notice shown again."""
+    """Variables that were listed to the user, by server; a new variable causes the notice to be shown again."""
 
     def __init__(self, state: Path) -> None:
         self._file = notices_file(state)
 
     def is_shown(self, target: str, variables: Iterable[str]) -> bool:
-        """Whether nothing would be sent that was not named before."""
+        """Whether all data that would be sent was listed before."""
         shown = self._read().get(target)
         return isinstance(shown, list) and set(variables) <= set(shown)
 
     def remember(self, targets: Iterable[str], variables: Iterable[str]) -> None:
-        """It was shown; where the disk refuses, it is shown again next time."""
+        """Store that the notice was shown; if the disk is not writable, it is shown again next time."""
         servers = self._read()
         for target in targets:
             before = servers.get(target)

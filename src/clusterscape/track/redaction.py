@@ -1,7 +1,7 @@
-"""Masks secrets in everything a run records: by name, by shape, and by value where a variable or an option holds the value.
+"""Masks secrets in everything a run records: by name, by pattern, and by the values of secret variables and options.
 
-Owns what counts as a secret; decides nothing about which variables are recorded (``recorded_variables.py``). Standard library
-only and no import of ours: ``startup/sitecustomize.py`` loads this file by its path into whatever Python runs the script.
+Decides what is a secret, but not which variables are recorded (``reproduce.py``). Standard library
+only, no imports of ClusterScape: ``startup/sitecustomize.py`` loads this file by path into the script's Python.
 """
 
 import json
@@ -17,7 +17,7 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-# A name that holds one of these words is secret, unless its last word says that the value only describes the secret.
+# A name with one of these words is secret, unless its last word shows that the value only describes the secret.
 _SECRET_WORDS = _set(
     "password passwords passwd passphrase pwd secret secrets credential credentials creds jwt apikey accesskey secretkey "
     "privatekey authtoken accesstoken authorization bearer cookie cookies sshpass pgpass"
@@ -27,7 +27,7 @@ _DESCRIBING_WORDS = _set(
     "file path dir folder type mode len length size dim count num url uri endpoint host policy ttl expiry timeout enabled "
     "required provider field prompt format header name env var"
 )
-# Secret where they end a name: what they hold is often harmless in training (max_tokens, forward_pass, cache_key).
+# Secret only at the end of a name: elsewhere they are often harmless in training (max_tokens, forward_pass, cache_key).
 _LAST_WORDS = _set("token pass auth pat dsn sas")
 _KEY_OWNERS = _set(
     "api access secret private auth account encryption signing master service license storage subscription shared deploy "
@@ -49,7 +49,7 @@ _NAME_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 _ALONE = r"(?<![A-Za-z0-9])"
 _PEM = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-# A literal that every match holds, and the pattern, which is compiled only where a text holds the literal.
+# A literal that every match contains, and the pattern, which is compiled only if a text contains the literal.
 _SHAPES = (
     ("PRIVATE KEY", _PEM + r"(?:[^-]|-(?!----BEGIN)){0,20000}?-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"),
     ("PRIVATE KEY", _PEM + r"(?:(?:\\[nr]|[\s\"'+,-]){1,40}[A-Za-z0-9+/=]{16,})+"),
@@ -113,7 +113,7 @@ _CODE_SUFFIXES = tuple(
         ".swift"
     )
 )
-# Options that hold a login although no name says so.
+# Options with credentials whose names do not tell.
 _LOGIN_OPTIONS = {
     "sshpass": ("-p",),
     "curl": ("-u", "--user", "-U", "--proxy-user"),
@@ -140,7 +140,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def _may_be_key(name: str) -> bool:
-    """Names that are secret only where the value looks random."""
+    """Whether the name is secret only if the value looks random."""
     words = [word.lower() for word in _NAME_WORD.findall(name)]
     return bool(words) and words[-1] in ("key", "session") and not (len(words) > 1 and words[-2] in _LOOKUP_KEYS)
 
@@ -161,16 +161,16 @@ def mask_address(text: str) -> str:
     return _ADDRESS.sub(_mask_login, text)
 
 
-def _mask_login(found: re.Match[str]) -> str:
-    if found["token"] is not None:
+def _mask_login(match: re.Match[str]) -> str:
+    if match["token"] is not None:
         return f"://{MASK}@"
-    return f"://{MASK if len(found['user']) >= 16 else found['user']}:{MASK}@"
+    return f"://{MASK if len(match['user']) >= 16 else match['user']}:{MASK}@"
 
 
 class Redactor:
     """Masks secrets; values of secret variables and options are masked wherever they occur. Thread-safe.
 
-    ``environ`` and ``words`` are the script's: what they hold under a secret name is a secret everywhere.
+    ``environ`` and ``words`` are those of the script: their values with secret names are masked everywhere.
     """
 
     def __init__(self, environ: Mapping[str, str] | None = None, words: Sequence[str] = ()) -> None:
@@ -179,7 +179,7 @@ class Redactor:
         for name, value in (environ or {}).items():
             if _is_secret(name, value):
                 self._learn(value)
-            self._learn(*(found["password"] for found in _ADDRESS.finditer(value) if found["password"]))
+            self._learn(*(match["password"] for match in _ADDRESS.finditer(value) if match["password"]))
         self.words(words)
 
     def text(self, text: str) -> str:
@@ -194,7 +194,7 @@ class Redactor:
         return self.text(value)
 
     def words(self, words: Sequence[str]) -> list[str]:
-        """A command line: ``--api-key X``, ``--api-key=X``, ``API_KEY=X`` and what stands inside ``sh -c``."""
+        """A command line: ``--api-key X``, ``--api-key=X``, ``API_KEY=X`` and arguments of ``sh -c``."""
         masked: list[str] = []
         programs = [word.rpartition("/")[2] for word in words[:4]]
         login_options = next((_LOGIN_OPTIONS[program] for program in programs if program in _LOGIN_OPTIONS), ())
@@ -205,20 +205,20 @@ class Redactor:
         return masked
 
     def _word(self, word: str, before: str, *, is_login: bool) -> str:
-        """One word behind another one."""
+        """One word, given the previous one."""
         is_value = _holds_value(word) and _takes_value(before) and _is_secret(before.lstrip("-"), word)
         if is_value or is_login:
             self._learn(word.partition(":")[2] if is_login and ":" in word else word)
             return MASK
         name, equals, value = word.partition("=")
-        # Behind `sh -c` a word is a program of its own.
+        # After `sh -c`, a word is a shell script.
         if equals and _PLAIN_NAME.fullmatch(name) and not _SHELL_OPTION.fullmatch(before) and _is_secret(name, value):
             self._learn(value)
             return f"{name}={MASK}"
         return self.text(word)
 
     def diff(self, diff: str) -> str:
-        """A git diff. In source code only literals are masked, so that expressions stay; other files are free text."""
+        """A git diff. In source code only literals are masked, to keep expressions; other files are free text."""
         parts = re.split(r"(?m)^(?=diff --git )", diff)
         return "".join(self._masked(part, is_code=_is_code(part)) for part in parts)
 
@@ -263,15 +263,15 @@ class Redactor:
         return "".join(_mask_named(text, is_code=is_code))
 
 
-def _mask_authorization(found: re.Match[str]) -> str:
-    value = found["value"]
+def _mask_authorization(match: re.Match[str]) -> str:
+    value = match["value"]
     word = value.rstrip(".:)")
-    is_prose = word.isalpha() and word.islower() and len(word) < 20 and "uthorization" not in found[1]
-    return found[0] if is_prose or value[0] in "{$%<(" else f"{found[1]}{MASK}"
+    is_prose = word.isalpha() and word.islower() and len(word) < 20 and "uthorization" not in match[1]
+    return match[0] if is_prose or value[0] in "{$%<(" else f"{match[1]}{MASK}"
 
 
 def _mask_named(text: str, *, is_code: bool) -> Iterator[str]:
-    """``name = value`` and its like, where the name is secret. In code only quoted values count."""
+    """``name = value`` and similar, if the name is secret. In code only quoted values count."""
     done = 0
     for candidate in _CANDIDATE.finditer(text):
         if candidate.start() < done:
@@ -304,7 +304,7 @@ def _begin_of_name(text: str, at: int) -> int:
 def _find_value(
     text: str, begin: int, end: int, *, in_query: bool, bare: re.Pattern[str] | None
 ) -> tuple[int, int] | None:
-    """Where the value of a name stands; None where the name has none. ``bare`` None: only quoted values count."""
+    """The position of a name's value; None if it has none. ``bare`` None: only quoted values count."""
     gap = _ASSIGNED.match(text, end)
     if gap is None and text[max(0, begin - 2) : begin] in ("('", '("'):
         gap = _PAIRED.match(text, end)
@@ -312,16 +312,16 @@ def _find_value(
         gap = (_DEFAULT.match(text, end) if bare is None else None) or _OPTION_GAP.match(text, end)
     if gap is None:
         return None
-    if in_query and (found := _QUERY_VALUE.match(text, gap.end())):
-        return found.span()
+    if in_query and (match := _QUERY_VALUE.match(text, gap.end())):
+        return match.span()
     if quoted := _QUOTED.match(text, gap.end()):
         return quoted.span("value")
     if bare is None:
         return None
-    # YAML and its like: the value is the rest of the line.
+    # YAML and similar formats: the value is the rest of the line.
     is_line = bare is _BARE and ":" in gap[0] and _LINE_BEGIN.search(text, max(0, begin - 80), begin)
-    found = (_REST_OF_LINE if is_line else bare).match(text, gap.end())
-    return found.span() if found else None
+    match = (_REST_OF_LINE if is_line else bare).match(text, gap.end())
+    return match.span() if match else None
 
 
 def _is_code(part: str) -> bool:
@@ -340,7 +340,7 @@ def _takes_value(option: str) -> bool:
 
 
 def _holds_value(word: str) -> bool:
-    """Not the next option; a random token may begin with a dash."""
+    """Whether the word is a value and not the next option; a random token may start with a dash."""
     return not word.startswith("-") or (not word.startswith("--") and len(word) >= 8)
 
 

@@ -1,23 +1,123 @@
-"""Runs a recorded run again: what it was, and what is not the same now. Compares, but changes nothing."""
+"""Repeats recorded runs: reads them from this machine or a server, and compares code and environment with the current ones."""
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
-from clusterscape.errors import ConfigError
+from clusterscape.errors import ConfigError, NotFoundError
+from clusterscape.model.run_frames import FrameKind, decode_event, iter_frames
 from clusterscape.track.listeners import parse_listeners
-from clusterscape.track.recorded import RecordedRun
 from clusterscape.track.redaction import MASK, Redactor
-from clusterscape.track.tracked_run import RunRequest
+from clusterscape.track.spooled import find_run, list_runs, read_run
+from clusterscape.track.tracked_run import TRACKER_FILE, RunRequest
+from clusterscape.track.upload import RunServer
 
-MOST_TOLD = 20
-# Differ from one terminal or run to the next, and say nothing about the work.
+_HEAD_BYTES = 64 * 1024
+"""Bytes that contain a run's first event, which describes it."""
+_MOST_LISTED = 10_000
+
+
+class RecordedRun(NamedTuple):
+    """A recorded run: ``about`` is the content of its first event."""
+
+    run: str
+    about: Mapping[str, object]
+    params: Mapping[str, str]
+    environment: Mapping[str, object]
+
+
+def find_recorded(state: Path, server: RunServer | None, run: str) -> list[RecordedRun]:
+    """A run by its id or a prefix or suffix of it, followed by the other runs of its workload. Raises NotFoundError.
+
+    Runs on this machine take precedence over those on the server.
+    """
+    try:
+        return _read_together(find_run(state, run), state)
+    except NotFoundError as error:
+        if server is None:
+            hint = f"{error.hint} One that only a server has needs --server (or CLUSTERSCAPE_URL)."
+            raise NotFoundError(error.message, hint=hint) from None
+        return _fetch_together(server, _fetch_id(server, run))
+
+
+def _read_together(folder: Path, state: Path) -> list[RecordedRun]:
+    first = _read(folder)
+    if first.about.get("workload") is None:
+        return [first]
+    others = [other for other in list_runs(state) if other != folder and _is_together(_read_about(other), first.about)]
+    return [first, *(_read(other) for other in reversed(others))]
+
+
+def _is_together(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
+    """Whether runs belong to one workload: a plan queues them at the same time."""
+    return all(one.get(name) == other.get(name) for name in ("queued_at", "experiment", "workload"))
+
+
+def _read(folder: Path) -> RecordedRun:
+    run = read_run(folder)
+    return RecordedRun(run.run, run.about | {"queued_at": run.moments.get("queued")}, run.params, run.environment or {})
+
+
+def _read_about(folder: Path) -> Mapping[str, object]:
+    """The first event of a run, without reading the rest; empty if there is none."""
+    try:
+        with (folder / TRACKER_FILE).open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+        frame = next(iter_frames(head), None)
+        return decode_event(frame.payload) if frame is not None and frame.kind == FrameKind.EVENT else {}
+    except (OSError, ValueError):
+        return {}
+
+
+def _fetch_id(server: RunServer, run: str) -> str:
+    listed = server.read(f"/api/v1/runs?limit={_MOST_LISTED}")
+    ids = [str(row.get("run")) for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
+    matches = [run_id for run_id in ids if run and (run_id.startswith(run) or run_id.endswith(run))]
+    if run in matches:
+        return run
+    if not matches:
+        raise NotFoundError(f"no run `{run}` is on this machine or on {server.url}", hint="The page lists runs.")
+    if len(matches) > 1:
+        raise NotFoundError(f"`{run}` matches {len(matches)} runs", hint="Give more characters of the id.")
+    return matches[0]
+
+
+def _fetch_together(server: RunServer, run: str) -> list[RecordedRun]:
+    together = server.read(f"/api/v1/runs/workloads/{quote(run)}")
+    rows = together.get("rows") if isinstance(together, dict) else None
+    others = [str(row["run"]) for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    return [_fetch(server, run_id) for run_id in (run, *(other for other in others if other != run))]
+
+
+def _fetch(server: RunServer, run: str) -> RecordedRun:
+    answer = server.read(f"/api/v1/runs/{quote(run)}")
+    answer_fields: Mapping[str, object] = answer if isinstance(answer, dict) else {}
+    row = answer_fields.get("row")
+    row = row if isinstance(row, dict) else {}
+    environment, params = answer_fields.get("environment"), row.get("params")
+    about = {name: row.get(name) for name in ("name", "experiment", "letter", "devices", "collocation", "host")}
+    about |= {
+        "command": answer_fields.get("command"),
+        "cwd": answer_fields.get("cwd"),
+        "listeners": answer_fields.get("listens_to"),
+    }
+    return RecordedRun(
+        run,
+        about | {"workload": row.get("group"), "queued_at": row.get("queued_at")},
+        {str(name): str(value) for name, value in params.items()} if isinstance(params, dict) else {},
+        environment if isinstance(environment, dict) else {},
+    )
+
+
+MAX_LISTED = 20
+# Differ between terminals or runs without an effect on the work.
 _PASSING = frozenset(
     (
         *("_", "SHLVL", "PWD", "OLDPWD", "HOSTNAME", "DISPLAY", "PYTHONPATH"),
         *("TERM", "COLUMNS", "LINES", "LS_COLORS", "WINDOWID", "COLORTERM", "TERM_PROGRAM", "TERM_SESSION_ID"),
-        *("CUDA_DEVICE_ORDER", "CUDA_VISIBLE_DEVICES"),  # told by the devices of the run
+        *("CUDA_DEVICE_ORDER", "CUDA_VISIBLE_DEVICES"),  # follow from the devices of the run
         *("MLFLOW_RUN_ID", "MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_ID", "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"),
     )
 )
@@ -32,9 +132,9 @@ class Differences(NamedTuple):
 
 
 def request_of(run: RecordedRun, *, cwd: Path | None = None, python: str | None = None) -> RunRequest:
-    """The same again. ``cwd`` stands for its folder; ``python`` for its interpreter where that is not on this machine.
+    """The request to repeat a run. ``cwd`` replaces its folder, ``python`` its interpreter if that is not on this machine.
 
-    Raises ConfigError where the run does not say what it was, or its folder or program is not here.
+    Raises ConfigError if the record is incomplete, or if its folder or program does not exist on this machine.
     """
     about = run.about
     command, folder = about.get("command"), cwd or about.get("cwd")
@@ -64,7 +164,7 @@ def request_of(run: RecordedRun, *, cwd: Path | None = None, python: str | None 
 
 
 def _find_program(words: list[str], cwd: Path, python: str | None) -> list[str]:
-    """A script made elsewhere had another machine's interpreter: ours runs it then."""
+    """The program; if the run's interpreter does not exist on this machine, the current one."""
     if shutil.which(cwd / words[0] if "/" in words[0] else words[0]) is not None:
         return words
     if python is not None and Path(words[0]).name.startswith("python"):
@@ -73,7 +173,7 @@ def _find_program(words: list[str], cwd: Path, python: str | None) -> list[str]:
 
 
 def compare(then: Mapping[str, object], now: Mapping[str, object]) -> Differences:
-    """What differs between two descriptions that ``reproduce.describe`` made."""
+    """Differences between two results of ``reproduce.describe``."""
     code = list(_compare_git(then.get("git"), now.get("git")))
     around: list[str] = []
     for what, names in (("variable", "environ"), ("package", "packages")):
@@ -99,7 +199,7 @@ def _compare_git(then: object, now: object) -> Iterator[str]:
 
 
 def _list_missing(then: Mapping[str, object], now: Mapping[str, object]) -> Iterator[str]:
-    """What the record lacks because it was masked."""
+    """Values that are missing in the record because they were masked."""
     git, today = then.get("git"), _words(now.get("environ"))
     if isinstance(git, Mapping) and MASK in str(git.get("diff")):
         yield "uncommitted changes hold masked values, which were not compared"
@@ -109,7 +209,7 @@ def _list_missing(then: Mapping[str, object], now: Mapping[str, object]) -> Iter
 
 
 def patterns_of(run: RecordedRun) -> Sequence[str]:
-    """Which variables the run recorded; runs of earlier versions recorded all."""
+    """Patterns of the variables that the run recorded; runs of earlier versions recorded all."""
     patterns = run.environment.get("environ_patterns")
     return [str(pattern) for pattern in patterns] if isinstance(patterns, list) else ["*"]
 
@@ -117,7 +217,7 @@ def patterns_of(run: RecordedRun) -> Sequence[str]:
 def fill_masked(
     requests: Sequence[RunRequest], variables: Sequence[str], environ: Mapping[str, str]
 ) -> list[RunRequest]:
-    """Commands with their masked values taken from variables, in order. Raises ConfigError where there are not as many."""
+    """Commands with masked values replaced from variables, in order. Raises ConfigError if the numbers differ."""
     masked = [word for request in requests for word in request.words if MASK in word]
     count = sum(word.count(MASK) for word in masked)
     absent = [name for name in variables if name not in environ]
@@ -146,8 +246,8 @@ def _compare_names(what: str, then: Mapping[str, str], now: Mapping[str, str]) -
             continue
         was = "was not there" if before is None else f"was {_short(before)}"
         lines.append(f"{what} {name}: {'gone' if after is None else _short(after)}; it {was}")
-    left = len(lines) - MOST_TOLD
-    return [*lines[:MOST_TOLD], f"{left} more {what}s"] if left > 0 else lines
+    left = len(lines) - MAX_LISTED
+    return [*lines[:MAX_LISTED], f"{left} more {what}s"] if left > 0 else lines
 
 
 def _short(value: object) -> str:

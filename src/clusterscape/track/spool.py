@@ -1,12 +1,14 @@
-"""One append-only file of a run: events at once, samples gathered and written several times a second.
+"""One append-only file of a run: events are written at once, samples in batches several times per second; and the clock of the
+run: wall time at its start plus the monotonic clock, so that changes of the wall clock have no effect.
 
-Owns buffering, what happens when the disk is full, and that no secret is written. What frames look like is ``model.run_frames``.
+Handles buffering, full disks and redaction. The format of frames is defined in ``model.run_frames``.
 """
 
 import contextlib
 import os
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,9 +16,27 @@ from pathlib import Path
 from clusterscape.model.run_frames import NO_STEP, SampleMethod, SampleScope, encode_event, encode_samples
 from clusterscape.track.redaction import Redactor
 
+
+class RunClock:
+    """Microseconds since 1970 that never go back. ``anchor_ns`` is shared by all processes of a run on one machine."""
+
+    __slots__ = ("anchor_ns",)
+
+    def __init__(self, anchor_ns: int | None = None) -> None:
+        self.anchor_ns = time.time_ns() - time.monotonic_ns() if anchor_ns is None else anchor_ns
+
+    def now_us(self) -> int:
+        """Now."""
+        return (time.monotonic_ns() + self.anchor_ns) // 1000
+
+    def now_ms(self) -> int:
+        """Now, in Unix ms."""
+        return self.now_us() // 1000
+
+
 FLUSH_EVERY_S = 0.25
 MOST_WAITING = 2_000_000
-"""Samples in memory; beyond, further ones are dropped and counted."""
+"""Most samples in memory; further ones are dropped and counted."""
 MOST_IN_FRAME = 100_000
 
 SeriesKey = tuple[str, str | None, str, str]
@@ -49,20 +69,20 @@ class Spool:
         self._thread.start()
 
     def event(self, event: str, **fields: object) -> bool:
-        """Write an event now; returns whether the disk took it."""
+        """Write an event now; returns whether that succeeded."""
         frame = encode_event({"event": event, **self._redactor.fields(fields)})
         with self._write_lock:
             return self._write(frame)
 
     def add(self, time_us: int, step: int | None, metrics: Mapping[str, float]) -> None:
-        """What the script says."""
+        """Add an event of the script."""
         rows = self._rows
         if len(rows) >= MOST_WAITING:
             self._dropped += len(metrics)
             return
-        told = NO_STEP if step is None else step
+        stored_step = NO_STEP if step is None else step
         for name, value in metrics.items():
-            rows.append((time_us, told, name, value))
+            rows.append((time_us, stored_step, name, value))
 
     def sample(
         self,
@@ -74,14 +94,14 @@ class Spool:
         scope: SampleScope = SampleScope.TREE,
         method: SampleMethod = SampleMethod.MEASURED,
     ) -> None:
-        """What a listener measured; ``unit`` None is the run itself."""
+        """Add a sample of a listener; ``unit`` None is the run itself."""
         if len(self._rows) < MOST_WAITING:
             self._rows.append((time_us, NO_STEP, (name, unit, scope, method), value))
         else:
             self._dropped += 1
 
     def flush(self) -> None:
-        """Write what waits; what the disk refuses waits on."""
+        """Write buffered data; it stays buffered if the write fails."""
         with self._write_lock:
             while self._rows:
                 rows = [self._rows.popleft() for _ in range(min(len(self._rows), MOST_IN_FRAME))]
@@ -99,13 +119,15 @@ class Spool:
             self._thread.join()
         self.flush()
         if self._rows:
-            _tell(f"clusterscape: the disk is full: {len(self._rows):,} samples of {self._path.parent.name} are lost")
+            _print_error(
+                f"clusterscape: the disk is full: {len(self._rows):,} samples of {self._path.parent.name} are lost"
+            )
         with contextlib.suppress(OSError):
             os.fsync(self._fd)
         os.close(self._fd)
 
     def abandon(self) -> None:
-        """After a fork: the file belongs to the other process."""
+        """Close without writing: after a fork, the file belongs to the other process."""
         self._rows.clear()
         os.close(self._fd)
 
@@ -126,7 +148,7 @@ class Spool:
         return b"".join(parts)
 
     def _write(self, data: bytes) -> bool:
-        """All of ``data`` or nothing of it."""
+        """Write all of ``data`` or nothing."""
         try:
             written = 0
             while written < len(data):
@@ -135,7 +157,7 @@ class Spool:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._fd, self._good_bytes)
             if not self._is_full:
-                _tell(
+                _print_error(
                     f"clusterscape: cannot write {self._path}: {error.strerror}; the run goes on, samples wait in memory"
                 )
             self._is_full = True
@@ -150,6 +172,6 @@ def _series_event(code: int, key: str | SeriesKey) -> dict[str, object]:
     return {"event": "series", "code": code, "name": name, "unit": unit, "scope": scope, "method": method}
 
 
-def _tell(message: str) -> None:
+def _print_error(message: str) -> None:
     with contextlib.suppress(OSError):
         sys.stderr.write(message + "\n")

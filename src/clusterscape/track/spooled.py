@@ -1,4 +1,4 @@
-"""Reads the runs on this machine's disk: what they were, how they went, and closes those whose tracker was killed."""
+"""Reads runs recorded on this machine; closes runs whose tracker was killed, and redacts runs of older versions before upload."""
 
 import contextlib
 import fcntl
@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from clusterscape.errors import NotFoundError
 from clusterscape.model.run_frames import FrameKind, decode_event, decode_samples, encode_event, iter_frames
 from clusterscape.track.places import LOCK_FILE, runs_folder
+from clusterscape.track.redaction import Redactor
+from clusterscape.track.reproduce import select_variables
 
 if TYPE_CHECKING:
     from msgspec import Struct
+
 
 _Series = tuple[str, str | None, str, str]
 """Name, unit, scope and method."""
@@ -53,7 +56,7 @@ class SpooledRun(NamedTuple):
     is_torn: bool
 
     def seconds(self, begin: str, end: str) -> float | None:
-        """Between two moments."""
+        """Seconds between two times."""
         if begin not in self.moments or end not in self.moments:
             return None
         return (self.moments[end] - self.moments[begin]) / 1000
@@ -70,7 +73,7 @@ class SpooledRun(NamedTuple):
 
 
 def spool_files(folder: Path) -> list[Path]:
-    """The files of a run, in a lasting order."""
+    """The files of a run, in a stable order."""
     return sorted(folder.glob("*.spool"))
 
 
@@ -81,16 +84,16 @@ def list_runs(state: Path) -> list[Path]:
 
 
 def find_run(state: Path, run: str) -> Path:
-    """The folder of a run by its id or the beginning or end of it."""
+    """The folder of a run by its id, or a prefix or suffix of it."""
     matches = [path for path in list_runs(state) if path.name.startswith(run) or path.name.endswith(run)]
     if not run or not matches:
-        raise NotFoundError(f"no run `{run}` is on this machine", hint="`clusterscape runs list` shows them.")
+        raise NotFoundError(f"no run `{run}` on this machine", hint="`clusterscape runs list` lists runs.")
     if len(matches) > 1:
-        raise NotFoundError(f"`{run}` is {len(matches)} runs", hint="Give more of the id.")
+        raise NotFoundError(f"`{run}` matches {len(matches)} runs", hint="Give more characters of the id.")
     return matches[0]
 
 
-def is_going_on(folder: Path) -> bool:
+def is_running(folder: Path) -> bool:
     """Whether a process still holds the run's lock."""
     try:
         fd = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CLOEXEC)
@@ -106,8 +109,8 @@ def is_going_on(folder: Path) -> bool:
 
 
 def close_abandoned(folder: Path) -> bool:
-    """Give a run whose tracker was killed its last word; returns whether it needed one."""
-    if is_going_on(folder):
+    """Write the end event of a run whose tracker was killed; returns whether it was missing."""
+    if is_running(folder):
         return False
     events = [event for file in spool_files(folder) for event in iter_events(file)]
     if not events or any(event["event"] == "end" for event in events):
@@ -119,7 +122,7 @@ def close_abandoned(folder: Path) -> bool:
 
 
 def iter_events(file: Path) -> Iterator[dict[str, object]]:
-    """Events of one file; what is damaged is left out."""
+    """Events of one file; a damaged part is skipped."""
     for frame in iter_frames(file.read_bytes()):
         if frame.kind == FrameKind.EVENT:
             with contextlib.suppress(ValueError):
@@ -127,7 +130,7 @@ def iter_events(file: Path) -> Iterator[dict[str, object]]:
 
 
 def read_run(folder: Path) -> SpooledRun:
-    """Everything that a run's files say."""
+    """Read all files of a run."""
     reader = _Reader(folder.name)
     for file in spool_files(folder):
         reader.read(file)
@@ -135,7 +138,7 @@ def read_run(folder: Path) -> SpooledRun:
     moments = {name: at for name, at in _fields(summary.moments).items() if isinstance(at, int)}
     if summary.about.queued_at is not None:
         moments["queued"] = summary.about.queued_at
-    state = end.state or ("running" if is_going_on(folder) else "failed")
+    state = end.state or ("running" if is_running(folder) else "failed")
     return SpooledRun(
         run=folder.name,
         folder=folder,
@@ -147,8 +150,8 @@ def read_run(folder: Path) -> SpooledRun:
         moments=moments,
         marks=[{"kind": mark.kind, "name": mark.name, "at": mark.at} for mark in detail.marks],
         listeners={
-            name: {"state": told.state, "message": told.message, "ticks": told.ticks, "missed": told.missed}
-            for name, told in detail.listeners.items()
+            name: {"state": report.state, "message": report.message, "ticks": report.ticks, "missed": report.missed}
+            for name, report in detail.listeners.items()
         },
         environment=detail.environment or None,
         metrics=reader.summaries(),
@@ -165,10 +168,10 @@ def _fields(part: "Struct") -> dict[str, object]:
 
 
 class _Reader:
-    """Folds the events of a run's files, and counts their samples."""
+    """Aggregates the events of a run's files, and counts their samples."""
 
     def __init__(self, run: str) -> None:
-        from clusterscape.model.runs import new_run  # with msgspec, which a tracked script must not pay for
+        from clusterscape.model.runs import new_run  # imports msgspec, which would slow down a tracked script
 
         self.run = new_run(run)
         self.counts: dict[_Series, int] = {}
@@ -203,11 +206,11 @@ class _Reader:
             key = names.get(code)
             if key is None:
                 continue
-            finite, total, last, strange = self._sums.get(key, (0, 0.0, 0.0, 0))
+            finite, total, last, non_finite = self._sums.get(key, (0, 0.0, 0.0, 0))
             if value - value == 0.0:
-                self._sums[key] = (finite + 1, total + value, value, strange)
+                self._sums[key] = (finite + 1, total + value, value, non_finite)
             else:
-                self._sums[key] = (finite, total, last, strange + 1)
+                self._sums[key] = (finite, total, last, non_finite + 1)
             self.counts[key] = self.counts.get(key, 0) + 1
 
     def _take(self, payload: bytes, names: "dict[int, _Series]") -> None:
@@ -219,3 +222,45 @@ class _Reader:
             names[event.code] = (event.name, event.unit, event.scope or "run", event.method or "measured")
         else:
             fold_event(event, self.run, FoldLimits())
+
+
+def redact_spools(folder: Path) -> bool:
+    """Redact secrets in the files of an ended run; returns whether there were any."""
+    if is_running(folder):
+        return False
+    redactor = Redactor()
+    changed = [_redact_file(file, redactor) for file in spool_files(folder)]
+    return any(changed)
+
+
+def _redact_file(file: Path, redactor: Redactor) -> bool:
+    data = file.read_bytes()
+    parts: list[bytes] = []
+    begin = 0
+    for frame in iter_frames(data):
+        whole = data[begin : frame.end]
+        parts.append(_redact_frame(whole, frame.payload, redactor) if frame.kind == FrameKind.EVENT else whole)
+        begin = frame.end
+    masked = b"".join(parts)
+    if masked == data[:begin]:
+        return False
+    temporary = file.with_suffix(".new")
+    temporary.touch(mode=0o600)
+    temporary.write_bytes(masked)
+    temporary.replace(file)
+    return True
+
+
+def _redact_frame(whole: bytes, payload: bytes, redactor: Redactor) -> bytes:
+    try:
+        event = decode_event(payload)
+    except ValueError:
+        return whole
+    masked = redactor.fields(event)
+    if event["event"] == "environment" and "environ_patterns" not in event:
+        environ = masked.get("environ")
+        masked["environ"] = select_variables(environ) if isinstance(environ, dict) else {}
+    if masked == event:
+        return whole
+    # Padded to its old size, because uploads resume at byte offsets.
+    return encode_event(masked, min_payload_bytes=len(payload))

@@ -1,4 +1,4 @@
-"""One run from its folder to its last word: the folder, the spool, the lock that says it goes on, and the moments of its life."""
+"""One run: its folder, its spool, the lock that marks it as running, and the events of its life cycle."""
 
 import contextlib
 import fcntl
@@ -11,15 +11,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from clusterscape.errors import StoreError
-from clusterscape.track.clock import SteadyClock
-from clusterscape.track.launch import Command
+from clusterscape.track.devices import MigInstance
 from clusterscape.track.listeners import ListenerChoice
-from clusterscape.track.mig_instance import MigInstance
-from clusterscape.track.outcome import EXCEPTIONS_FILE, Outcome
 from clusterscape.track.places import LOCK_FILE, RUN_VARIABLE, make_run_folder
-from clusterscape.track.profiler import wrap
+from clusterscape.track.processes import EXCEPTIONS_FILE, Command, RunOutcome, wrap_in_profiler
 from clusterscape.track.redaction import Redactor
-from clusterscape.track.spool import Spool
+from clusterscape.track.spool import RunClock, Spool
 
 TRACKER_FILE = "tracker.spool"
 OUTPUT_FILE = "output.log"
@@ -28,7 +25,7 @@ CPU = "cpu"
 
 
 class RunRequest(NamedTuple):
-    """What is to be run. ``devices`` are GPU indices, ``cpu``, or empty for whatever the command finds."""
+    """A run to execute. ``devices`` are GPU indices, ``cpu``, or empty to leave the choice to the command."""
 
     words: Sequence[str]
     cwd: Path
@@ -49,12 +46,12 @@ class RunRequest(NamedTuple):
 
 
 def host_name() -> str:
-    """The host's short name, as schedulers have it."""
+    """The host's short name, as schedulers use it."""
     return socket.gethostname().partition(".")[0]
 
 
 def user_name() -> str:
-    """Who runs it; a user without a name is its number."""
+    """The user's name, or the user id if there is none."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -64,10 +61,10 @@ def user_name() -> str:
 class TrackedRun:
     """A run that this process tracks."""
 
-    def __init__(self, request: RunRequest, state: Path, clock: SteadyClock) -> None:
+    def __init__(self, request: RunRequest, state: Path, clock: RunClock) -> None:
         self.request = request
-        self.outcome: Outcome | None = None
-        self.told: dict[str, str] = {}  # variables for the script beside the request's
+        self.outcome: RunOutcome | None = None
+        self.extra_environ: dict[str, str] = {}  # variables in addition to those of the request
         self.pid = 0
         self.redactor = Redactor({**os.environ, **request.environ}, request.words)
         self._clock = clock
@@ -85,19 +82,19 @@ class TrackedRun:
         self._announce()
 
     def command(self) -> Command:
-        """What the child becomes: the command, told its run and its devices."""
-        environ = {**child_environ(self.request), **self.told}
+        """The command of the child process, with the variables of its run and devices."""
+        environ = {**child_environ(self.request), **self.extra_environ}
         environ[RUN_VARIABLE] = f"{self._clock.anchor_ns}:{self.folder}"
         output = self.folder / OUTPUT_FILE if self.request.keeps_output else None
-        words = wrap(self.request.words, self.request.profiler, self.folder)
+        words = wrap_in_profiler(self.request.words, self.request.profiler, self.folder)
         return Command(words, self.request.cwd, environ, output)
 
     def moment(self, moment: str) -> None:
-        """A new part of its life begins."""
+        """Record the start of a new phase of the run."""
         self.spool.event("moment", moment=moment, at=self._clock.now_ms())
 
-    def end(self, outcome: Outcome) -> None:
-        """It has ended."""
+    def end(self, outcome: RunOutcome) -> None:
+        """Record the end of the run."""
         cause = outcome.cause
         self.outcome = outcome = outcome._replace(cause=None if cause is None else self.redactor.text(cause))
         for line in self._read_exceptions():
@@ -113,13 +110,13 @@ class TrackedRun:
         )
 
     def close(self) -> None:
-        """Everything is written."""
+        """Write everything and close the run."""
         self.moment("flushed")
         self.spool.close()
         os.close(self._lock_fd)
 
     def discard(self) -> None:
-        """Nothing has run: leave nothing behind."""
+        """Delete the folder of a run that was not started."""
         self.spool.close()
         os.close(self._lock_fd)
         with contextlib.suppress(OSError):
@@ -135,7 +132,7 @@ class TrackedRun:
             self.spool.event("tags", tags=dict(request.tags))
 
     def _read_exceptions(self) -> list[str]:
-        """What its processes noted last. The file is masked again: by now more secrets may be known than when it was written."""
+        """The exceptions of its processes. The file is masked again, because more secrets may be known now."""
         file = self.folder / EXCEPTIONS_FILE
         try:
             lines = [self.redactor.text(line) for line in file.read_text("utf-8", "replace").splitlines()[-20:]]
@@ -146,7 +143,7 @@ class TrackedRun:
 
 
 def child_environ(request: RunRequest) -> dict[str, str]:
-    """The environment of the command, without what names the run itself."""
+    """The environment of the command, without variables that name the run itself."""
     environ = {**os.environ, **request.environ}
     environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_STARTUP), environ.get("PYTHONPATH")]))
     if request.devices:
@@ -157,7 +154,7 @@ def child_environ(request: RunRequest) -> dict[str, str]:
 
 
 def describe_request(request: RunRequest) -> dict[str, object]:
-    """What the first event of a run says, not masked yet."""
+    """The content of a run's first event, not masked yet."""
     return {
         "name": request.name,
         "experiment": request.experiment,

@@ -1,6 +1,6 @@
 """Runs commands together and follows them to their end: barrier, listeners, signals, outcome.
 
-Writes only below the state folder, never beside the user's code.
+Writes only to the state folder, never to the user's code folder.
 """
 
 import os
@@ -13,16 +13,22 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
-from clusterscape.track.clock import SteadyClock
-from clusterscape.track.launch import Barrier, wait_started
 from clusterscape.track.listeners.contract import ListenedRun, ListenerContext
 from clusterscape.track.listeners.ticker import Ticker
 from clusterscape.track.mlflow.gateway import MlflowGateway
-from clusterscape.track.outcome import MemoryKills, Outcome, judge, not_started
 from clusterscape.track.places import host_folder
-from clusterscape.track.recorded_variables import RECORDED_VARIABLES
+from clusterscape.track.processes import (
+    Barrier,
+    MemoryKills,
+    ProcessTree,
+    RunOutcome,
+    judge_outcome,
+    not_started,
+    wait_started,
+)
+from clusterscape.track.reproduce import RECORDED_VARIABLES
+from clusterscape.track.spool import RunClock
 from clusterscape.track.tracked_run import CPU, RunRequest, TrackedRun, host_name
-from clusterscape.track.tree import RunTree
 
 GRACE_S = 10.0
 LISTENER_END_S = 2.0
@@ -30,29 +36,29 @@ _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class TrackOptions(NamedTuple):
-    """``on_written`` is told the folder of a run when there may be something new to send."""
+    """Options of a tracker. ``start_background`` starts work during the runs, such as uploads."""
 
     state: Path
     grace_s: float = GRACE_S
-    ends_leftovers: bool = False  # processes that outlive their run's first one
-    beside: Callable[[Sequence[Path]], "BesideRuns | None"] | None = None
-    hears_mlflow: bool = True  # scripts that log to MLflow are heard, unless they were told a server already
+    ends_leftovers: bool = False  # kill processes that outlive the main process of their run
+    start_background: Callable[[Sequence[Path]], "BackgroundWork | None"] | None = None
+    intercepts_mlflow: bool = True  # intercept what scripts log to MLflow
     announce: Callable[[Sequence[RunRequest]], None] | None = None  # called before anything is started
     variables: Sequence[str] = RECORDED_VARIABLES  # patterns of environment variables that are recorded
 
 
-class BesideRuns:
-    """Something that goes on beside the runs, such as sending what they write."""
+class BackgroundWork:
+    """Background work during the runs, such as uploads."""
 
     def finish(self) -> None:
-        """The runs have ended and everything is written."""
+        """Called when the runs have ended and all files are written."""
 
 
 class Followed(NamedTuple):
     """A run with its processes."""
 
     run: TrackedRun
-    tree: RunTree
+    tree: ProcessTree
     listened: ListenedRun
     pidfd: int
 
@@ -61,7 +67,7 @@ def track(requests: Sequence[RunRequest], options: TrackOptions) -> list[Tracked
     """Run all of ``requests`` at the same time; returns when every one has ended and is written. Call from the main thread."""
     if options.announce is not None:
         options.announce(requests)
-    clock = SteadyClock()
+    clock = RunClock()
     memory = MemoryKills()
     runs = [TrackedRun(request, options.state, clock) for request in requests]
     stopper = _Stopper(options.grace_s)
@@ -83,27 +89,27 @@ def track(requests: Sequence[RunRequest], options: TrackOptions) -> list[Tracked
 
 
 def _open_gateway(runs: Sequence[TrackedRun], options: TrackOptions) -> MlflowGateway | None:
-    """Open before the scripts are forked, so that they find it."""
-    if not options.hears_mlflow:
+    """Open the gateway before the scripts are forked, so that it is available to them."""
+    if not options.intercepts_mlflow:
         return None
     gateway = MlflowGateway([(run.request.name, run.folder, run.redactor) for run in runs])
     for number, run in enumerate(runs):
-        run.told |= gateway.environ(number)
+        run.extra_environ |= gateway.environ(number)
     return gateway
 
 
 def _follow(run: TrackedRun) -> Followed:
-    tree = RunTree(run.pid)
+    tree = ProcessTree(run.pid)
     gpus = tuple(int(device) for device in run.request.devices if device != CPU)
     listened = ListenedRun(run.id, run.spool, tree, gpus, run.request.instances)
     return Followed(run, tree, listened, os.pidfd_open(run.pid))
 
 
 class _Stopper:
-    """While it is entered, a signal to the tracker goes to all processes of all runs; the second time, or late, it is SIGKILL."""
+    """Forwards signals to all processes of all runs; sends SIGKILL at the second signal, or after a grace period."""
 
     def __init__(self, grace_s: float) -> None:
-        self.trees: list[RunTree] = []
+        self.trees: list[ProcessTree] = []
         self.is_stopping = False
         self._grace_s = grace_s
         self._kill_at: float | None = None
@@ -127,7 +133,7 @@ class _Stopper:
         self._send(signal.Signals(number))
 
     def escalate(self) -> None:
-        """Kill what has not ended in time."""
+        """Kill processes that have not ended within the grace period."""
         if self._kill_at is not None and time.monotonic() >= self._kill_at:
             self._send(signal.SIGKILL)
 
@@ -143,7 +149,7 @@ class _Following:
         self,
         followed: Sequence[Followed],
         options: TrackOptions,
-        clock: SteadyClock,
+        clock: RunClock,
         stopper: _Stopper,
         memory: MemoryKills,
         gateway: MlflowGateway | None,
@@ -157,7 +163,7 @@ class _Following:
         self._tickers: list[Ticker] = []
 
     def until_end(self, failures: dict[int, int | None]) -> None:
-        """Listen, wait, judge, write."""
+        """Sample metrics, wait for the runs, and write their outcome."""
         for each in self._followed:
             each.run.spool.start()
         if self._gateway is not None:
@@ -166,7 +172,7 @@ class _Following:
         describing = threading.Thread(target=self._describe, name="reproducibility", daemon=True)
         describing.start()
         folders = [each.run.folder for each in self._followed]
-        beside = self._options.beside(folders) if self._options.beside else None
+        background = self._options.start_background(folders) if self._options.start_background else None
         self._wait(failures)
         for ticker in self._tickers:
             ticker.stop(LISTENER_END_S)
@@ -175,11 +181,11 @@ class _Following:
             self._gateway.close()
         for each in self._followed:
             each.run.close()
-        if beside is not None:
-            beside.finish()
+        if background is not None:
+            background.finish()
 
     def _start_tickers(self) -> list[Ticker]:
-        """One of each kind for all runs that want it."""
+        """Start one ticker per listener, for all runs that use it."""
         choices = {choice: None for each in self._followed for choice in each.run.request.listeners}
         host, folder = host_name(), host_folder(self._options.state)
         tickers = []
@@ -213,7 +219,7 @@ class _Following:
             self._end_leftovers()
 
     def _end(self, each: Followed, failures: dict[int, int | None]) -> None:
-        """Listeners have their last look while the system still lists the process."""
+        """Take the last samples while the system still lists the process."""
         for ticker in self._tickers:
             ticker.finish(each.listened)
         _, status = os.waitpid(each.run.pid, 0)
@@ -222,7 +228,7 @@ class _Following:
         if error_number:
             outcome = not_started(each.run.request.words[0], error_number)
         else:
-            outcome = judge(
+            outcome = judge_outcome(
                 status,
                 each.run.folder,
                 was_stopped=self._stopper.is_stopping,
@@ -231,7 +237,7 @@ class _Following:
         each.run.end(outcome)
 
     def _end_leftovers(self) -> None:
-        """Processes that are still there although their run has ended."""
+        """Handle processes that still run after their run has ended."""
         deadline = time.monotonic() + self._options.grace_s
         number = signal.SIGTERM
         count = {each.run.id: each.tree.send(number) for each in self._followed}
@@ -245,6 +251,6 @@ class _Following:
             time.sleep(0.05)
 
 
-def shell_code(outcomes: Sequence[Outcome]) -> int:
-    """The first failure's."""
+def shell_code(outcomes: Sequence[RunOutcome]) -> int:
+    """The exit code of the first failed run; 0 if none failed."""
     return next((outcome.shell_code for outcome in outcomes if outcome.state != "completed"), 0)

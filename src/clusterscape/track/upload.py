@@ -1,4 +1,4 @@
-"""Sends the files of runs to a server, from where it says it has them. Can be broken off and taken up again anywhere."""
+"""Uploads the files of runs to a server; resumes at the offsets that the server reports."""
 
 import contextlib
 import http.client
@@ -15,32 +15,32 @@ from clusterscape.errors import AccessError, NotFoundError, RefusedError, Source
 from clusterscape.model.run_frames import iter_frames
 from clusterscape.track.redaction import mask_address
 from clusterscape.track.spooled import spool_files
-from clusterscape.track.tracker import BesideRuns
+from clusterscape.track.tracker import BackgroundWork
 
 SEND_EVERY_S = 5.0
 FINISH_WITHIN_S = 5.0
 MOST_BYTES = 4 * 2**20
 UPLOADED_FILE = "uploaded.json"
 _REFUSALS = (403, 410, 413, 422)
-"""Answers that come again however often the same is sent."""
-_KEPT = "What was recorded stays in {folder}."
+"""Permanent errors: a retry gets the same response."""
+_KEPT = "The run is kept in {folder}."
 
 
 class RunTarget(Protocol):
-    """Somewhere runs are sent to."""
+    """A destination of uploads."""
 
     url: str
 
     def send(self, folder: Path) -> int:
-        """Send what is missing there of a run; returns the bytes that were taken.
+        """Send the missing part of a run; returns the number of accepted bytes.
 
-        Raises SourceError, AccessError; RefusedError where sending it again is of no use.
+        Raises SourceError, AccessError; RefusedError if a retry is useless.
         """
         ...
 
 
 class RunServer:
-    """A ClusterScape that takes runs in."""
+    """A ClusterScape server that accepts runs."""
 
     def __init__(self, url: str, token: str | None = None, *, timeout_s: float = 10.0) -> None:
         parts = urlsplit(url)
@@ -52,12 +52,12 @@ class RunServer:
         self._timeout_s = timeout_s
 
     def send(self, folder: Path) -> int:
-        """Send what the server does not have yet of a run; returns the bytes it took. Raises SourceError, AccessError."""
+        """Send the part of a run that the server does not have; returns the accepted bytes. Raises SourceError, AccessError."""
         has = self._ask("GET", f"/api/v1/runs/{quote(folder.name)}/files").get("offsets")
         offsets = has if isinstance(has, dict) else {}
         sent = 0
         files = spool_files(folder)
-        # The tracker's file says what the run is; the others need that.
+        # The tracker's file describes the run and must come first.
         for file in sorted(files, key=lambda file: file.name != "tracker.spool"):
             sent += self._send_file(folder.name, file, int(offsets.get(file.name, 0)))
         total = sum(file.stat().st_size for file in files)
@@ -79,28 +79,28 @@ class RunServer:
                 return sent
             path = f"/api/v1/runs/{quote(run)}/files/{quote(file.name)}?offset={offset}"
             answer = self._ask("POST", path, data[:end])
-            taken = int(str(answer["offset"])) - offset
-            if taken <= 0:
+            accepted = int(str(answer["offset"])) - offset
+            if accepted <= 0:
                 raise SourceError(f"{self.url} takes nothing of {file.name}", hint="Is it a ClusterScape?")
-            offset += taken
-            sent += min(taken, end)
+            offset += accepted
+            sent += min(accepted, end)
 
     def read(self, path: str) -> object:
-        """What the server says to a question. Raises NotFoundError, SourceError, AccessError."""
+        """The response to a GET request. Raises NotFoundError, SourceError, AccessError."""
         return self._check(*self._exchange("GET", path, None))
 
     def delete(self, run: str) -> None:
-        """Delete a run there. Raises NotFoundError, RefusedError, SourceError, AccessError."""
+        """Delete a run on the server. Raises NotFoundError, RefusedError, SourceError, AccessError."""
         self._check(*self._exchange("DELETE", f"/api/v1/runs/{quote(run)}", None))
 
     def _ask(self, method: str, path: str, body: bytes | None = None) -> dict[str, object]:
-        told = self._check(*self._exchange(method, path, body))
-        if not isinstance(told, dict):
+        response = self._check(*self._exchange(method, path, body))
+        if not isinstance(response, dict):
             raise SourceError(f"{self.url} does not answer in JSON", hint="Is it a ClusterScape?")
-        return told
+        return response
 
     def _exchange(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes, str]:
-        """Status, body, and when to try again."""
+        """Status, body, and the time to wait before a retry."""
         kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
         connection = kind(str(self._parts.hostname), self._parts.port, timeout=self._timeout_s)
         headers = {**self._headers, "Content-Type": "application/octet-stream"}
@@ -110,8 +110,8 @@ class RunServer:
             return answer.status, answer.read(), answer.headers.get("Retry-After", "")
         except (OSError, http.client.HTTPException) as error:
             raise SourceError(
-                f"{self.url} does not answer: {error}",
-                hint="What was recorded stays; `clusterscape runs upload` sends it.",
+                f"{self.url} does not respond: {error}",
+                hint="The run is kept on disk; upload it with `clusterscape runs upload`.",
             ) from None
         finally:
             connection.close()
@@ -136,7 +136,7 @@ class RunServer:
 
 
 def _problem(text: bytes) -> tuple[str, str | None]:
-    """What the server says is wrong and what to do, or the beginning of its answer."""
+    """The server's error message and hint, or the beginning of its response."""
     try:
         problem = json.loads(text)["error"]
         return str(problem["message"]), str(problem["hint"]) if problem.get("hint") else None
@@ -145,7 +145,7 @@ def _problem(text: bytes) -> tuple[str, str | None]:
 
 
 def is_uploaded(folder: Path) -> bool:
-    """Whether everything on the disk was sent."""
+    """Whether all data on disk was sent."""
     try:
         marker = json.loads((folder / UPLOADED_FILE).read_text())
         return int(marker["bytes"]) == sum(file.stat().st_size for file in spool_files(folder))
@@ -153,10 +153,10 @@ def is_uploaded(folder: Path) -> bool:
         return False
 
 
-class SendBeside(BesideRuns):
-    """Sends every few seconds while runs go on, and once at their end; a server that is away is no fault of the runs.
+class RunUploader(BackgroundWork):
+    """Uploads every few seconds during runs, and once at their end; an unreachable server does not affect the runs.
 
-    A run that the server refuses is not sent again; the user is told so at once, and only once.
+    A run that the server refuses is not sent again; the user is notified once.
     """
 
     def __init__(
@@ -173,11 +173,11 @@ class SendBeside(BesideRuns):
         self._thread.start()
 
     def stop(self) -> None:
-        """The runs have ended: send the rest now."""
+        """Send the rest now, after the runs have ended."""
         self._stop.set()
 
     def finish(self) -> None:
-        """Send the rest, as far as that is quick."""
+        """Send the rest, within a time limit."""
         self.stop()
         self._thread.join(FINISH_WITHIN_S)
         if self._thread.is_alive():
@@ -200,7 +200,7 @@ class SendBeside(BesideRuns):
                 return
 
     def _send(self) -> None:
-        """All runs that are not refused; what one of them meets is no matter of the others."""
+        """Upload all runs that were not refused; an error of one run does not affect the others."""
         for folder in [folder for folder in self._folders if folder not in self.refused]:
             try:
                 self._target.send(folder)
@@ -211,7 +211,7 @@ class SendBeside(BesideRuns):
 
 
 def _print(message: str) -> None:
-    """One line, whatever characters the server's words have."""
+    """Print one line without control characters of the server's message."""
     line = "".join(sign if sign.isprintable() else " " for sign in message)
     with contextlib.suppress(OSError):
         sys.stderr.write(f"{line}\n")

@@ -1,6 +1,6 @@
-"""Sends what ClusterScape finds out to a Prometheus-compatible server by remote write: state, violations, figures of runs.
+"""Exports to a Prometheus-compatible server by remote write: cluster state, violations, figures of runs.
 
-Owns which series these are. Sending, and waiting while the server is away, is ``store/metrics/spooled``'s.
+Owns the set of series. ``store/metrics/spool.py`` sends them and buffers them while the server is down.
 """
 
 import asyncio
@@ -16,12 +16,12 @@ import polars as pl
 
 from clusterscape import executors
 from clusterscape.model import Allocation, Names, SampleBatch, Unit, UnixMs
-from clusterscape.model.run_units import is_run_unit
-from clusterscape.model.samples import Float64s
+from clusterscape.model.arrays import Float64s
+from clusterscape.model.runs import is_run_unit
 from clusterscape.settings import RemoteWriteSettings
 from clusterscape.store.metrics.contract import MetricStore
-from clusterscape.store.metrics.remote_write import labelled_unit
-from clusterscape.store.metrics.spooled import SpoolSender
+from clusterscape.store.metrics.sample_writers import labelled_unit
+from clusterscape.store.metrics.spool import SpoolSender
 from clusterscape.store.records.contract import RecordStore
 from clusterscape.supervision import BackgroundLoops
 from clusterscape.watch.rulebook import RuleBook
@@ -33,14 +33,14 @@ CLUSTER_METRICS: Mapping[str, Callable[[Float64s], float]] = {
     "gpu_util_ratio": lambda values: float(values.mean()),
     "power_watts": lambda values: float(values.sum()),
 }
-"""Told of the whole cluster, and how."""
+"""Metrics that are exported for the whole cluster, and how they are aggregated."""
 
 Labels = Mapping[str, str]
 Row = tuple[str, Labels, int, float]  # name, labels, Unix ms, value
 
 
-class Exporting:
-    """An ``IngestListener`` that passes samples on; ``look`` adds what is known beside them. Without a sender it does nothing."""
+class RemoteWriteExporter:
+    """An ``IngestListener`` that forwards samples; ``export`` adds series about the cluster. Does nothing without a sender."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Exporting:
         decides: Callable[[], bool] = lambda: True,
         loops: BackgroundLoops | None = None,
     ) -> None:
-        """``decides``: of several processes one tells of the whole; samples are passed on by the one that stores them."""
+        """``decides``: whether this process exports cluster series; samples are forwarded by the process that stores them."""
         self._settings = settings
         self._sender = sender
         self._records = records
@@ -62,50 +62,52 @@ class Exporting:
         self._book = book
         self._clock = clock
         self._decides = decides
-        self._looked_at = UnixMs(0)
-        self._wanted: tuple[Names, list[bool]] = (Names(), [])
+        self._exported_at = UnixMs(0)
+        self._selection: tuple[Names, list[bool]] = (Names(), [])
         self._loop = (loops or BackgroundLoops()).loop(
-            "remote write", log, fails="what is known could not be sent", works="what is known is sent again"
+            "remote write", log, fails="remote write failed", works="remote write works again"
         )
 
     async def run(self) -> None:
-        """Look every ``every_s`` until cancelled."""
+        """Export every ``every_s`` until cancelled."""
         while self._sender is not None:
-            await asyncio.sleep(self._settings.every_s)
+            await asyncio.sleep(self._settings.interval_s)
             if not self._decides():
                 continue
             with self._loop:
-                await executors.UPKEEP.run(self.look)
+                await executors.UPKEEP.run(self.export)
 
-    def look(self) -> None:
-        """Send the state of now."""
+    def export(self) -> None:
+        """Send the current state."""
         now = self._clock()
         rows = [
             *self._describe_cluster(now),
             *self._describe_violations(now),
-            *self._describe_runs(self._looked_at),
+            *self._describe_runs(self._exported_at),
         ]
-        self._looked_at = now
+        self._exported_at = now
         if self._sender is not None and rows:
             self._sender.accept(batch_of(rows))
 
     def close(self) -> None:
-        """Stop sending; what waits is sent after the next start."""
+        """Stop sending; spooled samples are sent after the next start."""
         if self._sender is not None:
             self._sender.close()
 
-    # what ingest tells
+    # Hooks of ingest
 
     def on_samples(self, batch: SampleBatch) -> None:
-        """A scrape was stored."""
+        """Forward the samples of a scrape."""
         if self._sender is None or not self._settings.samples:
             return
-        known, wanted = self._wanted
-        if known is not batch.metrics or len(wanted) != len(batch.metrics):
+        names, is_selected = self._selection
+        if names is not batch.metrics or len(is_selected) != len(batch.metrics):
             patterns = self._settings.samples
-            wanted = [any(fnmatch.fnmatchcase(name, each) for each in patterns) for name in batch.metrics.values]
-            self._wanted = (batch.metrics, wanted)
-        keep = np.flatnonzero(np.array(wanted, np.bool_)[batch.metric])
+            is_selected = [
+                any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns) for name in batch.metrics.values
+            ]
+            self._selection = (batch.metrics, is_selected)
+        keep = np.flatnonzero(np.array(is_selected, np.bool_)[batch.metric])
         if len(keep):
             self._sender.accept(
                 SampleBatch(
@@ -119,19 +121,19 @@ class Exporting:
             )
 
     def on_history(self, batches: Sequence[SampleBatch]) -> None:
-        """A past was stored: servers refuse old samples, so it is not passed on."""
+        """Ignore past samples: servers refuse them."""
 
     def on_allocations(self, open_allocations: Iterable[Allocation], at_ms: UnixMs) -> None:
-        """Told by ``look``."""
+        """Do nothing: ``export`` covers it."""
 
     def on_units(self, units: Iterable[Unit]) -> None:
-        """Told by ``look``."""
+        """Do nothing: ``export`` covers it."""
 
-    # what is told
+    # Series
 
     def _describe_cluster(self, now: UnixMs) -> Iterator[Row]:
         units, nodes = self._records.units(), self._records.nodes()
-        held = {each.unit for each in self._records.open_allocations()}
+        held = {allocation.unit for allocation in self._records.open_allocations()}
         yield "cluster_units", {"state": "allocated"}, now, sum(unit.id in held for unit in units)
         yield "cluster_units", {"state": "free"}, now, sum(unit.id not in held for unit in units)
         for state, count in Counter(node.state.value for node in nodes).items():
@@ -139,10 +141,10 @@ class Exporting:
         active = self._records.active_workloads()
         for state, count in Counter(workload.state.value for workload in active).items():
             yield "cluster_workloads", {"state": state}, now, count
-        asked: Counter[str] = Counter()
+        requested: Counter[str] = Counter()
         for workload in active:
-            asked[workload.state.value] += workload.gpus_requested
-        for state, gpus in asked.items():
+            requested[workload.state.value] += workload.gpus_requested
+        for state, gpus in requested.items():
             yield "cluster_gpus_requested", {"state": state}, now, gpus
         latest = self._metrics.latest(list(CLUSTER_METRICS), at_ms=now, lookback_ms=LOOKBACK_MS)
         latest = latest.filter(pl.Series([not is_run_unit(unit) for unit in latest["unit"]], dtype=pl.Boolean))
@@ -152,18 +154,18 @@ class Exporting:
                 yield f"cluster_{metric}", {}, now, reduce(values)
 
     def _describe_violations(self, now: UnixMs) -> Iterator[Row]:
-        """All rules, those that nobody breaks with 0: a series that ends could mean anything."""
-        broken = self._records.open_violations()
-        counts, gpus = Counter(each.rule for each in broken), Counter[str]()
-        for each in broken:
-            gpus[each.rule] += each.gpus
+        """Open violations of all rules, also those with 0: a series that ends would be ambiguous."""
+        violations = self._records.open_violations()
+        counts, gpus = Counter(violation.rule for violation in violations), Counter[str]()
+        for violation in violations:
+            gpus[violation.rule] += violation.gpus
         for rule in self._book.enabled():
             labels = {"rule": rule.key, "severity": rule.severity.value}
             yield "violations_open", labels, now, counts[rule.key]
             yield "violations_gpus", labels, now, gpus[rule.key]
 
     def _describe_runs(self, since: UnixMs) -> Iterator[Row]:
-        """The figures of runs that were written since, at that time."""
+        """The figures of runs that were written since then, with the time of writing."""
         for record in self._records.runs().records:
             figures, about = record.summary.figures, record.summary.about
             if record.written_at > since and figures is not None:
@@ -174,7 +176,7 @@ class Exporting:
 
 
 def batch_of(rows: Sequence[Row]) -> SampleBatch:
-    """Rows as samples; what labels a row stands in the place of its unit."""
+    """Rows as samples; the labels of a row are encoded as its unit."""
     units, metrics = Names(), Names()
     return SampleBatch(
         units,

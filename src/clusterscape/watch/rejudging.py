@@ -1,7 +1,7 @@
-"""Judges the past anew when a rule changes: what the old rule found is replaced by what the new one would have found.
+"""Judges the past again when a rule changes: violations of the old rule are replaced by those that the new one would have had.
 
-Runs in the background, beside judging. Which rules are due is kept in the record store, so that a restart loses none. What is
-open stays open; nobody is alerted of the past.
+Runs in the background. The record store keeps which rules are due, so that a restart loses none. Open violations stay open; no
+alerts are sent for the past.
 """
 
 import logging
@@ -17,32 +17,32 @@ from clusterscape.store.changes import Changes
 from clusterscape.store.metrics.contract import MetricStore
 from clusterscape.store.records.contract import RecordStore
 from clusterscape.supervision import BackgroundLoops
-from clusterscape.watch.keeper import ViolationKeeper
+from clusterscape.watch.judging import ViolationKeeper
 from clusterscape.watch.rulebook import RuleBook
 
 log = logging.getLogger(__name__)
 
 REJUDGED = "rule-rejudged"
 PAST_MS = 7 * 86_400_000
-"""How much is judged anew. What is older was found by a rule that is no more, and goes."""
+"""How much of the past is judged again. Older violations belong to the old rule and are deleted."""
 STEP_MS = 600_000
-"""Begins and ends are exact to this; what is shorter may be missed."""
+"""The resolution of starts and ends; shorter violations may be missed."""
 RETRY_S = 60.0
 HISTORY_PAUSE_S = 2.0
-"""A past is stored in parts, one after the other: it is judged after the last."""
+"""Debounce: past samples are stored in parts and judged after the last one."""
 
 LATE_RUNS_PAUSE_S = 900.0
-"""Runs that are sent late come all the time, and from anybody: the past is judged for them so often at most."""
+"""Rate limit: late runs arrive at any time, and the past is judged for them at most this often."""
 
 Key = tuple[str, WorkloadId, UnitId | None]
 
 
 class _StoppedError(Exception):
-    """The program ends: the past is judged anew at the next start."""
+    """The process shuts down: the past is judged after the next start."""
 
 
 class Rejudging:
-    """``judging`` is held while violations change: the keeper and the store must agree. ``judge`` takes it by itself."""
+    """Judges the past in the background. The lock ``judging`` is held while violations change; ``judge`` acquires it itself."""
 
     def __init__(
         self,
@@ -74,23 +74,23 @@ class Rejudging:
         self._has_late_runs = False
         self._late_runs_judged_at = -LATE_RUNS_PAUSE_S
         self._loop = (loops or BackgroundLoops()).loop(
-            "rejudging", log, fails="the past could not be judged anew", works="the past is judged anew again"
+            "rejudging", log, fails="judging the past failed", works="judging the past works again"
         )
 
     def note(self, before: Rule | None, after: Rule) -> None:
-        """A rule was saved: its past is due where it judges differently now, or is new."""
+        """A rule was saved: its past is due if the rule is new or judges differently."""
         if before is None or (before.expression, before.scope) != (after.expression, after.scope):
             self._mark(after.key, is_due=True)
-        self._is_due.set()  # It may be due for long, and on only now.
+        self._is_due.set()  # It may have been due before it was enabled.
 
     def note_history(self) -> None:
-        """A past was stored that no rule has judged."""
+        """Past samples were stored that no rule has judged."""
         self._mark_all()
         self._history_at = time.monotonic()
         self._is_due.set()
 
     def note_late_runs(self) -> None:
-        """Samples of tracked runs were stored late: judged with the next ones, not while others wait for it."""
+        """Samples of tracked runs were stored late: they are judged with the next batch of late runs."""
         if not self._has_late_runs:
             self._has_late_runs = True
             self._is_due.set()
@@ -103,54 +103,56 @@ class Rejudging:
                     self._mark(rule.key, is_due=True)
 
     def forget(self, rule: str) -> None:
-        """A rule is gone."""
+        """Forget a removed rule."""
         self._records.remove_document(REJUDGED, rule)
 
     def done_at(self) -> Mapping[str, UnixMs]:
-        """Until when the violations of a rule are what was found afterwards: nobody was alerted of these, nor shall be."""
-        found = {each.key: each.body for each in self._records.documents(REJUDGED)}
-        return {key: UnixMs(int(str(body["at"]))) for key, body in found.items() if not body["is_due"]}
+        """By rule, the time until which its violations were judged afterwards: no alerts are sent for these."""
+        bodies = {document.key: document.body for document in self._records.documents(REJUDGED)}
+        return {key: UnixMs(int(str(body["at"]))) for key, body in bodies.items() if not body["is_due"]}
 
     def due(self) -> list[str]:
-        """Keys of the rules whose past is to be judged anew."""
-        return [each.key for each in self._records.documents(REJUDGED) if each.body["is_due"]]
+        """Keys of the rules whose past must be judged again."""
+        return [document.key for document in self._records.documents(REJUDGED) if document.body["is_due"]]
 
     def run(self) -> None:
-        """Judge what is due whenever a rule changes, until ``stop``."""
+        """Judge due rules whenever a rule changes, until ``stop``."""
         while not self._is_stopping:
             with self._loop:
-                while (rest_s := self._history_at + HISTORY_PAUSE_S - time.monotonic()) > 0 and not self._is_stopping:
-                    time.sleep(min(rest_s, 0.1))
-                self._take_late_runs()
+                while (
+                    remaining_s := self._history_at + HISTORY_PAUSE_S - time.monotonic()
+                ) > 0 and not self._is_stopping:
+                    time.sleep(min(remaining_s, 0.1))
+                self._mark_late_runs()
                 with suppress(_StoppedError):
                     self.rejudge_due()
             if not self._is_stopping:
-                self._is_due.wait(RETRY_S if self._loop.is_failing else self._late_runs_rest_s())
+                self._is_due.wait(RETRY_S if self._loop.is_failing else self._late_runs_due_in_s())
             self._is_due.clear()
 
-    def _take_late_runs(self) -> None:
-        if self._late_runs_rest_s() == 0.0:
+    def _mark_late_runs(self) -> None:
+        if self._late_runs_due_in_s() == 0.0:
             self._has_late_runs = False
             self._late_runs_judged_at = time.monotonic()
             self._mark_all()
 
-    def _late_runs_rest_s(self) -> float | None:
-        """Until late runs are judged; None: there are none."""
+    def _late_runs_due_in_s(self) -> float | None:
+        """Seconds until late runs are judged; None: there are none."""
         if not self._has_late_runs:
             return None
         return max(0.0, self._late_runs_judged_at + LATE_RUNS_PAUSE_S - time.monotonic())
 
     def wake(self) -> None:
-        """Something may be due, because another process says so."""
+        """Check for due rules: another process may have marked some."""
         self._is_due.set()
 
     def stop(self) -> None:
-        """End ``run``, also in the middle of a past."""
+        """End ``run``, even while a past is being judged."""
         self._is_stopping = True
         self._is_due.set()
 
     def rejudge_due(self) -> None:
-        """Judge anew the past of all rules that are due; one that is off waits until it is on."""
+        """Judge the past of all due rules; a disabled rule waits until it is enabled."""
         if not self._decides():
             return
         rules = {rule.key: rule for rule in self._book.rules()}
@@ -162,7 +164,7 @@ class Rejudging:
     def _rejudge(self, rule: Rule) -> None:
         from clusterscape.watch.trial import try_rule
 
-        # What goes on is found, and told, live: the past is then put before it.
+        # Open violations are found and reported live first; the past is then merged with them.
         self._judge()
         history_at = self._history_at
         cut = self._clock()
@@ -177,16 +179,16 @@ class Rejudging:
             progress=self._check,
         )
         with self._judging:
-            known = next((each for each in self._book.rules() if each.key == rule.key), None)
-            is_same = known is not None and (known.expression, known.scope) == (rule.expression, rule.scope)
+            current = next((candidate for candidate in self._book.rules() if candidate.key == rule.key), None)
+            is_same = current is not None and (current.expression, current.scope) == (rule.expression, rule.scope)
             if not is_same or self._history_at != history_at:
-                return  # The rule or the past changed meanwhile: it is still due.
+                return  # The rule or the past changed in the meantime: it is still due.
             stored = self._records.violations(rule=rule.key, start_ms=cut)
             keeper = self._keeper_of(rule)
-            opened = [each for key, each in keeper.open.items() if key[0] == rule.key]
-            merged = merge_past(trial.violations, stored, opened, cut)
+            open_violations = [violation for key, violation in keeper.open.items() if key[0] == rule.key]
+            merged = merge_past(trial.violations, stored, open_violations, cut)
             self._records.replace_violations(rule.key, merged)
-            keeper.amend(each for each in merged if each.until is None)
+            keeper.amend(violation for violation in merged if violation.until is None)
             self._mark(rule.key, is_due=False, at=cut)
         self._changes.bump_rules()
 
@@ -202,24 +204,26 @@ class Rejudging:
 def merge_past(
     tried: Sequence[Violation], stored: Iterable[Violation], opened: Iterable[Violation], cut: UnixMs
 ) -> list[Violation]:
-    """What was found afterwards until ``cut``, and what was found live since; where they meet they are one.
+    """Merge violations of the past until ``cut`` (``tried``) with those found live since; overlapping ones become one.
 
-    ``stored``: those that reach beyond ``cut``; ``opened``: those that go on. What goes on stays so, with the begin that the
-    rule gives it now.
+    ``stored``: those that end after ``cut``; ``opened``: open ones. An open violation stays open, with the start that the
+    changed rule gives it.
     """
-    going_on = {_key_of(each): each for each in tried if each.until is None}
-    live: dict[tuple[Key, UnixMs], Violation] = {(_key_of(each), each.since): each for each in stored if each.until}
-    live |= {(_key_of(each), each.since): each for each in opened}
-    merged = [each for each in tried if each.until is not None]
-    for (key, since), each in sorted(live.items(), key=lambda item: item[0][1]):
-        before = going_on.pop(key, None)
+    open_at_cut = {_key_of(violation): violation for violation in tried if violation.until is None}
+    live: dict[tuple[Key, UnixMs], Violation] = {
+        (_key_of(violation), violation.since): violation for violation in stored if violation.until
+    }
+    live |= {(_key_of(violation), violation.since): violation for violation in opened}
+    merged = [violation for violation in tried if violation.until is not None]
+    for (key, since), violation in sorted(live.items(), key=lambda item: item[0][1]):
+        before = open_at_cut.pop(key, None)
         if before is not None:
-            merged.append(replace(each, since=before.since))
+            merged.append(replace(violation, since=before.since))
         elif since >= cut:
-            merged.append(each)
-        elif each.until is None:
-            merged.append(replace(each, since=cut))
-    return merged + [replace(each, until=cut) for each in going_on.values()]
+            merged.append(violation)
+        elif violation.until is None:
+            merged.append(replace(violation, since=cut))
+    return merged + [replace(violation, until=cut) for violation in open_at_cut.values()]
 
 
 def _key_of(violation: Violation) -> Key:

@@ -1,6 +1,6 @@
-"""Which life sits in which row: a life gets a row when its allocation starts, keeps it for a while after its end, gives it back.
+"""Assigns rows to lives: a life gets a row when its allocation starts and keeps it for a while after its end.
 
-Owns rows and whose they are. Does not count samples.
+Does not count samples.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,26 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clusterscape.model import Names, UnitId, UnixMs, WorkloadId
-from clusterscape.model.samples import Int64s
+from clusterscape.model.arrays import Int64s
 
 LifeKey = tuple[WorkloadId, UnitId, UnixMs]
-"""A life: the workload, the unit, and when it got it. A workload that gets the same unit again begins a new life."""
+"""A life: workload, unit and start of the allocation. A workload that gets the same unit again starts a new life."""
 
 ENDLESS = np.iinfo(np.int64).max
 FIRST_ROWS = 256
 
 
 class Slots:
-    """Rows of lives. Arrays have one entry per row; rows that no life holds have ``is_used`` False."""
+    """Rows of lives. Arrays have one entry per row; free rows have ``is_used`` False."""
 
     def __init__(self) -> None:
         self.units = Names()
         self.keys: dict[LifeKey, int] = {}  # open and ended lives
         self.from_at = np.zeros(0, np.int64)
-        self.until_at = np.zeros(0, np.int64)  # ENDLESS while the life goes on
+        self.until_at = np.zeros(0, np.int64)  # ENDLESS while the life is open
         self.unit = np.zeros(0, np.int32)
         self.is_used = np.zeros(0, np.bool_)
-        self.generation = np.zeros(0, np.int64)  # grows whenever a row gets another life or is counted anew
+        self.generation = np.zeros(0, np.int64)  # grows whenever a row gets another life or is reset
         self.life_offsets = np.zeros(1, np.int64)
         self.life_rows = np.zeros(0, np.int64)
         self._open: dict[LifeKey, int] = {}
@@ -36,7 +36,7 @@ class Slots:
 
     @property
     def row_count(self) -> int:
-        """How many rows there are, used or not."""
+        """Number of rows, used or not."""
         return len(self.from_at)
 
     def used_rows(self) -> Int64s:
@@ -51,39 +51,39 @@ class Slots:
         return np.concatenate([self.life_rows[a:b] for a, b in zip(starts.tolist(), stops.tolist(), strict=True)])
 
     def follow(self, open_lives: Iterable[LifeKey], at_ms: UnixMs, *, keep_ended_ms: int) -> tuple[Int64s, Int64s]:
-        """End lives that are no longer open, free rows of those that ended long ago, give rows to new lives.
+        """End lives that are no longer open, free rows of lives that ended long ago, and assign rows to new lives.
 
-        Returns the rows of new lives, and of those that were taken for ended but go on: a source had lost sight of them.
+        Returns the rows of new lives, and of lives that resumed because a source had missed them for a while.
         """
-        wanted = set(open_lives)
-        for key in [key for key in self._open if key not in wanted]:
+        open_keys = set(open_lives)
+        for key in [key for key in self._open if key not in open_keys]:
             row = self._open.pop(key)
             self.until_at[row] = max(at_ms, int(self.from_at[row]))
-        missing = wanted - self._open.keys()
+        missing = open_keys - self._open.keys()
         resumed = np.array([self._resume(key) for key in missing if key in self.keys], np.int64)
         freed = self._free_ended(at_ms - keep_ended_ms)
         began = sorted(missing - self.keys.keys())
-        lacking = len(began) - len(self._free)
-        if lacking > 0:
-            self._grow(max(FIRST_ROWS, self.row_count + max(lacking, self.row_count // 8)))
+        shortfall = len(began) - len(self._free)
+        if shortfall > 0:
+            self._grow(max(FIRST_ROWS, self.row_count + max(shortfall, self.row_count // 8)))
         rows = np.array([self._set(self._free.pop(), key) for key in began], np.int64)
         if began or freed:
             self.index()
         return rows, resumed
 
     def restore(self, rows: Sequence[int], keys: Sequence[LifeKey], until_at: Int64s, generation: Int64s) -> None:
-        """Put lives back where a checkpoint had them; only into empty slots."""
+        """Load the lives of a checkpoint into their rows; only into empty slots."""
         self._grow(max(FIRST_ROWS, max(rows, default=-1) + 1))
-        for row, key, end_ms, turn in zip(rows, keys, until_at.tolist(), generation.tolist(), strict=True):
+        for row, key, end_ms, row_generation in zip(rows, keys, until_at.tolist(), generation.tolist(), strict=True):
             self._set(row, key)
-            self.until_at[row], self.generation[row] = end_ms, turn
+            self.until_at[row], self.generation[row] = end_ms, row_generation
             if end_ms != ENDLESS:
                 del self._open[key]
         self._free = np.flatnonzero(~self.is_used)[::-1].tolist()
         self.index()
 
     def index(self) -> None:
-        """Find rows by unit again, after rows changed hands."""
+        """Rebuild the index of rows by unit."""
         rows = self.used_rows()
         units = self.unit[rows]
         order = np.argsort(units, kind="stable")
@@ -94,12 +94,12 @@ class Slots:
         old = self.is_used & (self.until_at < before_ms)
         if not old.any():
             return 0
-        gone = [key for key, row in self.keys.items() if old[row]]
-        for key in gone:
+        expired = [key for key, row in self.keys.items() if old[row]]
+        for key in expired:
             row = self.keys.pop(key)
             self.is_used[row] = False
             self._free.append(row)
-        return len(gone)
+        return len(expired)
 
     def _resume(self, key: LifeKey) -> int:
         row = self._open[key] = self.keys[key]

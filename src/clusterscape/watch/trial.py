@@ -1,7 +1,7 @@
-"""What a rule would have done: judges the stored past as if the rule had been there, before anybody saves it.
+"""Tries a rule on the stored past before it is saved: finds the violations that it would have had.
 
-Samples are counted once, in time order, by the same sketches as live ones, and the rule is judged at a limited number of
-moments: cost grows with the samples read, not with samples × moments. Begins and ends are exact to one step.
+Samples are counted once, in time order, by the same sketches as live samples, and the rule is judged at a limited number of
+times: the cost grows with the number of samples, not with samples × times. Starts and ends are exact to one step.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -13,19 +13,17 @@ import polars as pl
 
 from clusterscape.analyze.rules.checking import iter_conditions
 from clusterscape.analyze.rules.facts import ScopeFilter
-from clusterscape.analyze.stats.needs import needs_of
+from clusterscape.analyze.stats.contract import needs_of
 from clusterscape.analyze.stats.sketch import RING_SAMPLES
 from clusterscape.model import SampleBatch, Unit, UnitId, UnixMs, Workload, WorkloadId
 from clusterscape.model.rules import Rule, Violation
-from clusterscape.store.metrics.contract import MetricStore
-from clusterscape.store.records.contract import RecordStore, WorkloadFilter
-from clusterscape.watch.catching_up import read_batch
-from clusterscape.watch.hardware_trial import follow_hardware
-from clusterscape.watch.judging import add_values, gather_facts, judge
-from clusterscape.watch.keeper import ViolationKeeper
-from clusterscape.watch.life_columns import Brackets, Layout, LifeView
+from clusterscape.store.metrics.contract import MetricReader
+from clusterscape.store.records.contract import RecordReader, WorkloadFilter
+from clusterscape.watch.catching_up import LongWindows, read_batch
+from clusterscape.watch.hardware_statistics import follow_hardware
+from clusterscape.watch.judging import ViolationKeeper, add_values, gather_facts, judge
+from clusterscape.watch.life_columns import Brackets, LifeLayout, LifeView
 from clusterscape.watch.lives import Lives
-from clusterscape.watch.long_windows import LongWindows
 from clusterscape.watch.slots import ENDLESS, LifeKey
 
 MOMENTS = 168
@@ -37,12 +35,12 @@ MOST_WORKLOADS = 200_000
 MOST_RING_SAMPLES = 8192
 
 Progress = Callable[[float], None]
-"""Told the share that is done, 0–1."""
+"""Called with the progress, 0–1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What a rule would have done in [start, end): its violations, and how closely they were looked at."""
+    """The result of a trial over [start, end): the violations, and the step between judgements."""
 
     rule: Rule
     start: UnixMs
@@ -53,8 +51,11 @@ class Trial:
     violations: Sequence[Violation]
 
     def gpu_hours(self) -> float:
-        """Held while the rule was broken."""
-        return sum(((each.until or self.end) - each.since) * each.gpus for each in self.violations) / 3_600_000
+        """GPU-hours held while the rule was broken."""
+        return (
+            sum(((violation.until or self.end) - violation.since) * violation.gpus for violation in self.violations)
+            / 3_600_000
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +69,14 @@ class _Past:
 def try_rule(
     rule: Rule,
     *,
-    records: RecordStore,
-    metrics: MetricStore,
+    records: RecordReader,
+    metrics: MetricReader,
     start_ms: UnixMs,
     end_ms: UnixMs,
     step_ms: int | None = None,
     progress: Progress = lambda _: None,
 ) -> Trial:
-    """``follow_trial`` to its end; ``progress`` may raise to stop it."""
+    """Run ``follow_trial`` to its end; ``progress`` may raise to stop it."""
     following = follow_trial(
         rule, records=records, metrics=metrics, start_ms=start_ms, end_ms=end_ms, step_ms=step_ms
     )  # fmt: skip
@@ -90,16 +91,16 @@ def try_rule(
 def follow_trial(
     rule: Rule,
     *,
-    records: RecordStore,
-    metrics: MetricStore,
+    records: RecordReader,
+    metrics: MetricReader,
     start_ms: UnixMs,
     end_ms: UnixMs,
     step_ms: int | None = None,
 ) -> Generator[float, None, Trial]:
-    """Judge every life that overlaps [start, end), each from its own beginning. Memory is bounded, whatever the past.
+    """Judge every life that overlaps [start, end), each from its start. Memory is bounded.
 
-    ``step_ms``: how far apart the judged moments are; None: as far as a reader who waits can bear. Yields the share that is
-    done, 0–1, every second or so; whoever does not go on has stopped it.
+    ``step_ms``: time between judgements; None: chosen so that an interactive user need not wait long. Yields the progress, 0–1,
+    about every second; closing the generator stops the trial.
     """
     step_ms = step_ms or max(SHORTEST_STEP_MS, -(-(end_ms - start_ms) // MOMENTS))
     yield 0.0
@@ -107,36 +108,40 @@ def follow_trial(
         return (yield from _follow_hardware(rule, records, metrics, start_ms, end_ms, step_ms))
     past = _load(records, start_ms, end_ms)
     chunks = _in_scope(rule, past)
-    found: list[Violation] = []
+    violations: list[Violation] = []
     judged = done = 0
     total = sum(map(len, chunks))
     for chunk in chunks:
         replay = _Replay(rule, past, chunk, metrics)
         for share in replay.run(start_ms, end_ms, step_ms):
             yield (done + share * len(chunk)) / total
-        found += replay.violations()
+        violations += replay.violations()
         judged += replay.judged
         done += len(chunk)
-    found.sort(key=lambda each: (each.since, each.workload, each.unit or ""))
+    violations.sort(key=_sort_key)
     return Trial(
-        rule=rule, start=start_ms, end=end_ms, step_ms=step_ms, lives=total, judged=judged, violations=tuple(found)
+        rule=rule, start=start_ms, end=end_ms, step_ms=step_ms, lives=total, judged=judged, violations=tuple(violations)
     )
 
 
 def _follow_hardware(
-    rule: Rule, records: RecordStore, metrics: MetricStore, start_ms: UnixMs, end_ms: UnixMs, step_ms: int
+    rule: Rule, records: RecordReader, metrics: MetricReader, start_ms: UnixMs, end_ms: UnixMs, step_ms: int
 ) -> Generator[float, None, Trial]:
     following = follow_hardware(
         rule, records=records, metrics=metrics, start_ms=start_ms, end_ms=end_ms, step_ms=step_ms
     )  # fmt: skip
-    total, judged, found = yield from following
-    found.sort(key=lambda each: (each.since, each.workload, each.unit or ""))
+    total, judged, violations = yield from following
+    violations.sort(key=_sort_key)
     return Trial(
-        rule=rule, start=start_ms, end=end_ms, step_ms=step_ms, lives=total, judged=judged, violations=tuple(found)
+        rule=rule, start=start_ms, end=end_ms, step_ms=step_ms, lives=total, judged=judged, violations=tuple(violations)
     )
 
 
-def _load(records: RecordStore, start_ms: UnixMs, end_ms: UnixMs) -> _Past:
+def _sort_key(violation: Violation) -> tuple[UnixMs, WorkloadId, str]:
+    return (violation.since, violation.workload, violation.unit or "")
+
+
+def _load(records: RecordReader, start_ms: UnixMs, end_ms: UnixMs) -> _Past:
     page = records.workloads(WorkloadFilter(active_between=(start_ms, end_ms)), limit=MOST_WORKLOADS)
     workloads = {workload.id: workload for workload in page.workloads}
     spans = records.allocation_spans(start_ms=start_ms, end_ms=end_ms).with_columns(
@@ -147,11 +152,11 @@ def _load(records: RecordStore, start_ms: UnixMs, end_ms: UnixMs) -> _Past:
     for workload, unit, from_at, to_at in (
         spans.select("workload", "unit", "from_at", "to_at").sort("from_at").iter_rows()
     ):
-        known = workloads.get(workload)
-        stop = max(from_at, to_at if known is None or known.ended_at is None else min(to_at, known.ended_at))
+        record = workloads.get(workload)
+        stop = max(from_at, to_at if record is None or record.ended_at is None else min(to_at, record.ended_at))
         before = latest.get((workload, unit))
         if before is not None and ends[before] > from_at:
-            ends[before] = max(ends[before], stop)  # two sources told of the same life
+            ends[before] = max(ends[before], stop)  # two sources reported the same life
             continue
         key = latest[workload, unit] = (WorkloadId(workload), UnitId(unit), UnixMs(from_at))
         ends[key] = stop
@@ -159,17 +164,17 @@ def _load(records: RecordStore, start_ms: UnixMs, end_ms: UnixMs) -> _Past:
 
 
 def _in_scope(rule: Rule, past: _Past) -> list[list[LifeKey]]:
-    """The lives that the rule judges, those of one workload together, in chunks that fit into memory."""
+    """The lives in the scope of the rule, in chunks that fit into memory; lives of one workload stay together."""
     lives = Lives()
     _restore(lives, past, past.keys)
-    layout = Layout(lives)
+    layout = LifeLayout(lives)
     view = LifeView(lives, layout, UnixMs(0), expect={}, long_window=None)
     facts = gather_facts(view, past.workloads, past.units)
-    inside = ScopeFilter(facts).rows(rule.scope)
+    in_scope = ScopeFilter(facts).rows(rule.scope)
     names = view.workloads
     by_workload: dict[WorkloadId, list[LifeKey]] = {}
     for row, code in enumerate(view.workload.tolist()):
-        if inside is None or inside[row]:
+        if in_scope is None or in_scope[row]:
             by_workload.setdefault(names[code], []).append(past.keys[row])
     chunks: list[list[LifeKey]] = []
     for keys in by_workload.values():
@@ -187,24 +192,24 @@ def _restore(lives: Lives, past: _Past, keys: Sequence[LifeKey]) -> None:
 
 
 class _Replay:
-    """One chunk of lives, from the first beginning to the end."""
+    """Judges one chunk of lives, from the first start to the end."""
 
-    def __init__(self, rule: Rule, past: _Past, keys: Sequence[LifeKey], metrics: MetricStore) -> None:
+    def __init__(self, rule: Rule, past: _Past, keys: Sequence[LifeKey], metrics: MetricReader) -> None:
         self._rule = rule
         self._past = past
         self._metrics = metrics
         conditions = list(iter_conditions(rule.expression))
         needs = needs_of(conditions)
-        window_ms = max((each.window_ms or 0 for each in conditions), default=0)
-        # All of the longest window in memory, if it is not too long: it would be read anew at every moment.
-        wanted = window_ms * 5 // 4 // EXPECTED_INTERVAL_MS
-        self._lives = Lives(ring_samples=min(MOST_RING_SAMPLES, max(RING_SAMPLES, wanted)))
+        window_ms = max((condition.window_ms or 0 for condition in conditions), default=0)
+        # Keep the whole longest window in memory, if it is not too long: else it would be read again at every judgement.
+        ring_samples = window_ms * 5 // 4 // EXPECTED_INTERVAL_MS
+        self._lives = Lives(ring_samples=min(MOST_RING_SAMPLES, max(RING_SAMPLES, ring_samples)))
         _restore(self._lives, past, keys)
         self._lives.require(needs)
-        for kept in self._lives.all_kept():
-            kept.is_pending[:] = False  # nothing was missed: all is still to come
+        for tracked in self._lives.all_sketches():
+            tracked.is_pending[:] = False  # nothing was missed: all samples follow
         self._lives.promote()
-        self._layout = Layout(self._lives)
+        self._layout = LifeLayout(self._lives)
         self._long_windows = LongWindows(metrics)
         self._brackets: Brackets = {}
         self._names = sorted(needs.metrics)
@@ -215,15 +220,15 @@ class _Replay:
 
     @property
     def judged(self) -> int:
-        """Lives that could be judged at least once."""
+        """Number of lives that could be judged at least once."""
         return int(self._was_judged.sum())
 
     def run(self, start_ms: int, end_ms: int, step_ms: int) -> Iterator[float]:
-        """Count samples and judge step by step; yields the share done."""
+        """Count samples and judge step by step; yields the progress, 0–1."""
         first_ms = int(self._layout.from_at.min())
         cursor = first_ms
         for slice_end in self._slices(first_ms, start_ms, end_ms, step_ms):
-            batch = _by_time(read_batch(self._metrics, self._names, self._units, cursor, slice_end))
+            batch = _sort_by_time(read_batch(self._metrics, self._names, self._units, cursor, slice_end))
             used = 0
             moment = max(start_ms, cursor - (cursor - start_ms) % step_ms) + step_ms
             while moment <= slice_end:
@@ -240,7 +245,7 @@ class _Replay:
             yield (cursor - first_ms) / max(1, end_ms - first_ms)
 
     def _slices(self, first_ms: int, start_ms: int, end_ms: int, step_ms: int) -> Iterator[int]:
-        """Ends of the slices of time that are read at once: whole steps from the start on."""
+        """Ends of the time slices that are read at once: whole steps from the start."""
         series = max(1, len(self._units) * len(self._names))
         longest_ms = max(step_ms, SAMPLES_AT_ONCE // series * EXPECTED_INTERVAL_MS // step_ms * step_ms)
         cursor = first_ms
@@ -259,16 +264,16 @@ class _Replay:
         facts = gather_facts(view, self._past.workloads, self._past.units)
         judged = judge([self._rule], view, facts, at=at)
         self._was_judged |= np.asarray(judged.verdicts.states[0] % 2 == 0)  # TRUE or FALSE
-        turned = add_values(self._keeper.judge(judged.judgement), judged)
-        self._ended += turned.stopped
-        self._keeper.amend(turned.started)
+        changes = add_values(self._keeper.judge(judged.judgement), judged)
+        self._ended += changes.stopped
+        self._keeper.amend(changes.started)
 
     def violations(self) -> list[Violation]:
-        """All of them; those still going on have no end."""
+        """All violations; open ones have no end."""
         return [*self._ended, *self._keeper.open.values()]
 
 
-def _by_time(batch: SampleBatch) -> SampleBatch:
+def _sort_by_time(batch: SampleBatch) -> SampleBatch:
     order = np.argsort(batch.time_ms, kind="stable")
     return SampleBatch(
         batch.units,

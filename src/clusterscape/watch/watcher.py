@@ -1,6 +1,6 @@
-"""Follows a site: counts every sample for the lives it belongs to, judges them by all rules, keeps violations, tells of them.
+"""Watches a site: counts samples for their lives, judges lives by all rules, stores violations and sends alerts.
 
-Light to build: numba and the past are loaded by ``open``, in the background. What is stored before that is read from the store.
+Fast to construct: ``open`` loads numba and the statistics in the background, and reads samples stored before from the store.
 """
 
 import logging
@@ -12,23 +12,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clusterscape.analyze.rules.checking import iter_conditions
-from clusterscape.analyze.stats.needs import Needs, needs_of
+from clusterscape.analyze.stats.contract import Needs, needs_of
 from clusterscape.model import Allocation, SampleBatch, Unit, UnitId, UnixMs, Workload, WorkloadId
-from clusterscape.model.hardware import is_hardware
-from clusterscape.model.rules import Rule, Subject, Violation
-from clusterscape.model.run_units import is_run_unit
+from clusterscape.model.rules import Rule, Subject, Violation, is_hardware
+from clusterscape.model.runs import is_run_unit
 from clusterscape.store.changes import Changes
 from clusterscape.store.metrics.contract import MetricStore
 from clusterscape.store.records.contract import RecordStore
 from clusterscape.supervision import BackgroundLoops
 from clusterscape.warm_up import Area, WarmUp
 from clusterscape.watch.alerts import Alerts
-from clusterscape.watch.hardware_judging import HardwareJudge
-from clusterscape.watch.judging import Judged, add_values, gather_facts, judge
-from clusterscape.watch.keeper import Turned, ViolationKeeper
+from clusterscape.watch.judging import (
+    HardwareJudge,
+    Judged,
+    ViolationChanges,
+    ViolationKeeper,
+    add_values,
+    gather_facts,
+    judge,
+)
+from clusterscape.watch.notifier import Notifier
 from clusterscape.watch.rejudging import Rejudging
 from clusterscape.watch.rulebook import RuleBook
-from clusterscape.watch.telling import Teller
 
 if TYPE_CHECKING:
     from clusterscape.watch.life_statistics import LifeStatistics
@@ -38,17 +43,17 @@ log = logging.getLogger(__name__)
 SHOWN_METRICS = frozenset(
     {"gpu_util_ratio", "sm_active_ratio", "tensor_active_ratio", "power_watts", "memory_used_bytes"}
 )
-"""Kept for every life whatever rules ask: what the overview colors by."""
+"""Kept for every life, even if no rule needs them: the overview colors by them."""
 
 WARM_UP_CHECK_S = 0.5
-"""How soon ``stop`` is heeded while rules are compiled."""
+"""How often ``stop`` is checked while rules are compiled."""
 
-RETELL_MS = 3_600_000
-"""Turns of the last hour are told again after a start; those that were told before are known by their identity."""
+REPOST_MS = 3_600_000
+"""Turns of the last hour are posted again after a start; duplicates are detected by their id."""
 
 
 class Watch:
-    """One per site. Hooks are called by ingest's thread, ``judge`` and ``keep`` by a background one, all else by any."""
+    """Watches one site. Ingest's thread calls the hooks, a background thread calls ``judge``; the rest is thread-safe."""
 
     def __init__(
         self,
@@ -64,9 +69,9 @@ class Watch:
         loops: BackgroundLoops | None = None,
         warm_up: WarmUp | None = None,
     ) -> None:
-        """``decides``: whether this process keeps and tells violations; one that does not judges for its own pages only.
+        """``decides``: whether this process stores violations and sends alerts; other processes judge only for their own pages.
 
-        ``warm_up``: ``run`` opens no sooner than rules are compiled, so that ingest never waits for a compiler.
+        ``warm_up``: ``run`` opens only after rules are compiled, so that ingest never waits for the compiler.
         """
         self._warm_up = warm_up or WarmUp()
         self._decides = decides
@@ -82,8 +87,8 @@ class Watch:
         self._scrape_s = scrape_s
         self._keeper = ViolationKeeper()
         self.hardware = HardwareJudge(records, metrics, self.book)
-        self._believe_store()
-        self._unwritten = Turned()
+        self._load_violations()
+        self._unwritten = ViolationChanges()
         self._is_due = threading.Event()
         self._is_stopping = False
         self._judging = threading.Lock()
@@ -100,57 +105,57 @@ class Watch:
             loops=loops,
         )
         self._loop = (loops or BackgroundLoops()).loop(
-            "rules", log, fails="rules could not be judged", works="rules are judged again"
+            "rules", log, fails="judging rules failed", works="judging rules works again"
         )
-        self._teller = None if alerts is None else Teller(alerts, records, clock=clock)
+        self._notifier = None if alerts is None else Notifier(alerts, records, clock=clock)
         self._gate = threading.Lock()
         self._statistics: LifeStatistics | None = None
         self._followed_version = 0
 
     @property
     def statistics(self) -> "LifeStatistics | None":
-        """The statistics of all lives; None until ``open`` is done."""
+        """The statistics of all lives; None until ``open`` has run."""
         return self._statistics
 
     @property
     def open_violations(self) -> Sequence[Violation]:
-        """What breaks a rule, or did until a moment ago."""
+        """Open violations, including those that have not settled yet."""
         return (*self._keeper.open.values(), *self.hardware.open)
 
     def _keeper_of(self, rule: Rule) -> ViolationKeeper:
         subject = rule.scope.subject
         return self.hardware.keeper(subject) if subject.is_hardware else self._keeper
 
-    def _believe_store(self) -> None:
-        found = self._records.open_violations()
-        self._keeper.replace(each for each in found if not is_hardware(each.workload))
-        self.hardware.replace(found)
+    def _load_violations(self) -> None:
+        violations = self._records.open_violations()
+        self._keeper.replace(violation for violation in violations if not is_hardware(violation.workload))
+        self.hardware.replace(violations)
 
     @property
     def unposted(self) -> int:
-        """Turns of violations that wait in memory, because the disk of the alerts took them not."""
-        return 0 if self._teller is None else self._teller.unposted
+        """Number of turns that wait in memory, because they could not be written to the alert spool."""
+        return 0 if self._notifier is None else self._notifier.unposted
 
-    # what people change
+    # Changes by users
 
     def save_rule(self, rule: Rule) -> Rule:
-        """Add or replace a rule. Where it judges differently now, its past is judged anew in the background."""
-        before = next((each for each in self.book.rules() if each.key == rule.key), None)
+        """Add or replace a rule. If it judges differently, the past is judged again in the background."""
+        before = next((candidate for candidate in self.book.rules() if candidate.key == rule.key), None)
         saved = self.book.save(rule)
         self.rejudging.note(before, saved)
         self.wake()
         return saved
 
     def remove_rule(self, key: str) -> None:
-        """Forget an own rule and its violations, after their end was told; a shipped one becomes again what it was."""
+        """Delete a rule of the site and its violations, after sending their stops; reset a shipped rule to its original."""
         shipped = self.book.shipped(key)
         with self._judging:
-            before = next((each for each in self.book.rules() if each.key == key), None)
+            before = next((rule for rule in self.book.rules() if rule.key == key), None)
             if shipped is None:
                 now = self._clock()
-                turned = self._keeper.drop_rule(key, now)
-                turned.stopped.extend(self.hardware.drop_rule(key, now).stopped)
-                self._write(turned, self._workloads([each.workload for each in turned.stopped]))
+                changes = self._keeper.drop_rule(key, now)
+                changes.stopped.extend(self.hardware.drop_rule(key, now).stopped)
+                self._write(changes, self._workloads([violation.workload for violation in changes.stopped]))
             self.book.remove(key)
             if shipped is None:
                 self._records.remove_violations(key)
@@ -159,59 +164,59 @@ class Watch:
             self.rejudging.note(before, shipped)
         self.wake()
 
-    # what other processes do
+    # Changes by other processes
 
     def on_rules_elsewhere(self) -> None:
-        """Another process changed a rule or what it says: judge by the same rules, show the same violations."""
+        """Another process changed rules or violations: load them."""
         self.book.reload()
         if self._decides():
             self.rejudging.wake()
             self._is_due.set()
             return
         with self._judging:
-            self._believe_store()
+            self._load_violations()
         self.judge()
 
     @property
     def watched_metrics(self) -> list[str]:
-        """What the statistics are made of, where somebody else stores it."""
+        """The metrics that statistics are computed from, for samples that another process stores."""
         return [] if self._statistics is None else sorted(self._statistics.metrics)
 
-    # what ingest tells
+    # Hooks of ingest
 
     def on_units(self, units: Iterable[Unit]) -> None:
         """Units are new or changed."""
-        if (statistics := self._gated()) is not None:
+        if (statistics := self._wait_for_statistics()) is not None:
             statistics.on_units(units)
 
     def on_allocations(self, open_allocations: Iterable[Allocation], at_ms: UnixMs) -> None:
-        """Allocations began or ended; these are all that are open."""
-        if (statistics := self._gated()) is not None:
-            statistics.on_allocations(one_life_each(open_allocations), at_ms)
+        """Allocations started or ended; ``open_allocations`` are all that are open."""
+        if (statistics := self._wait_for_statistics()) is not None:
+            statistics.on_allocations(deduplicate_allocations(open_allocations), at_ms)
 
     def on_samples(self, batch: SampleBatch) -> None:
         """A scrape was stored."""
-        if (statistics := self._gated()) is not None:
+        if (statistics := self._wait_for_statistics()) is not None:
             statistics.on_samples(batch)
 
     def on_history(self, batches: Sequence[SampleBatch]) -> None:
-        """A past was stored."""
-        if (statistics := self._gated()) is not None:
+        """Past samples were stored."""
+        if (statistics := self._wait_for_statistics()) is not None:
             statistics.on_history(batches)
         if all(is_run_unit(unit) for batch in batches for unit in batch.units.values):
             self.rejudging.note_late_runs()
         else:
             self.rejudging.note_history()
 
-    def _gated(self) -> "LifeStatistics | None":
-        """Ingest waits here while ``open`` takes up the last run: what it has stored by then is read, the rest is told."""
+    def _wait_for_statistics(self) -> "LifeStatistics | None":
+        """The statistics. Ingest waits here while ``open`` loads them: samples stored before are read from the store."""
         with self._gate:
             return self._statistics
 
-    # what runs in the background
+    # Background work
 
     def open(self) -> None:
-        """Load the statistics as they were; the first ``judge`` reads what has been missed since."""
+        """Load the statistics of the checkpoint; the first ``judge`` reads samples missed since."""
         from clusterscape.watch.life_statistics import LifeStatistics, ring_samples_for
 
         statistics = LifeStatistics(
@@ -222,11 +227,11 @@ class Watch:
         )
         self._followed_version = self.book.version
         with self._gate:
-            held = one_life_each(self._records.open_allocations())
-            statistics.start(self._records.units(), held, self._clock())
+            open_allocations = deduplicate_allocations(self._records.open_allocations())
+            statistics.start(self._records.units(), open_allocations, self._clock())
             self._statistics = statistics
         if self._decides():
-            self._retell()
+            self._repost_recent()
 
     def run(self, every_s: float) -> None:
         """Open, then judge every ``every_s`` and whenever a rule changes, until ``stop``."""
@@ -247,13 +252,13 @@ class Watch:
             rejudging.join()
 
     def stop(self) -> None:
-        """End ``run`` after the judgement that is under way."""
+        """End ``run`` after the current judgement."""
         self._is_stopping = True
         self.rejudging.stop()
         self._is_due.set()
 
     def judge(self) -> Judged | None:
-        """Judge all lives now; writes and tells what turned. None until the statistics are there."""
+        """Judge all lives now; writes the changes and sends alerts. None until the statistics are loaded."""
         statistics = self._statistics
         if statistics is None:
             return None
@@ -270,38 +275,40 @@ class Watch:
             judged = judge(self.book.enabled(Subject.WORKLOADS), columns, facts, at=now, book_version=version)
             before, self.judged = self.judged, judged
             hardware_before = self.hardware.judged
-            self.hardware.look(now)
+            self.hardware.judge(now)
             if not self._decides():
                 self._decided = False
-                return judged  # the one that decides says when pages are to look again
-            if not self._decided:  # the one that decided before may have written more than was heard of
+                return judged  # the deciding process notifies pages
+            if not self._decided:  # the previous deciding process may have written more than was received
                 self._decided = True
-                self._believe_store()
-            turned = add_values(self._keeper.judge(judged.judgement), judged)
-            self._keeper.amend(turned.started)
-            of_hardware = self.hardware.turn()
-            turned = Turned(
-                started=[*turned.started, *of_hardware.started], stopped=[*turned.stopped, *of_hardware.stopped]
+                self._load_violations()
+            changes = add_values(self._keeper.judge(judged.judgement), judged)
+            self._keeper.amend(changes.started)
+            hardware_changes = self.hardware.apply()
+            changes = ViolationChanges(
+                started=[*changes.started, *hardware_changes.started],
+                stopped=[*changes.stopped, *hardware_changes.stopped],
             )
             try:
-                self._write(turned, workloads)
+                self._write(changes, workloads)
             finally:
-                same = _says_the_same(before, judged) and all(
-                    _says_the_same(hardware_before.get(subject), each) for subject, each in self.hardware.judged.items()
+                same = _has_same_verdicts(before, judged) and all(
+                    _has_same_verdicts(hardware_before.get(subject), hardware_judged)
+                    for subject, hardware_judged in self.hardware.judged.items()
                 )
-                if turned or not same:
+                if changes or not same:
                     self._changes.bump_rules()
-                if of_hardware:  # the picture shows the health of GPUs
+                if hardware_changes:  # the picture shows the health of GPUs
                     self._changes.bump_inventory()
             return judged
 
     def wake(self) -> None:
-        """A rule changed: the page may ask again, and ``judge`` is due."""
+        """A rule changed: notify pages, and judge soon."""
         self._changes.bump_rules()
         self._is_due.set()
 
     def close(self) -> None:
-        """Write the statistics down, so that the next start need not count them again. Judging must have ended."""
+        """Write a checkpoint of the statistics for the next start. Judging must have ended."""
         if self._statistics is not None:
             self._statistics.checkpoint()
         if self.alerts is not None:
@@ -309,57 +316,61 @@ class Watch:
 
     def _needs(self) -> Needs:
         conditions = [
-            one
+            condition
             for rule in self.book.rules()
             if not rule.scope.subject.is_hardware
-            for one in iter_conditions(rule.expression)
+            for condition in iter_conditions(rule.expression)
         ]
         return needs_of(conditions) | Needs(SHOWN_METRICS)
 
-    def _workloads(self, wanted: Sequence[WorkloadId]) -> Mapping[WorkloadId, Workload]:
-        """Active ones are in memory; those that ended a moment ago are looked up."""
-        found = {workload.id: workload for workload in self._records.active_workloads()}
-        for name in wanted:
-            if name not in found and not is_hardware(name) and (ended := self._records.workload(name)) is not None:
-                found[name] = ended
-        return found
+    def _workloads(self, names: Sequence[WorkloadId]) -> Mapping[WorkloadId, Workload]:
+        """Workloads by id: active ones from memory; those that ended recently are read from the store."""
+        workloads = {workload.id: workload for workload in self._records.active_workloads()}
+        for name in names:
+            if name not in workloads and not is_hardware(name) and (ended := self._records.workload(name)) is not None:
+                workloads[name] = ended
+        return workloads
 
-    def _write(self, turned: Turned, workloads: Mapping[WorkloadId, Workload]) -> None:
-        """Write what turned, then tell it. What the store did not take is written with what turns next, and told then."""
-        owed = self._unwritten = Turned(
-            started=[*self._unwritten.started, *turned.started], stopped=[*self._unwritten.stopped, *turned.stopped]
+    def _write(self, changes: ViolationChanges, workloads: Mapping[WorkloadId, Workload]) -> None:
+        """Write the changes, then send alerts. If the store fails, they are written and sent with the next changes."""
+        pending = self._unwritten = ViolationChanges(
+            started=[*self._unwritten.started, *changes.started], stopped=[*self._unwritten.stopped, *changes.stopped]
         )
-        if owed:
-            self._records.write_violations([*owed.started, *owed.stopped])
-            self._unwritten = Turned()
-        if self._teller is not None:
-            self._teller.learn(self.book.rules())
-            self._teller.tell(owed.stopped, owed.started, workloads)
+        if pending:
+            self._records.write_violations([*pending.started, *pending.stopped])
+            self._unwritten = ViolationChanges()
+        if self._notifier is not None:
+            self._notifier.update_rules(self.book.rules())
+            self._notifier.notify(pending.stopped, pending.started, workloads)
 
-    def _retell(self) -> None:
-        """Violations are written first and told then: what was written before a crash may not have been told."""
-        if self._teller is None:
+    def _repost_recent(self) -> None:
+        """Post recent turns again: violations are written before alerts are sent, so a crash may have lost alerts."""
+        if self._notifier is None:
             return
-        recent = self._records.violations(start_ms=UnixMs(self._clock() - RETELL_MS))
-        # What was found afterwards, in a past that was judged anew, is told to nobody.
-        untold = self.rejudging.done_at()
-        started = [each for each in recent if each.since >= untold.get(each.rule, 0)]
-        stopped = [each for each in recent if each.until is not None and each.until > untold.get(each.rule, 0)]
-        self._teller.learn(self.book.rules())
-        self._teller.tell(stopped, started, self._workloads([each.workload for each in recent]))
+        recent = self._records.violations(start_ms=UnixMs(self._clock() - REPOST_MS))
+        # No alerts are sent for violations of a past that was judged again.
+        rejudged_until = self.rejudging.done_at()
+        started = [violation for violation in recent if violation.since >= rejudged_until.get(violation.rule, 0)]
+        stopped = [
+            violation
+            for violation in recent
+            if violation.until is not None and violation.until > rejudged_until.get(violation.rule, 0)
+        ]
+        self._notifier.update_rules(self.book.rules())
+        self._notifier.notify(stopped, started, self._workloads([violation.workload for violation in recent]))
 
 
-def one_life_each(allocations: Iterable[Allocation]) -> list[Allocation]:
-    """Two sources may tell of the same workload on the same unit, the later one with a later beginning: the first counts."""
-    found: dict[tuple[WorkloadId, UnitId], Allocation] = {}
-    for each in allocations:
-        known = found.get((each.workload, each.unit))
-        if known is None or each.from_at < known.from_at:
-            found[each.workload, each.unit] = each
-    return list(found.values())
+def deduplicate_allocations(allocations: Iterable[Allocation]) -> list[Allocation]:
+    """One allocation per workload and unit, with the earliest start: two sources may report the same one."""
+    earliest: dict[tuple[WorkloadId, UnitId], Allocation] = {}
+    for allocation in allocations:
+        other = earliest.get((allocation.workload, allocation.unit))
+        if other is None or allocation.from_at < other.from_at:
+            earliest[allocation.workload, allocation.unit] = allocation
+    return list(earliest.values())
 
 
-def _says_the_same(before: Judged | None, after: Judged) -> bool:
+def _has_same_verdicts(before: Judged | None, after: Judged) -> bool:
     return (
         before is not None
         and before.book_version == after.book_version

@@ -1,4 +1,4 @@
-"""``clusterscape user``, ``token`` and ``audit``: accounts without a running server, and no secret in what is said."""
+"""``clusterscape user``, ``token`` and ``audit``: accounts without a running server, and no secret in the output."""
 
 import json
 from pathlib import Path
@@ -18,17 +18,17 @@ PASSWORD = "correct horse battery staple"
 
 
 class Command:
-    """The command on a site of its own; everything that it ever said is kept."""
+    """The command on its own site; keeps all of its output."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.config = folder / "clusterscape.toml"
         self.config.write_text(f'[storage]\ndata_dir = "{folder}/data"\n[auth]\nmodes = ["local"]\n')
-        self.said = ""
+        self.output = ""
 
     def run(self, *words: str, typed: str | None = None) -> Result:
         result = CliRunner().invoke(app, [*words, "--config", str(self.config)], input=typed)
-        self.said += result.output
+        self.output += result.output
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result
@@ -42,14 +42,14 @@ def command(tmp_path: Path) -> Command:
     return Command(tmp_path)
 
 
-def test_accounts_are_made_changed_and_removed_when_asked(command: Command) -> None:
+def test_accounts_are_created_changed_and_removed_when_requested(command: Command) -> None:
     typed = f"{PASSWORD}\n"
     command.run("user", "add", "ada", "--role", "lead", "--project", "nlp", "--password-stdin", typed=typed)
     with pytest.raises(QueryError, match="already"):
         command.run("user", "add", "ada", "--password-stdin", typed=typed)
     with pytest.raises(QueryError, match="too short"):
         command.run("user", "passwd", "ada", "--password-stdin", typed="short\n")
-    with pytest.raises(QueryError, match="nobody to ask"):
+    with pytest.raises(QueryError, match="cannot prompt for a password"):
         command.run("user", "add", "bob")
     (listed,) = command.read("user", "list")
     assert (listed["login"], listed["role"], listed["projects"]) == ("ada", "lead", ["nlp"])
@@ -65,25 +65,25 @@ def test_accounts_are_made_changed_and_removed_when_asked(command: Command) -> N
     assert "account.add" in command.run("audit").stdout
 
 
-def test_token_is_shown_once_and_revoked_when_asked(command: Command) -> None:
+def test_token_is_shown_once_and_revoked_when_requested(command: Command) -> None:
     command.run("user", "add", "ada", "--role", "researcher", "--password-stdin", typed=f"{PASSWORD}\n")
-    made = command.read("token", "create", "ada", "--scope", "runs", "--days", "7", "--title", "tracker")
-    secret = made.pop("secret")
-    assert secret.startswith(made["start"])
-    assert command.read("token", "list") == [made]
-    with pytest.raises(QueryError, match="administrator"):
+    token = command.read("token", "create", "ada", "--scope", "runs", "--days", "7", "--title", "tracker")
+    secret = token.pop("secret")
+    assert secret.startswith(token["start"])
+    assert command.read("token", "list") == [token]
+    with pytest.raises(QueryError, match="requires the role admin"):
         command.run("token", "create", "ada", "--scope", "admin")
-    command.run("token", "revoke", made["key"])
+    command.run("token", "revoke", token["key"])
     with pytest.raises(NotFoundError):
-        command.run("token", "revoke", made["key"])
+        command.run("token", "revoke", token["key"])
     assert "revoked" in command.run("token", "list").stdout
-    assert command.said.count(secret) == 1
+    assert command.output.count(secret) == 1
     kept = b"".join(path.read_bytes() for path in (command.folder / "data").iterdir() if path.is_file())
     assert secret.encode() not in kept
-    assert PASSWORD not in command.said
+    assert PASSWORD not in command.output
 
 
-def test_doctor_tells_who_can_come_in_and_no_secret_when_it_is_asked(tmp_path: Path) -> None:
+def test_doctor_reports_sign_in_methods_and_no_secret_when_run(tmp_path: Path) -> None:
     secrets = {"token": "the-token-of-the-server", "client": "the-secret-of-the-client", "metrics": "metrics-token-x"}
     settings = read_settings(
         environ={},
@@ -97,12 +97,12 @@ def test_doctor_tells_who_can_come_in_and_no_secret_when_it_is_asked(tmp_path: P
             },
         },
     )
-    told = {check.what: check for check in check_everything(settings, None)}
-    assert told["address"].message.endswith("people sign in by local or oidc or token")
-    assert told["local accounts"].is_ok
-    assert not told["sign-in by oidc"].is_ok
-    assert "does not answer" in told["sign-in by oidc"].message
-    everything = repr(told) + repr(settings)
+    checks = {check.what: check for check in check_everything(settings, None)}
+    assert checks["address"].message.endswith("sign-in by local or oidc or token")
+    assert checks["local accounts"].is_ok
+    assert not checks["sign-in by oidc"].is_ok
+    assert "does not respond" in checks["sign-in by oidc"].message
+    everything = repr(checks) + repr(settings)
     assert [name for name, secret in secrets.items() if secret in everything] == []
 
 

@@ -34,7 +34,7 @@ def write(folder: Path, url: str) -> str:
     return str(path)
 
 
-async def test_marked_message_and_its_answer_are_told_when_a_channel_is_tested(tmp_path: Path) -> None:
+async def test_marked_message_and_its_response_are_reported_when_a_channel_is_tested(tmp_path: Path) -> None:
     endpoint = HttpEndpoint()
     config = write(tmp_path, endpoint.url)
     async with endpoint.up():
@@ -53,11 +53,11 @@ async def test_marked_message_and_its_answer_are_told_when_a_channel_is_tested(t
 async def test_channels_are_named_when_one_does_not_exist(tmp_path: Path) -> None:
     code, _, err = await run("alerts", "test", "hok", "--config", write(tmp_path, "http://127.0.0.1:1"))
     assert code == 1
-    assert "there is no channel `hok`" in err
+    assert "no channel `hok`" in err
     assert "Configured: hook." in err
 
 
-async def test_state_is_told_from_the_spool_when_it_fails(tmp_path: Path) -> None:
+async def test_state_is_reported_from_the_spool_when_delivery_fails(tmp_path: Path) -> None:
     config = write(tmp_path, "http://127.0.0.1:1")
     code, out, _ = await run("alerts", "status", "--config", config, "--json")
     assert (code, json.loads(out)) == (0, [])
@@ -73,6 +73,6 @@ async def test_state_is_told_from_the_spool_when_it_fails(tmp_path: Path) -> Non
     assert "cannot reach it" in out
     assert "1 attempt" in out
     _, out, _ = await run("doctor", "--config", config, "--json")
-    (check,) = [each for each in json.loads(out) if each["what"] == "alerts to hook"]
+    (check,) = [entry for entry in json.loads(out) if entry["what"] == "alerts to hook"]
     assert (check["ok"], check["message"]) == (False, "cannot reach it")
     alerts.close()

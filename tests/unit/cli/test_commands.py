@@ -34,7 +34,7 @@ def write(folder: Path, text: str) -> str:
     return str(path)
 
 
-def test_version_is_said_when_asked() -> None:
+def test_version_is_printed_when_requested() -> None:
     assert run("--version").stdout.startswith("clusterscape ")
 
 
@@ -46,7 +46,7 @@ def test_key_and_choices_are_named_with_exit_2_when_the_config_is_wrong(tmp_path
     assert "Traceback" not in done.stderr
 
 
-def test_error_is_json_when_json_is_asked(tmp_path: Path) -> None:
+def test_error_is_json_when_json_is_requested(tmp_path: Path) -> None:
     done = run("doctor", "--json", "--config", write(tmp_path, "[server]\nport = 'x'\n"))
     assert done.returncode == 2
     assert json.loads(done.stdout)["error"]["code"] == "config"
@@ -58,24 +58,24 @@ def test_open_address_is_refused_when_no_token_is_set(tmp_path: Path) -> None:
     assert "without authentication" in done.stderr
 
 
-def test_taken_port_is_said_when_serving(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+def test_port_in_use_is_reported_when_serving(tmp_path: Path) -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
         done = run("serve", "--port", str(port), "--config", write(tmp_path, f"[storage]\ndata_dir = '{tmp_path}'\n"))
     assert done.returncode == 1
     assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in done.stderr
 
 
-def test_no_server_is_said_when_status_finds_none() -> None:
+def test_missing_server_is_reported_when_status_finds_none() -> None:
     done = run("status", "--url", "http://127.0.0.1:9")
     assert done.returncode == 1
     assert "no ClusterScape answers at" in done.stderr
     assert "clusterscape demo" in done.stderr
 
 
-def test_doctor_says_what_is_wrong_and_how_to_mend_it_when_sources_are_dead(tmp_path: Path) -> None:
+def test_doctor_reports_problem_and_fix_when_sources_are_down(tmp_path: Path) -> None:
     config = write(
         tmp_path,
         f"""
@@ -113,22 +113,35 @@ def test_newer_store_is_refused_untouched_when_serving(tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in (tmp_path / "data/metrics").rglob("*") if path.is_file()}
     done = run("serve", "--port", "0", "--config", config)
     assert done.returncode == 1
-    assert "knows formats up to" in done.stderr
+    assert "supports formats up to" in done.stderr
     assert before == {path: path.read_bytes() for path in (tmp_path / "data/metrics").rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("command", ["demo", "serve", "doctor", "status", "list"])
-def test_every_command_explains_itself_when_help_is_asked(command: str) -> None:
+def test_every_command_explains_itself_when_help_is_requested(command: str) -> None:
     done = run(command, "--help")
     assert done.returncode == 0
     assert "--json" in done.stdout
 
 
-def test_doctor_sums_up_the_well_ones_when_there_are_many() -> None:
+def test_doctor_summarizes_healthy_sources_when_there_are_many() -> None:
     def status(number: int, *, is_ok: bool) -> SourceStatus:
         hint = None if is_ok else "start it"
         return SourceStatus(source=f"t{number}", kind="dcgm", is_ok=is_ok, at=UnixMs(0), message=None, hint=hint)
 
     checks = _describe_sources([status(i, is_ok=i != 7) for i in range(1250)])
     assert [(check.what, check.is_ok) for check in checks] == [("dcgm", True), ("t7", False)]
-    assert checks[0].message == "1,249 of 1,250 sources answer"
+    assert checks[0].message == "1,249 of 1,250 sources respond"
+
+
+@pytest.mark.parametrize("words", [("run", "--show-recorded", "--", "true"), ("--help",), ("sched", "--help")])
+def test_command_ends_quietly_when_its_pipe_is_closed(words: tuple[str, ...]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-m", "clusterscape.cli", *words], stdout=writing, stderr=subprocess.PIPE, text=True
+        )
+    finally:
+        os.close(writing)
+    assert (ended.returncode, ended.stderr) == (1, "")

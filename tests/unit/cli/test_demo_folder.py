@@ -1,4 +1,4 @@
-"""A demo uses only folders that a demo made, one at a time, and removes nothing else."""
+"""A demo uses only folders that a demo created, one at a time, and removes nothing else."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from unit.cli.test_commands import run
 
-from clusterscape.cli.demo_folder import DEMO_FILES, MARKER, disown_demo, hold_demo_folder
+from clusterscape.cli.demo_folder import DEMO_FILES, MARKER, hold_demo_folder, remove_demo_marker
 from clusterscape.errors import ConfigError, StoreBusyError
 from clusterscape.settings import StorageSettings
 from clusterscape.store.data_folder import hold_data_folder
@@ -24,7 +24,7 @@ def contents(folder: Path) -> dict[str, tuple[int, bytes]]:
 
 
 def fill(folder: Path) -> None:
-    """What a site, or a demo, keeps."""
+    """Write the files of a site or a demo."""
     open_record_store(StorageSettings(data_dir=folder)).close()
     (folder / "metrics").mkdir(exist_ok=True)
     (folder / "metrics/segment").write_bytes(b"samples")
@@ -37,7 +37,7 @@ def test_demo_command_refuses_and_changes_nothing_when_the_folder_is_a_sites(tmp
     for words in ([], ["--fresh"]):
         done = run("demo", "--gpus", "8", "--port", "0", "--data-dir", str(site), *words)
         assert done.returncode == 2
-        assert "is not a folder of a demo" in done.stderr
+        assert "is not the folder of a demo" in done.stderr
         assert "Nothing was changed" in done.stderr
     assert contents(site) == before
     assert not (site / MARKER).exists()
@@ -49,7 +49,7 @@ def test_folder_is_refused_when_its_marker_is_not_one_that_a_demo_wrote(tmp_path
     (tmp_path / MARKER).write_text(marker)
     before = contents(tmp_path)
     with (
-        pytest.raises(ConfigError, match="is not a folder of a demo"),
+        pytest.raises(ConfigError, match="is not the folder of a demo"),
         hold_demo_folder(tmp_path, CLUSTER, is_fresh=True),
     ):
         pass
@@ -67,7 +67,7 @@ def test_demo_command_removes_nothing_when_another_process_holds_the_folder(tmp_
         assert contents(folder) == before
 
 
-def test_lock_is_held_by_one_when_two_want_a_new_folder(tmp_path: Path) -> None:
+def test_lock_has_one_holder_when_two_want_a_new_folder(tmp_path: Path) -> None:
     first, second = (hold_demo_folder(tmp_path / "new", CLUSTER, is_fresh=False) for _ in range(2))
     with first as anchor_ms, pytest.raises(StoreBusyError), second:
         pass
@@ -84,13 +84,16 @@ def test_folder_is_refused_when_a_part_of_it_is_a_link_elsewhere(tmp_path: Path)
     for name in ("metrics", "records.db"):
         (folder / name).symlink_to(site / name)
         for is_fresh in (False, True):
-            with pytest.raises(ConfigError, match="is a link"), hold_demo_folder(folder, CLUSTER, is_fresh=is_fresh):
+            with (
+                pytest.raises(ConfigError, match="is a symbolic link"),
+                hold_demo_folder(folder, CLUSTER, is_fresh=is_fresh),
+            ):
                 pass
         (folder / name).unlink()
     assert contents(site) == before
 
 
-def test_only_a_demos_own_files_are_removed_when_it_begins_anew(tmp_path: Path) -> None:
+def test_only_a_demos_own_files_are_removed_when_it_starts_again(tmp_path: Path) -> None:
     with hold_demo_folder(tmp_path, CLUSTER, is_fresh=False) as anchor_ms:
         pass
     fill(tmp_path)
@@ -110,7 +113,7 @@ def test_folder_is_refused_when_a_server_has_used_it_since(tmp_path: Path) -> No
         pass
     fill(tmp_path)
     with hold_data_folder(tmp_path):
-        disown_demo(tmp_path)
+        remove_demo_marker(tmp_path)
     with pytest.raises(ConfigError), hold_demo_folder(tmp_path, CLUSTER, is_fresh=True):
         pass
     assert (tmp_path / "records.db").exists()

@@ -1,4 +1,4 @@
-"""Names that strangers chose, on their way to a terminal: nothing of them acts, nothing of them is swallowed."""
+"""Untrusted names on a terminal: no control sequence takes effect, no text is lost."""
 
 import io
 import json
@@ -20,8 +20,7 @@ from clusterscape.cli.entry import app
 from clusterscape.cli.output import ConsoleLog, JsonLog, SafeConsole, listing_table, styled_line
 from clusterscape.cli.safe_text import one_line, safe_json
 from clusterscape.model import Node, NodeId, Partition, SourceStatus, UnixMs, Workload, WorkloadId, WorkloadState
-from clusterscape.model.access import Account, AuditEntry, Outcome, Way
-from clusterscape.model.viewers import Role
+from clusterscape.model.access import Account, AuditEntry, Outcome, Role, Way
 from clusterscape.settings import StorageSettings
 from clusterscape.store.access import open_access_store
 
@@ -101,7 +100,7 @@ def listed(*words: str) -> str:
     return done.stdout
 
 
-ASKED = (
+COMMANDS = (
     ["status"],
     ["list", "workloads"],
     ["list", "nodes"],
@@ -117,27 +116,27 @@ ASKED = (
 
 
 def test_listings_of_a_server_show_every_name_as_plain_text_when_names_are_hostile(url: str) -> None:
-    for words in ASKED:
-        said = listed(*words, "--url", url)
-        assert said.strip(), words
-        assert UNSAFE.findall(said) == [], words
-    for what in ("workloads", "nodes", "sources"):
-        lines = listed("list", what, "--url", url).splitlines()
+    for words in COMMANDS:
+        output = listed(*words, "--url", url)
+        assert output.strip(), words
+        assert UNSAFE.findall(output) == [], words
+    for resource in ("workloads", "nodes", "sources"):
+        lines = listed("list", resource, "--url", url).splitlines()
         for name in SHOWN:
-            assert any(one_line(name) in line for line in lines), (what, name)
-        if what == "workloads":
-            assert len(lines) == 1 + 3 + len(HOSTILE)  # a heading, the small cluster's own, and one for each name
-    said = listed("list", "workloads", "--json", "--url", url)
-    assert UNSAFE.findall(said) == []
-    assert set(SHOWN) <= {workload["name"] for workload in json.loads(said)["workloads"]}
+            assert any(one_line(name) in line for line in lines), (resource, name)
+        if resource == "workloads":
+            assert len(lines) == 1 + 3 + len(HOSTILE)  # a heading, the small cluster's workloads, and one for each name
+    output = listed("list", "workloads", "--json", "--url", url)
+    assert UNSAFE.findall(output) == []
+    assert set(SHOWN) <= {workload["name"] for workload in json.loads(output)["workloads"]}
 
 
 def test_listings_of_accounts_show_every_name_as_plain_text_when_names_are_hostile(config: Path) -> None:
     for words in (["user", "list"], ["audit"], ["doctor"], ["token", "list"]):
-        said = listed(*words, "--config", str(config))
-        assert UNSAFE.findall(said) == [], words
+        output = listed(*words, "--config", str(config))
+        assert UNSAFE.findall(output) == [], words
         if words[0] in ("user", "audit"):
-            assert all(one_line(name) in said for name in SHOWN)
+            assert all(one_line(name) in output for name in SHOWN)
 
 
 @given(st.text())
@@ -156,11 +155,11 @@ def test_terminal_gets_only_our_own_styles_when_any_text_is_printed(text: str, i
     table.add_row(text)
     for renderable in (text, styled_line((text, "bold"), text), table):
         console.print(renderable)
-    said = re.sub(r"\x1b\[[0-9;]*m", "", file.getvalue()) if is_terminal else file.getvalue()
-    assert UNSAFE.findall(said) == []
+    output = re.sub(r"\x1b\[[0-9;]*m", "", file.getvalue()) if is_terminal else file.getvalue()
+    assert UNSAFE.findall(output) == []
     if len(text) < 20:
-        assert said.count("\n") == 4  # a line each, and the heading of the table
-        assert one_line(text).strip() in said
+        assert output.count("\n") == 4  # one line per name, and the heading of the table
+        assert one_line(text).strip() in output
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -168,7 +167,7 @@ def test_log_record_is_one_line_of_plain_text_when_a_name_holds_more(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = io.StringIO()
-    monkeypatch.setattr(output, "errors", SafeConsole(file=file, width=500))
+    monkeypatch.setattr(output, "stderr", SafeConsole(file=file, width=500))
     monkeypatch.setattr(sys, "stderr", file)
     record = logging.LogRecord("x", logging.WARNING, "", 0, "source %s failed", (name,), None)
     ConsoleLog().emit(record)
@@ -181,7 +180,7 @@ def test_log_record_is_one_line_of_plain_text_when_a_name_holds_more(
 
 def test_traceback_cannot_pass_for_a_log_line_when_its_message_has_newlines(monkeypatch: pytest.MonkeyPatch) -> None:
     file = io.StringIO()
-    monkeypatch.setattr(output, "errors", SafeConsole(file=file, width=500))
+    monkeypatch.setattr(output, "stderr", SafeConsole(file=file, width=500))
     try:
         raise ValueError("no\n12:00:00 all is well\x1b[2J")
     except ValueError:

@@ -1,4 +1,4 @@
-"""``clusterscape init``: what it asks, what it writes, and that what it writes is valid."""
+"""``clusterscape init``: its questions, and the validity of the file it writes."""
 
 import tomllib
 from pathlib import Path
@@ -7,14 +7,13 @@ import pytest
 from typer.testing import CliRunner
 
 from clusterscape.cli.entry import app
-from clusterscape.cli.first_config import Answers, config_text
-from clusterscape.cli.init import parse_exporters
+from clusterscape.cli.init import SiteChoices, config_text, parse_exporters
 from clusterscape.errors import ClusterScapeError, ConfigError
 from clusterscape.settings import Settings, read_settings
 
 
 def run_init(path: Path, *words: str, typed: str = "") -> str:
-    """What it told; raises what it refuses."""
+    """The output of the command; raises its errors."""
     done = CliRunner().invoke(app, ["init", "--config", str(path), "--no-check", *words], input=typed)
     if isinstance(done.exception, ClusterScapeError):
         raise done.exception
@@ -28,24 +27,24 @@ def read(path: Path) -> Settings:
 
 def test_answers_are_in_the_file_when_every_question_is_answered(tmp_path: Path) -> None:
     path = tmp_path / "site.toml"
-    told = run_init(path, typed='Old "Tom"\nhttp://slurm:6820\noff\ngpu-[001-003,7]:9400, 10.0.0.5\n')
+    output = run_init(path, typed='Old "Tom"\nhttp://slurm:6820\noff\ngpu-[001-003,7]:9400, 10.0.0.5\n')
     settings = read(path)
     assert settings.cluster == 'Old "Tom"'
     assert (settings.collect.slurm.mode, settings.collect.slurm.url) == ("rest", "http://slurm:6820")
     assert settings.collect.dcgm.targets == ("gpu-[001-003,7]:9400", "10.0.0.5")
     assert settings.collect.prometheus.url is None
-    assert f"clusterscape serve --config {path}" in told
+    assert f"clusterscape serve --config {path}" in output
 
 
-def test_question_is_asked_again_when_a_target_makes_no_sense(tmp_path: Path) -> None:
-    told = run_init(
+def test_question_is_asked_again_when_a_target_is_invalid(tmp_path: Path) -> None:
+    output = run_init(
         tmp_path / "site.toml", "--cluster", "a", "--slurm", "off", "--kubernetes", "off", typed="gpu-[9-1]\n-\n-\n"
     )
-    assert "is wrong" in told
+    assert "invalid range" in output
     assert read(tmp_path / "site.toml").collect.dcgm.targets == ()
 
 
-def test_nothing_is_asked_when_all_is_given(tmp_path: Path) -> None:
+def test_no_question_is_asked_when_all_options_are_given(tmp_path: Path) -> None:
     path = tmp_path / "site.toml"
     run_init(
         path,
@@ -66,24 +65,24 @@ def test_nothing_is_asked_when_all_is_given(tmp_path: Path) -> None:
 def test_file_is_kept_when_it_is_already_there(tmp_path: Path) -> None:
     path = tmp_path / "site.toml"
     path.write_text("cluster = 'mine'\n")
-    with pytest.raises(ConfigError, match="already there"):
+    with pytest.raises(ConfigError, match="already exists"):
         run_init(path, "--yes")
     assert path.read_text() == "cluster = 'mine'\n"
     run_init(path, "--yes", "--force", "--cluster", "other", "--slurm", "off")
     assert read(path).cluster == "other"
 
 
-def test_way_to_slurm_is_refused_when_it_is_none(tmp_path: Path) -> None:
+def test_slurm_mode_is_refused_when_it_is_unknown(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="slurmctld"):
         run_init(tmp_path / "site.toml", "--yes", "--slurm", "slurmctld")
     assert not (tmp_path / "site.toml").exists()
 
 
 def test_commented_settings_are_valid_when_the_marks_are_taken_off() -> None:
-    text = config_text(Answers())
+    text = config_text(SiteChoices())
     lines = [line.removeprefix("# ") for line in text.splitlines() if not line.startswith("# ") or _is_setting(line)]
     tree = tomllib.loads("\n".join(lines))
-    tree["storage"]["records"] = "sqlite"  # the example's server is nobody's
+    tree["storage"]["records"] = "sqlite"  # the server of the example does not exist
     Settings.model_validate(tree)
 
 

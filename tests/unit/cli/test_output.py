@@ -1,4 +1,4 @@
-"""Numbers as the command writes them."""
+"""Number formats of the command line."""
 
 import pytest
 
@@ -14,6 +14,6 @@ def test_duration_has_its_two_largest_units_when_written(seconds: float | None, 
     assert format_duration(seconds) == text
 
 
-def test_counts_and_shares_read_well_when_written() -> None:
+def test_counts_and_shares_are_readable_when_written() -> None:
     assert (count(1, "node"), count(1250, "node")) == ("1 node", "1,250 nodes")
     assert (percent(None), percent(0.614)) == ("–", "61%")

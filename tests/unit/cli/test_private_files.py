@@ -1,4 +1,4 @@
-"""Who may read what a site keeps: real commands under real umasks, folders of older versions, folders of other users."""
+"""Permissions of the files of a site: real commands under real umasks, folders of older versions and of other users."""
 
 import json
 import os
@@ -20,7 +20,7 @@ PASSWORD = "correct horse battery staple\n"
 
 
 def wide(folder: Path) -> list[str]:
-    """Paths, the folder's own among them, with a permission for anybody but the owner."""
+    """Paths, including the folder, that grant a permission to others than the owner."""
     paths = (folder, *folder.rglob("*"))
     return [f"{path} {path.stat().st_mode:o}" for path in paths if path.stat().st_mode & 0o077]
 
@@ -39,7 +39,7 @@ def call(umask: int, *words: str, typed: str = "") -> str:
 
 
 def serve_once(umask: int, config: str) -> dict[str, object]:
-    """What a server says when it is ready; stopped at once."""
+    """The output of a server up to readiness; it is stopped at once."""
     server = subprocess.Popen(
         [sys.executable, "-m", "clusterscape.cli", "serve", "--port", "0", "--json", "--config", config],
         umask=umask,
@@ -48,17 +48,17 @@ def serve_once(umask: int, config: str) -> dict[str, object]:
         text=True,
     )
     assert server.stdout is not None
-    said = ""
+    output = ""
     while (line := server.stdout.readline()) and line != "}\n":
-        said += line
+        output += line
     server.send_signal(signal.SIGTERM)
     server.communicate(timeout=60)
-    ready: dict[str, object] = json.loads(f"{said}}}")
+    ready: dict[str, object] = json.loads(f"{output}}}")
     return ready
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022])
-def test_everything_is_for_its_owner_alone_when_commands_create_it(tmp_path: Path, umask: int) -> None:
+def test_files_are_private_to_their_owner_when_commands_create_them(tmp_path: Path, umask: int) -> None:
     site, copy, moved = tmp_path / "site", tmp_path / "copy", tmp_path / "moved"
     config = write(tmp_path, f"[storage]\ndata_dir = '{site}'\n[auth]\nmodes = ['local']\n")
     (tmp_path / "there").mkdir()
@@ -130,12 +130,12 @@ def test_root_leaves_nothing_behind_when_the_folder_is_a_service_users(tmp_path:
     before = {path: path.stat().st_mtime_ns for path in (site, *site.rglob("*"))}
     done = run(*words, "--config", write(tmp_path, f"[storage]\ndata_dir = '{site}'\n"))
     assert done.returncode == 1
-    assert f"{site} belongs to #12345, and this is root" in done.stdout + done.stderr
+    assert f"{site} belongs to #12345, but the current user is root" in done.stdout + done.stderr
     assert "sudo -u" in done.stdout + done.stderr
     assert before == {path: path.stat().st_mtime_ns for path in (site, *site.rglob("*"))}
 
 
-def test_doctor_names_what_others_may_read_and_changes_nothing_when_it_is_wide(tmp_path: Path) -> None:
+def test_doctor_names_readable_files_and_changes_nothing_when_modes_are_wide(tmp_path: Path) -> None:
     site = tmp_path / "site"
     fill(site)
     open_up(site)
@@ -148,7 +148,7 @@ def test_doctor_names_what_others_may_read_and_changes_nothing_when_it_is_wide(t
     messages = [check["message"] for check in checks if check["what"] == "permissions" and not check["ok"]]
     assert len(messages) == 2
     assert str(site) in messages[0]
-    assert f"everybody may read {config}" in messages[1]
+    assert f"{config} contains secrets" in messages[1]
     assert secret not in json.dumps(checks)
     assert stat.S_IMODE(site.stat().st_mode) == 0o755
     Path(config).chmod(0o640)
@@ -162,7 +162,7 @@ def test_doctor_creates_no_folder_when_the_site_never_started(tmp_path: Path) ->
     config = write(tmp_path, f"[storage]\ndata_dir = '{tmp_path}/site'\n")
     checks = {check["what"]: check for check in json.loads(run("doctor", "--json", "--config", config).stdout)}
     assert checks["data folder"]["ok"]
-    assert "made by the first start" in checks["data folder"]["message"]
+    assert "created at the first start" in checks["data folder"]["message"]
     assert not (tmp_path / "site").exists()
 
 

@@ -1,4 +1,4 @@
-"""``clusterscape sched simulate`` on GPU nodes: how clusters are described, and what is answered."""
+"""``clusterscape sched simulate`` on GPU nodes: descriptions of clusters, and the results."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from unit.cli.test_commands import run
 
-from clusterscape.cli.sched_cluster import describe, read_cluster
+from clusterscape.cli.sched_cluster import parse_cluster, read_cluster
 from clusterscape.collect.job_traces import read_trace
 from clusterscape.errors import QueryError
 
@@ -49,44 +49,44 @@ def test_nodes_partitions_outages_and_names_are_read_when_a_cluster_is_described
         debug = 5
         """
     )
-    described = read_cluster(path, None)
-    cluster = described.cluster
+    cluster_file = read_cluster(path, None)
+    cluster = cluster_file.cluster
     assert cluster.names == ("node-0001", "node-0002", "mig")
     assert [partition.name for partition in cluster.partitions] == ["small", "train"]
     assert cluster.partition.tolist() == [1, 1, 0]
     assert cluster.cpu_milli.tolist() == [96_000, 96_000, 32_000]
     assert cluster.slices.tolist() == [0, 0, 7]
     assert cluster.partitions[0].max_gpus_per_user == 2
-    assert described.faults[0].to_s is None
-    assert (described.partition_of, described.priority_of) == ({"debug": "small"}, {"debug": 5})
+    assert cluster_file.faults[0].to_s is None
+    assert (cluster_file.partition_of, cluster_file.priority_of) == ({"debug": "small"}, {"debug": 5})
 
 
 @pytest.mark.parametrize(
-    ("table", "said"),
+    ("table", "message"),
     [
-        ({}, "a cluster has nodes"),
-        ({"nodes": [{"gpu": 8}]}, "'gpu' is not known here"),
-        ({"nodes": [{"count": 0}]}, "count from 1 on"),
-        ({"nodes": [{"gpus": 8, "cpus": 4}, {"gpus": 8}]}, "either all groups"),
-        (NODES | {"outages": [{"node": "x", "kind": "boom", "from_s": 1}]}, "an outage has"),
-        (NODES | {"partitions": {"a": 1}}, "a list of tables"),
+        ({}, "no nodes"),
+        ({"nodes": [{"gpu": 8}]}, "unknown key 'gpu'"),
+        ({"nodes": [{"count": 0}]}, "count must be at least 1"),
+        ({"nodes": [{"gpus": 8, "cpus": 4}, {"gpus": 8}]}, "set cpus for all groups"),
+        (NODES | {"outages": [{"node": "x", "kind": "boom", "from_s": 1}]}, "invalid outage"),
+        (NODES | {"partitions": {"a": 1}}, "must be a list of tables"),
         ({"nodes": [{"name": "a", "gpus": 1}, {"name": "a", "gpus": 1}]}, "same name"),
-        ({"nodes": [{"gpus": 1, "mig_slices": 3}]}, "equal parts"),
+        ({"nodes": [{"gpus": 1, "mig_slices": 3}]}, "must divide"),
     ],
 )
-def test_error_says_what_is_wrong_when_a_cluster_is_not_understood(table: dict[str, object], said: str) -> None:
-    with pytest.raises(QueryError, match=said):
-        describe(table, "test")
+def test_error_says_what_is_wrong_when_a_cluster_is_not_understood(table: dict[str, object], message: str) -> None:
+    with pytest.raises(QueryError, match=message):
+        parse_cluster(table, "test")
 
 
 def test_cluster_is_uniform_when_given_as_a_product() -> None:
     assert read_cluster(None, "3x8").cluster.gpus.tolist() == [8, 8, 8]
-    with pytest.raises(QueryError, match="is no cluster"):
+    with pytest.raises(QueryError, match="invalid --nodes"):
         read_cluster(None, "many")
     assert np.all(read_cluster(None, "2x4").cluster.cpu_milli == 0)
 
 
-def test_measures_sizes_and_schedule_are_told_when_a_trace_runs_on_nodes(tmp_path: Path) -> None:
+def test_measures_sizes_and_schedule_are_reported_when_a_trace_runs_on_nodes(tmp_path: Path) -> None:
     trace, output = tmp_path / "trace.csv", tmp_path / "schedule.swf"
     trace.write_text(TRACE)
     cluster = tmp_path / "cluster.toml"
@@ -94,15 +94,15 @@ def test_measures_sizes_and_schedule_are_told_when_a_trace_runs_on_nodes(tmp_pat
     arguments = ("sched", "simulate", str(trace), "--policy", "size-priority", "--placement", "fgd")
     done = run(*arguments, "--cluster", str(cluster), "--output", str(output), "--json")
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    assert (said["jobs"], said["nodes"], said["gpus"], said["placement"]) == (4, 3, 24, "fgd")
-    assert said["measures"]["unfinished_jobs"] == 0
-    assert [one["jobs"] for one in said["sizes"]] == [1, 1, 2]
-    assert said["sizes"][0]["reference_max_s"] is not None
+    report = json.loads(done.stdout)
+    assert (report["jobs"], report["nodes"], report["gpus"], report["placement"]) == (4, 3, 24, "fgd")
+    assert report["measures"]["unfinished_jobs"] == 0
+    assert [size_class["jobs"] for size_class in report["sizes"]] == [1, 1, 2]
+    assert report["sizes"][0]["reference_max_s"] is not None
     written = read_trace(output)
     assert (len(written), written.total) == (4, 24)
     again = run(*arguments, "--nodes", "3x8")
     assert "fairness over users" in again.stdout
-    assert said["fingerprint"][:16] in again.stdout  # an unchanged question has the same answer
+    assert report["fingerprint"][:16] in again.stdout  # the same input gives the same output
     refused = run("sched", "simulate", str(trace), "--nodes", "3x8", "--backfill", "conservative")
-    assert "not there for clusters" in refused.stderr
+    assert "not available for clusters" in refused.stderr

@@ -15,21 +15,24 @@ SWF = """; MaxProcs: 8
 """
 
 
-def test_starts_measures_and_notes_are_told_when_a_trace_is_simulated(tmp_path: Path) -> None:
+def test_starts_measures_and_notes_are_reported_when_a_trace_is_simulated(tmp_path: Path) -> None:
     trace, output = tmp_path / "trace.swf", tmp_path / "schedule.swf"
     trace.write_text(SWF)
     done = run("sched", "simulate", str(trace), "--semantics", "pyss", "--output", str(output), "--json")
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    assert (said["jobs"], said["processors"], said["unit"]) == (3, 8, "processors")
-    assert said["measures"]["wait_s"] == 3.0
-    assert said["semantics"]["events"] == "one_by_one"
-    assert said["notes"][0]["reason"] == "larger than the machine (8 processors)"
+    report = json.loads(done.stdout)
+    assert (report["jobs"], report["processors"], report["unit"]) == (3, 8, "processors")
+    assert report["measures"]["wait_s"] == 3.0
+    assert report["semantics"]["events"] == "one_by_one"
+    assert report["notes"][0]["reason"] == "larger than the machine (8 processors)"
     written = read_trace(output)
     assert written.frame["wait_s"].to_list() == [0.0, 9.0, 0.0]
-    assert said["fingerprint"] in output.read_text()
-    assert 0 < said["measures"]["fairness"] <= 1
-    assert [(one["low"], one["high"], one["reference_p99_s"]) for one in said["sizes"]] == [(2, 2, None), (5, 8, None)]
+    assert report["fingerprint"] in output.read_text()
+    assert 0 < report["measures"]["fairness"] <= 1
+    assert [(row["low"], row["high"], row["reference_p99_s"]) for row in report["sizes"]] == [
+        (2, 2, None),
+        (5, 8, None),
+    ]
     plain = run("sched", "simulate", str(trace), "--jitter", "3", "--policy", "sjf", "--estimates", "predicted")
     assert "bounded slowdown" in plain.stdout
     assert "fairness over users" in plain.stdout
@@ -51,19 +54,19 @@ def test_table_is_printed_without_published_rows_when_the_trace_is_another(tmp_p
 def test_errors_say_what_to_do_when_something_is_missing(tmp_path: Path) -> None:
     trace = tmp_path / "trace.csv"
     trace.write_text("submit_time,wait_time,run_time,gpu_num\n1,0,5,1\n")
-    for arguments, said in (
-        (("simulate", str(trace)), "Give --processors, in gpus."),
-        (("simulate", str(trace), "--processors", "4", "--policy", "fifo"), "there is no policy 'fifo'"),
-        (("simulate", str(trace), "--processors", "4", "--semantics", "best"), "there are no semantics 'best'"),
-        (("simulate", str(tmp_path / "nowhere.swf")), "cannot be read"),
+    for arguments, message in (
+        (("simulate", str(trace)), "Set it with --processors, in gpus."),
+        (("simulate", str(trace), "--processors", "4", "--policy", "fifo"), "unknown policy 'fifo'"),
+        (("simulate", str(trace), "--processors", "4", "--semantics", "best"), "unknown semantics 'best'"),
+        (("simulate", str(tmp_path / "nowhere.swf")), "cannot read"),
         (("table", "--trace", "mira"), "CLUSTERSCAPE_REFERENCE_DATA"),
     ):
         done = run("sched", *arguments)
         assert done.returncode == 1
-        assert said in done.stderr
+        assert message in done.stderr
 
 
-def test_sweep_goes_on_where_it_stopped_when_results_are_kept(tmp_path: Path) -> None:
+def test_sweep_resumes_when_results_are_kept(tmp_path: Path) -> None:
     trace, cache = tmp_path / "trace.swf", tmp_path / "cache"
     trace.write_text(SWF)
     arguments = ("sched", "sweep", str(trace), "--cache", str(cache), "--workers", "2", "--json")
@@ -89,12 +92,12 @@ def test_sweep_goes_on_where_it_stopped_when_results_are_kept(tmp_path: Path) ->
 def test_errors_say_what_to_do_when_a_sweep_cannot_run(tmp_path: Path) -> None:
     trace = tmp_path / "trace.swf"
     trace.write_text(SWF)
-    for arguments, said in (
-        (("--backfill", "tight"), "there is no backfilling 'tight'"),
-        (("--policy", "fifo"), "there is no policy 'fifo'"),
-        (("--estimates", "guess"), "there are no estimates"),
+    for arguments, message in (
+        (("--backfill", "tight"), "unknown backfill strategy 'tight'"),
+        (("--policy", "fifo"), "unknown policy 'fifo'"),
+        (("--estimates", "guess"), "unknown estimates"),
         (("--scheduler", "tcp://127.0.0.1:1", "--cache", str(tmp_path)), "no Dask scheduler answers"),
     ):
         done = run("sched", "sweep", str(trace), *arguments)
         assert done.returncode == 1, done.stdout
-        assert said in done.stderr
+        assert message in done.stderr

@@ -1,4 +1,4 @@
-"""``clusterscape sched predict`` and ``sched wait``: what they print, and what they refuse."""
+"""``clusterscape sched predict`` and ``sched wait``: output and errors."""
 
 import json
 from pathlib import Path
@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from unit.cli.test_commands import run
 
-from clusterscape.cli.sched_wait import describe_start
+from clusterscape.cli.sched_predict import describe_start
 
 HOUR_MS = 3_600_000
 
 
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """600 jobs of four users on 8 processors, who ask for ten times what they use."""
+    """600 jobs of four users on 8 processors, who request ten times the time they use."""
     random = np.random.default_rng(2)
     lines = ["; MaxProcs: 8"]
     submit = np.sort(random.integers(0, 600 * 420, 600))
@@ -28,30 +28,30 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_ways_to_predict_stand_side_by_side_when_a_trace_is_given(trace: Path) -> None:
-    found = json.loads(run("sched", "predict", str(trace), "--json").stdout)
-    assert (found["tested"], len(found["tables"])) == (180, 2)
-    rows = {row["name"]: row["accuracy"]["value"] for row in found["tables"][0]["rows"]}
+def test_predictors_are_compared_when_a_trace_is_given(trace: Path) -> None:
+    report = json.loads(run("sched", "predict", str(trace), "--json").stdout)
+    assert (report["tested"], len(report["tables"])) == (180, 2)
+    rows = {row["name"]: row["accuracy"]["value"] for row in report["tables"][0]["rows"]}
     assert rows["elapsed-aware"] > 0.7 > 0.2 > rows["user request"]
 
 
 def test_forecasts_are_tested_when_a_trace_is_given(trace: Path, tmp_path: Path) -> None:
     kept = tmp_path / "waits.npz"
-    found = json.loads(run("sched", "wait", str(trace), "--sample", "80", "--resume", str(kept), "--json").stdout)
-    assert found["error_s"] < found["plan_error_s"]
+    report = json.loads(run("sched", "wait", str(trace), "--sample", "80", "--resume", str(kept), "--json").stdout)
+    assert report["error_s"] < report["plan_error_s"]
     assert kept.exists()
     text = run("sched", "wait", str(trace), "--sample", "80", "--resume", str(kept)).stdout
     assert "of the plan from user limits" in text
 
 
-def test_a_question_is_refused_when_it_names_neither_trace_nor_server(trace: Path) -> None:
+def test_question_is_refused_when_it_names_neither_trace_nor_server(trace: Path) -> None:
     refused = run("sched", "wait")
     assert refused.returncode != 0
     refused = run("sched", "wait", str(trace), "--recorded")
     assert refused.returncode != 0
 
 
-def test_a_start_is_told_in_words_when_a_server_answered() -> None:
+def test_start_is_explained_when_a_server_answered() -> None:
     now = 1_790_000_000_000
     start = {
         "partition": "gpu",

@@ -28,10 +28,10 @@ def test_past_minute_is_shown_when_one_is_named(url: str) -> None:
     assert done.exit_code == 0
     assert moment in done.stdout
     assert "1 allocated, 5 free" in done.stdout
-    told = json.loads(CliRunner().invoke(app, ["status", "--url", url, "--at", moment, "--json"]).stdout)
-    assert told["is_past"] is True
-    assert told["waste"]["end"] <= told["at"]
-    assert {"stranded", "largest_startable"} <= told["partitions"][0].keys()
+    status = json.loads(CliRunner().invoke(app, ["status", "--url", url, "--at", moment, "--json"]).stdout)
+    assert status["is_past"] is True
+    assert status["waste"]["end"] <= status["at"]
+    assert {"stranded", "largest_startable"} <= status["partitions"][0].keys()
 
 
 def test_present_is_shown_when_no_time_is_named(url: str) -> None:
@@ -42,10 +42,10 @@ def test_present_is_shown_when_no_time_is_named(url: str) -> None:
     assert "stranded" in done.stdout
 
 
-def test_what_cannot_start_is_said_when_enough_is_free_but_scattered() -> None:
+def test_blocked_job_size_is_reported_when_free_gpus_are_scattered() -> None:
     place = {"machine_type": "A100-80G", "free": 64, "gpus_per_node": 8, "one_node_gpus": 4, "whole_nodes": 0}
-    mended = {**place, "one_node_gpus": 8, "whole_nodes": 2, "whole_node_gpus": 16}
-    parts = [{"name": "small", "is_up": True, "largest_startable": [place, mended]}]
+    repaired = {**place, "one_node_gpus": 8, "whole_nodes": 2, "whole_node_gpus": 16}
+    parts = [{"name": "small", "is_up": True, "largest_startable": [place, repaired]}]
     scattered, whole = describe_startable(parts)
     assert "small A100-80G: no 8-GPU job can start although 64 GPUs are free" in scattered
     assert "16 GPUs on 2 whole nodes can start" in whole
@@ -60,5 +60,5 @@ def test_servers_own_words_are_passed_on_when_it_refuses_a_time(url: str) -> Non
 def test_time_is_local_unless_it_names_a_zone_when_parsed() -> None:
     assert parse_moment("2026-11-14T08:41Z") == parse_moment("2026-11-14 09:41+01:00") == 1_794_645_660_000
     assert parse_moment("2026-11-14 09:41") == int(time.mktime((2026, 11, 14, 9, 41, 0, 0, 0, -1))) * 1000
-    with pytest.raises(QueryError, match="not a time"):
+    with pytest.raises(QueryError, match="not a valid time"):
         parse_moment("yesterday")

@@ -1,4 +1,4 @@
-"""Real HTTP servers on the loopback interface, well-behaved and not."""
+"""The DCGM collector against real HTTP servers on loopback, correct and faulty ones."""
 
 import asyncio
 import itertools
@@ -12,7 +12,7 @@ from aiohttp import web
 from servers.programs import free_port
 
 from clusterscape.collect.contract import Collector
-from clusterscape.collect.dcgm import MAX_BACK_OFF, DcgmCollector
+from clusterscape.collect.dcgm import MAX_BACKOFF_INTERVALS, DcgmCollector
 from clusterscape.model import ScrapeObserved, SourceStatus, UnixMs
 from clusterscape.settings import DcgmSettings
 from clusterscape.settings.limits import SourceLimits
@@ -27,18 +27,18 @@ def text_of(node: str, value: float = 50) -> str:
 
 @dataclass
 class Exporters:
-    """One server that plays many exporters, a path each; ``answers`` says what each path answers."""
+    """One server for many exporters, one path each; ``answers`` has the response of each path."""
 
     port: int = 0
     answers: dict[str, Callable[[web.Request], Awaitable[web.StreamResponse]]] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
+    requested: list[str] = field(default_factory=list)
 
     def url(self, node: str) -> str:
         return f"http://127.0.0.1:{self.port}/{node}/metrics#{node}"
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         node = request.match_info["node"]
-        self.asked.append(node)
+        self.requested.append(node)
         if node in self.answers:
             return await self.answers[node](request)
         return web.Response(text=text_of(node))
@@ -86,7 +86,7 @@ async def collector_of(*targets: str, **options: object) -> AsyncIterator[DcgmCo
 
 
 async def poll(collector: DcgmCollector, now_ms: int = NOW) -> ScrapeObserved:
-    """A whole round, in however many observations it comes on a busy machine."""
+    """A whole round, merged from any number of observations."""
     observations = [observation async for observation in collector.poll(UnixMs(now_ms))]
     return ScrapeObserved(
         at=observations[-1].at,
@@ -100,7 +100,7 @@ async def only_status(collector: DcgmCollector) -> SourceStatus:
     return status
 
 
-async def test_every_target_is_scraped_when_all_are_well(exporters: Exporters) -> None:
+async def test_every_target_is_scraped_when_all_are_healthy(exporters: Exporters) -> None:
     nodes = [f"gpu-{number:03d}" for number in range(40)]
     async with collector_of(*map(exporters.url, nodes), concurrency=8, jitter_s=0.05) as collector:
         first = await poll(collector)
@@ -111,7 +111,7 @@ async def test_every_target_is_scraped_when_all_are_well(exporters: Exporters) -
         assert {scrape.value.tolist()[0] for scrape in observation.scrapes} == {50.0}
         assert all(status.is_ok and status.message is None for status in observation.statuses)
     assert first.statuses[0].source.startswith("dcgm http://127.0.0.1")
-    assert sorted(exporters.asked) == sorted(nodes * 2)
+    assert sorted(exporters.requested) == sorted(nodes * 2)
 
 
 def test_collector_keeps_the_contract_when_checked() -> None:
@@ -121,7 +121,7 @@ def test_collector_keeps_the_contract_when_checked() -> None:
     assert collector.interval_s == 15.0
 
 
-async def test_living_targets_are_observed_first_when_another_never_answers(exporters: Exporters) -> None:
+async def test_live_targets_are_observed_first_when_another_never_responds(exporters: Exporters) -> None:
     release = asyncio.Event()
 
     async def hang(_: web.Request) -> web.StreamResponse:
@@ -142,7 +142,7 @@ async def test_living_targets_are_observed_first_when_another_never_answers(expo
     assert [scrape.node for scrape in second.scrapes] == ["slow"]
 
 
-async def test_places_are_given_up_when_dead_targets_hold_them_all(exporters: Exporters) -> None:
+async def test_slots_are_released_when_dead_targets_hold_them_all(exporters: Exporters) -> None:
     async def hang(_: web.Request) -> web.StreamResponse:
         await asyncio.sleep(60)
         raise AssertionError
@@ -159,30 +159,30 @@ async def test_places_are_given_up_when_dead_targets_hold_them_all(exporters: Ex
     assert [scrape.node for scrape in first.scrapes] == ["gpu-001"]
 
 
-async def test_failing_target_is_asked_ever_more_seldom_when_it_stays_dead(exporters: Exporters) -> None:
+async def test_failing_target_is_backed_off_when_it_stays_down(exporters: Exporters) -> None:
     async def fail(_: web.Request) -> web.StreamResponse:
         return web.Response(status=500)
 
     exporters.answers["bad"] = fail
     async with collector_of(exporters.url("bad"), exporters.url("good"), interval_s=INTERVAL_MS / 1000) as collector:
-        asked_in = []
+        scraped_rounds = []
         for number in range(40):
-            exporters.asked.clear()
+            exporters.requested.clear()
             observed = await poll(collector, NOW + number * INTERVAL_MS)
             assert [scrape.node for scrape in observed.scrapes] == ["good"]
-            if "bad" in exporters.asked:
-                asked_in.append(number)
+            if "bad" in exporters.requested:
+                scraped_rounds.append(number)
                 assert [status.node for status in observed.statuses if not status.is_ok] == ["bad"]
         del exporters.answers["bad"]
-        for number in range(40, 40 + MAX_BACK_OFF):
+        for number in range(40, 40 + MAX_BACKOFF_INTERVALS):
             await poll(collector, NOW + number * INTERVAL_MS)
-        exporters.asked.clear()
+        exporters.requested.clear()
         recovered = await poll(collector, NOW + 100 * INTERVAL_MS)
 
-    gaps = [later - earlier for earlier, later in itertools.pairwise(asked_in)]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(scraped_rounds)]
     assert gaps[:4] == [1, 2, 4, 8]
-    assert max(gaps) == MAX_BACK_OFF
-    assert sorted(exporters.asked) == ["bad", "good"]
+    assert max(gaps) == MAX_BACKOFF_INTERVALS
+    assert sorted(exporters.requested) == ["bad", "good"]
     assert all(status.is_ok for status in recovered.statuses)
 
 
@@ -192,15 +192,15 @@ async def test_message_names_the_remedy_when_nothing_listens() -> None:
 
     assert not status.is_ok
     assert status.node == "gpu-017"
-    assert "refuses connections" in str(status.message)
+    assert "refused the connection" in str(status.message)
     assert status.hint == "Start dcgm-exporter on gpu-017 or remove it from collect.dcgm.targets."
 
 
-async def test_message_names_the_host_when_its_name_is_not_known() -> None:
+async def test_message_names_the_host_when_it_does_not_resolve() -> None:
     async with collector_of("no-such-host.invalid:9400") as collector:
         status = await only_status(collector)
 
-    assert "no-such-host.invalid is not known" in str(status.message)
+    assert "cannot resolve the host name no-such-host.invalid" in str(status.message)
     assert "DNS" in str(status.hint)
 
 
@@ -211,15 +211,17 @@ async def test_message_names_the_time_out_when_a_target_is_silent() -> None:
     async with raw_server(silence) as port, collector_of(f"http://127.0.0.1:{port}", timeout_s=0.5) as collector:
         status = await only_status(collector)
 
-    assert "did not answer within 0.5 s" in str(status.message)
+    assert "did not respond within 0.5 s" in str(status.message)
     assert "firewall" in str(status.hint)
 
 
 @pytest.mark.parametrize(
     ("http_status", "word"),
-    [(404, "full address"), (500, "log"), (503, "log"), (401, "password"), (418, "Another program")],
+    [(404, "full URL"), (500, "log"), (503, "log"), (401, "password"), (418, "program other than dcgm-exporter")],
 )
-async def test_hint_fits_when_the_answer_is_an_http_error(exporters: Exporters, http_status: int, word: str) -> None:
+async def test_hint_matches_when_the_response_is_an_http_error(
+    exporters: Exporters, http_status: int, word: str
+) -> None:
     async def fail(_: web.Request) -> web.StreamResponse:
         return web.Response(status=http_status)
 
@@ -234,13 +236,15 @@ async def test_hint_fits_when_the_answer_is_an_http_error(exporters: Exporters, 
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b"<html><body>Welcome</body></html>\n", "not exposition text"),
-        (b"\x00\xff\xfe" * 100 + b"\n", "not exposition text"),
-        (b"", "without any sample"),
-        (b"# HELP a nothing\n", "without any sample"),
+        (b"<html><body>Welcome</body></html>\n", "not in the Prometheus text format"),
+        (b"\x00\xff\xfe" * 100 + b"\n", "not in the Prometheus text format"),
+        (b"", "without samples"),
+        (b"# HELP a nothing\n", "without samples"),
     ],
 )
-async def test_status_says_so_when_an_answer_holds_no_samples(exporters: Exporters, body: bytes, message: str) -> None:
+async def test_status_reports_it_when_a_response_has_no_samples(
+    exporters: Exporters, body: bytes, message: str
+) -> None:
     async def answer(_: web.Request) -> web.StreamResponse:
         return web.Response(body=body)
 
@@ -263,7 +267,7 @@ async def test_samples_are_kept_when_only_some_lines_are_damaged(exporters: Expo
     assert observation.scrapes[0].malformed == {"malformed_line": 1}
 
 
-async def test_answer_is_refused_when_it_is_endless(exporters: Exporters) -> None:
+async def test_response_is_refused_when_it_is_endless(exporters: Exporters) -> None:
     async def pour(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
@@ -287,9 +291,9 @@ async def test_answer_is_refused_when_it_is_endless(exporters: Exporters) -> Non
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nDCGM_FI_DEV_GPU_UTIL", "in the middle"),
-        (b"", "in the middle"),
-        (b"SSH-2.0-OpenSSH_9.2\r\n", "HTTP server should"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nDCGM_FI_DEV_GPU_UTIL", "before the response was complete"),
+        (b"", "before the response was complete"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "valid HTTP response"),
     ],
 )
 async def test_message_is_plain_when_the_connection_breaks_or_is_no_http(answer: bytes, message: str) -> None:
@@ -313,17 +317,17 @@ async def test_target_list_is_followed_when_its_file_changes(exporters: Exporter
         path.write_text(exporters.url("gpu-002") + "\nnonsense here\n")
         broken = await poll(collector)
         path.write_text(exporters.url("gpu-002") + "\n")
-        mended = await poll(collector)
+        recovered_list = await poll(collector)
         quiet = await poll(collector)
 
-    assert exporters.asked == ["gpu-001", "gpu-002", "gpu-002", "gpu-002"]
+    assert exporters.requested == ["gpu-001", "gpu-002", "gpu-002", "gpu-002"]
     assert [status.is_ok for status in broken.statuses] == [False, True]
     assert "line 2" in str(broken.statuses[0].message)
-    assert [status.is_ok for status in mended.statuses] == [True, True]
+    assert [status.is_ok for status in recovered_list.statuses] == [True, True]
     assert len(quiet.statuses) == 1
 
 
-async def test_status_says_so_when_there_is_no_target(tmp_path: Path) -> None:
+async def test_status_reports_it_when_there_is_no_target(tmp_path: Path) -> None:
     path = tmp_path / "targets"
     path.write_text("# none yet\n")
     async with collector_of(targets_file=path) as collector:
@@ -332,7 +336,7 @@ async def test_status_says_so_when_there_is_no_target(tmp_path: Path) -> None:
     assert [status.is_ok for status in observation.statuses] == [False]
 
 
-async def test_check_asks_every_target_at_once_when_some_are_down(exporters: Exporters) -> None:
+async def test_check_queries_all_targets_concurrently_when_some_are_down(exporters: Exporters) -> None:
     down = f"http://127.0.0.1:{free_port()}/metrics#gpu-002"
     async with collector_of(exporters.url("gpu-001"), down, jitter_s=30) as collector:
         statuses = await collector.check()

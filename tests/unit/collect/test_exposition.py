@@ -32,7 +32,7 @@ def rows(scrape: RawScrape) -> list[Row]:
 
 
 def oracle_rows(text: str) -> list[Row]:
-    """What prometheus_client reads; untyped text, so that it does not rename counters."""
+    """The rows that prometheus_client reads; untyped text, so that it does not rename counters."""
     return [
         (
             sample.name,
@@ -46,7 +46,7 @@ def oracle_rows(text: str) -> list[Row]:
 
 
 def same(left: list[Row], right: list[Row]) -> bool:
-    """Equal, NaN being equal to itself and a missing timestamp to the time of the fetch."""
+    """Equal rows, where NaN equals NaN and a missing timestamp equals the fetch time."""
 
     def key(row: Row) -> tuple[object, ...]:
         name, labels, value, time = row
@@ -59,7 +59,7 @@ letters = string.ascii_letters + "_"
 names = st.builds(str.__add__, st.sampled_from(letters + ":"), st.text(letters + string.digits + ":", max_size=6))
 label_names = st.builds(
     str.__add__, st.sampled_from(string.ascii_letters), st.text(letters + string.digits, max_size=6)
-)  # those that begin with two underscores are reserved
+)  # names that begin with two underscores are reserved
 label_values = st.text('ab01 \t{}",=\\#_\n\x00é€😀', max_size=10)
 numbers = st.one_of(
     st.floats().map(repr),
@@ -121,17 +121,17 @@ def test_intact_lines_are_unaffected_when_others_are_damaged(
 
     scrape = parse(b"".join(line + b"\n" for line, _ in mixed), parser)
 
-    found = rows(scrape)
+    parsed_rows = rows(scrape)
     for line in lines:
-        (wanted,) = oracle_rows(line + "\n")
-        assert any(same([row], [wanted]) for row in found)
+        (expected,) = oracle_rows(line + "\n")
+        assert any(same([row], [expected]) for row in parsed_rows)
     content = sum(1 for line, _ in mixed if line.strip() and not line.lstrip().startswith(b"#"))
-    assert len(found) + sum(scrape.malformed.values()) == content
+    assert len(parsed_rows) + sum(scrape.malformed.values()) == content
 
 
 @settings(deadline=None)
 @given(st.binary())
-def test_any_bytes_are_read_without_raising_when_they_are_no_text_at_all(junk: bytes) -> None:
+def test_bytes_are_read_without_raising_when_they_are_no_text(junk: bytes) -> None:
     scrape = parse(junk)
 
     assert len(scrape.series) == len(scrape.value)
@@ -139,7 +139,7 @@ def test_any_bytes_are_read_without_raising_when_they_are_no_text_at_all(junk: b
 
 @settings(deadline=None)
 @given(texts, st.data())
-def test_nothing_is_made_up_when_text_is_cut_or_bytes_are_flipped(text: str, data: st.DataObject) -> None:
+def test_no_value_is_invented_when_text_is_cut_or_bytes_are_flipped(text: str, data: st.DataObject) -> None:
     body = bytearray(text.encode())
     parser = ExpositionParser("test")
     parse(bytes(body), parser)

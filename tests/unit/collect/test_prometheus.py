@@ -1,6 +1,6 @@
 import pytest
 
-from clusterscape.collect.prometheus import PrometheusCollector, narrow
+from clusterscape.collect.prometheus import PrometheusCollector, restrict_matcher
 from clusterscape.errors import ConfigError
 from clusterscape.model import UnixMs
 from clusterscape.settings import PrometheusSettings
@@ -18,7 +18,7 @@ from clusterscape.settings import PrometheusSettings
     ],
 )
 def test_a_matcher_is_narrowed_to_one_metric_when_it_is_all_braces(matcher: str, expected: str) -> None:
-    assert narrow(matcher, "X") == expected
+    assert restrict_matcher(matcher, "X") == expected
 
 
 @pytest.mark.parametrize("url", [None, "127.0.0.1:9090", "ftp://host", "http://", "http://host:port"])

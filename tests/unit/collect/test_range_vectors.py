@@ -21,7 +21,7 @@ def named(name: str, labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def answer(result: object, *, is_spaced: bool = False) -> bytes:
-    """As servers write it, or with spaces as a proxy might."""
+    """A response as servers write it, or with spaces as a proxy might."""
     separators = None if is_spaced else (",", ":")
     return json.dumps(
         {"status": "success", "data": {"resultType": "matrix", "result": result}}, separators=separators
@@ -29,10 +29,10 @@ def answer(result: object, *, is_spaced: bool = False) -> bytes:
 
 
 def matrix(*series: Series, is_spaced: bool = False) -> bytes:
-    found: list[dict[str, object]] = [
+    result: list[dict[str, object]] = [
         {"metric": named(name, labels), "values": values} for name, labels, values in series
     ]
-    return answer(found, is_spaced=is_spaced)
+    return answer(result, is_spaced=is_spaced)
 
 
 def take(reader: SampleReader) -> RawScrape:
@@ -43,8 +43,8 @@ def rows(scrape: RawScrape) -> list[tuple[str, str, int, float]]:
     assert scrape.time_ms is not None
     series = [scrape.table.series[code] for code in scrape.series]
     return [
-        (each.name, each.labels["gpu"], int(at), float(value))
-        for each, at, value in zip(series, scrape.time_ms, scrape.value, strict=True)
+        (entry.name, entry.labels["gpu"], int(at), float(value))
+        for entry, at, value in zip(series, scrape.time_ms, scrape.value, strict=True)
     ]
 
 
@@ -60,7 +60,7 @@ def test_every_sample_keeps_its_own_time_when_read(is_spaced: bool) -> None:
     assert scrape.malformed == {}
 
 
-def test_a_sample_is_told_once_when_answers_overlap() -> None:
+def test_sample_is_reported_once_when_responses_overlap() -> None:
     reader = SampleReader()
     reader.read("UTIL", matrix(("UTIL", GPU0, [(1, "5"), (2, "6")])))
     first = take(reader)
@@ -71,7 +71,7 @@ def test_a_sample_is_told_once_when_answers_overlap() -> None:
     assert rows(take(reader)) == []
 
 
-def test_an_older_sample_is_told_when_it_became_visible_late() -> None:
+def test_older_sample_is_reported_when_it_became_visible_late() -> None:
     reader = SampleReader()
     reader.read("UTIL", matrix(("UTIL", GPU0, [(1, "5"), (3, "7")])))
     take(reader)
@@ -100,7 +100,7 @@ def test_a_new_table_is_begun_when_most_series_are_stale() -> None:
     assert len(scrape.table) < 1_000
 
 
-def test_damaged_series_are_counted_and_the_rest_is_read_when_an_answer_is_odd() -> None:
+def test_damaged_series_are_counted_and_the_rest_is_read_when_a_response_is_malformed() -> None:
     odd: list[object] = [
         {"metric": named("UTIL", GPU0), "values": [[1, "5"], [2, "what"]]},
         {"metric": {"no": "name"}, "values": [[1, "5"]]},
@@ -124,10 +124,10 @@ def test_damaged_series_are_counted_and_the_rest_is_read_when_an_answer_is_odd()
         st.none() | st.integers() | st.floats() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)
     )
 )
-def test_any_json_is_refused_or_counted_when_it_is_no_answer(data: object) -> None:
+def test_json_is_refused_or_counted_when_it_is_no_response(data: object) -> None:
     reader = SampleReader()
     whole: list[object] = [data, {"status": "success", "data": data}]
-    for body in (answer(data), answer([data]), *(json.dumps(each).encode() for each in whole)):
+    for body in (answer(data), answer([data]), *(json.dumps(document).encode() for document in whole)):
         with suppress(SourceError):
             reader.read("UTIL", body)
     scrape = take(reader)
@@ -136,7 +136,7 @@ def test_any_json_is_refused_or_counted_when_it_is_no_answer(data: object) -> No
 
 
 @given(st.binary(max_size=200), st.integers(0, 600), st.integers(0, 40))
-def test_any_bytes_are_refused_or_counted_when_an_answer_is_damaged(noise: bytes, at: int, cut: int) -> None:
+def test_bytes_are_refused_or_counted_when_a_response_is_damaged(noise: bytes, at: int, cut: int) -> None:
     body = matrix(("UTIL", GPU0, [(1, "5"), (2, "6")]), ("POWER", GPU1, [(1, "7")]))
     reader = SampleReader()
     with suppress(SourceError):
@@ -148,6 +148,6 @@ def test_any_bytes_are_refused_or_counted_when_an_answer_is_damaged(noise: bytes
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>login</html>", b'{"status":"error"}', b'{"status":"success","data":[]}'])
-def test_an_answer_is_refused_when_it_is_not_prometheus(body: bytes) -> None:
-    with pytest.raises(SourceError, match="not that of a Prometheus API"):
+def test_response_is_refused_when_it_is_not_prometheus(body: bytes) -> None:
+    with pytest.raises(SourceError, match="not of the Prometheus API"):
         SampleReader().read("UTIL", body)

@@ -1,4 +1,4 @@
-"""Sources that answer too much: what is too much is dropped and counted, what was known stays, and memory is bounded."""
+"""Sources with too much data: the excess is dropped and counted, known data stays, and memory is bounded."""
 
 import asyncio
 import gzip
@@ -20,14 +20,14 @@ from hostile.memory import MIB, measure
 from clusterscape.collect.dcgm import DcgmCollector
 from clusterscape.collect.exposition import ExpositionParser
 from clusterscape.collect.kubernetes.access import Access
-from clusterscape.collect.kubernetes.client import ApiError, KubernetesClient
+from clusterscape.collect.kubernetes.client import KubernetesApiError, KubernetesClient
 from clusterscape.collect.kubernetes.reflector import Reflector
 from clusterscape.collect.kubernetes.tokens import FixedToken
 from clusterscape.collect.prometheus import PrometheusCollector
 from clusterscape.collect.range_vectors import SampleReader
 from clusterscape.collect.slurm.cli import SlurmCommands
 from clusterscape.collect.slurm.parse_jobs import parse_jobs
-from clusterscape.collect.slurm.parse_nodes import Inventory
+from clusterscape.collect.slurm.parse_nodes import SlurmInventory
 from clusterscape.collect.slurm.rest import SlurmRest
 from clusterscape.model import RawScrape, ScrapeObserved, SourceStatus, UnixMs
 from clusterscape.settings import DcgmSettings, PrometheusSettings, SlurmSettings
@@ -65,7 +65,7 @@ def test_known_series_stay_when_an_exporter_shows_too_many_new_ones() -> None:
     parser = ExpositionParser("x", limits=SourceLimits(series_per_target=100))
     parser.parse(gpu_lines(range(60)), fetched_at=NOW)
     for turn in range(1, 200):
-        # New ones first, as somebody would send them who wants to push others out.
+        # New ones first, as an attacker would send them to evict others.
         scrape = parser.parse(gpu_lines(range(1000 * turn, 1000 * turn + 500)) + gpu_lines(range(60)), fetched_at=NOW)
         assert pods_of(scrape) >= {f"p{pod}" for pod in range(60)}
         assert len(scrape.series) == 100
@@ -81,7 +81,7 @@ def test_lines_stay_in_their_order_when_some_are_new() -> None:
     assert scrape.value.tolist() == [3, 4, 5]
 
 
-def test_long_lines_and_labels_are_counted_and_dropped() -> None:
+def test_lines_and_labels_are_counted_and_dropped_when_too_long() -> None:
     parser = ExpositionParser("x", limits=SourceLimits(line_bytes=1024, label_length=64))
     text = b'a{x="%b"} 1\na{x="%b"} 2\na{x="1"} 3\n' % (b"y" * 2000, b"y" * 100)
     scrape = parser.parse(text, fetched_at=NOW)
@@ -120,7 +120,7 @@ async def explode(_: web.Request) -> web.StreamResponse:
 
 async def scrape_status(url: str) -> SourceStatus:
     collector = DcgmCollector(DcgmSettings(targets=(f"{url}/metrics",), jitter_s=0, timeout_s=60), lambda: NOW)
-    observations = [each async for each in collector.poll(NOW)]
+    observations = [observation async for observation in collector.poll(NOW)]
     await collector.close()
     return observations[-1].statuses[0]
 
@@ -133,9 +133,9 @@ def scrape_bomb() -> str | None:
     return asyncio.run(run())
 
 
-def test_an_exporter_that_unpacks_without_end_is_refused() -> None:
+def test_exporter_is_refused_when_its_response_unpacks_without_end() -> None:
     cost = measure(scrape_bomb)
-    assert "more data than an exporter has" in cost.value
+    assert "more data than an exporter should" in cost.value
     assert cost.peak_bytes < 32 * MIB + MOST_MEMORY
 
 
@@ -149,7 +149,7 @@ async def test_the_status_names_the_limit_when_series_are_dropped() -> None:
         (status,) = await collector.check()
         await collector.close()
     assert status.is_ok
-    assert "more series than are accepted" in str(status.message)
+    assert "more series than the limit" in str(status.message)
     assert "limits.sources.series_per_target" in str(status.hint)
 
 
@@ -185,7 +185,7 @@ def test_known_series_stay_when_a_prometheus_has_too_many_new_ones() -> None:
         assert scrape.malformed["too_many_series"] >= 1600
 
 
-def test_samples_come_once_when_a_table_was_begun_anew() -> None:
+def test_samples_are_reported_once_when_a_table_is_restarted() -> None:
     reader = SampleReader(SourceLimits(series=1000))
     reader.read("m", range_answer(range(600)))
     assert len(reader.take(source="x", fetched_at=NOW, duration_s=0).series) == 1200
@@ -198,23 +198,23 @@ def test_samples_come_once_when_a_table_was_begun_anew() -> None:
 def read_prometheus_bomb() -> str | None:
     async def run() -> str | None:
         async with web_server(explode) as url:
-            limits = SourceLimits(answer_bytes=8 * MIB)
+            limits = SourceLimits(response_bytes=8 * MIB)
             collector = PrometheusCollector(PrometheusSettings(url=url), lambda: NOW, limits=limits)
-            seen = [each async for each in collector.poll(NOW)]
+            observations = [observation async for observation in collector.poll(NOW)]
             await collector.close()
-            assert isinstance(seen[0], ScrapeObserved)
-            return f"{seen[0].statuses[0].message} {seen[0].statuses[0].hint}"
+            assert isinstance(observations[0], ScrapeObserved)
+            return f"{observations[0].statuses[0].message} {observations[0].statuses[0].hint}"
 
     return asyncio.run(run())
 
 
-def test_a_prometheus_that_unpacks_without_end_is_refused() -> None:
+def test_prometheus_is_refused_when_its_response_unpacks_without_end() -> None:
     cost = measure(read_prometheus_bomb)
-    assert "limits.sources.answer_bytes" in cost.value
+    assert "limits.sources.response_bytes" in cost.value
     assert cost.peak_bytes < MOST_MEMORY
 
 
-async def test_answers_are_read_when_they_are_compressed() -> None:
+async def test_responses_are_read_when_they_are_compressed() -> None:
     async def answer(_: web.Request) -> web.StreamResponse:
         body = gzip.compress(b'{"status": "success", "data": ["DCGM_FI_DEV_GPU_UTIL"]}')
         return web.Response(body=body, headers={"Content-Encoding": "gzip"})
@@ -236,16 +236,16 @@ def write_command(folder: Path, name: str, text: str) -> None:
 
 def ask_endless_squeue(folder: str) -> None:
     os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
-    commands = SlurmCommands(SlurmSettings(mode="cli", timeout_s=60), SourceLimits(answer_bytes=8 * MIB))
+    commands = SlurmCommands(SlurmSettings(mode="cli", timeout_s=60), SourceLimits(response_bytes=8 * MIB))
     asyncio.run(commands.fetch_jobs())
 
 
-def test_a_command_that_prints_without_end_is_ended(tmp_path: Path) -> None:
+def test_command_is_ended_when_it_prints_without_end(tmp_path: Path) -> None:
     write_command(tmp_path, "squeue", "import sys\nwhile True: sys.stdout.write('x' * 2**20)")
     began = time.monotonic()
     cost = measure(ask_endless_squeue, str(tmp_path))
     assert "squeue --json" in str(cost.error)
-    assert "limits.sources.answer_bytes" in str(cost.error)
+    assert "limits.sources.response_bytes" in str(cost.error)
     assert cost.peak_bytes < MOST_MEMORY
     assert time.monotonic() - began < 60
 
@@ -253,7 +253,7 @@ def test_a_command_that_prints_without_end_is_ended(tmp_path: Path) -> None:
 def ask_exploding_slurmrestd() -> None:
     async def run() -> None:
         async with web_server(explode) as url:
-            rest = SlurmRest(SlurmSettings(mode="rest", url=url), lambda: NOW, SourceLimits(answer_bytes=8 * MIB))
+            rest = SlurmRest(SlurmSettings(mode="rest", url=url), lambda: NOW, SourceLimits(response_bytes=8 * MIB))
             try:
                 await rest.fetch_nodes()
             finally:
@@ -262,9 +262,9 @@ def ask_exploding_slurmrestd() -> None:
     asyncio.run(run())
 
 
-def test_a_slurmrestd_that_unpacks_without_end_is_refused() -> None:
+def test_slurmrestd_is_refused_when_its_response_unpacks_without_end() -> None:
     cost = measure(ask_exploding_slurmrestd)
-    assert "limits.sources.answer_bytes" in str(cost.error)
+    assert "limits.sources.response_bytes" in str(cost.error)
     assert cost.peak_bytes < MOST_MEMORY
 
 
@@ -273,10 +273,10 @@ def test_the_newest_arrays_are_left_out_when_a_queue_has_too_many_tasks() -> Non
         {"job_id": number, "array_job_id": number, "array_task_string": "0-999", "job_state": ["PENDING"]}
         for number in range(1, 101)
     ]
-    parsed = parse_jobs({"jobs": jobs}, Inventory(), NOW, 5_000)
+    parsed = parse_jobs({"jobs": jobs}, SlurmInventory(), NOW, 5_000)
     assert len(parsed.workloads) == 5_000
     assert parsed.dropped == {"jobs: too many workloads": 95}
-    assert not parsed.is_complete  # whoever is not named may still be there
+    assert not parsed.is_complete  # a job that is not listed may still be active
 
 
 # Kubernetes
@@ -287,7 +287,7 @@ def pod(name: str) -> dict[str, object]:
 
 
 class PodServer:
-    """An API server with pods, which are listed in one page; its watches tell ``events`` and stay open."""
+    """An API server with pods, which are listed in one page; its watches send ``events`` and stay open."""
 
     def __init__(self) -> None:
         self.pods = [pod(f"old-{number}") for number in range(50)]
@@ -311,7 +311,7 @@ async def test_known_pods_stay_when_an_api_server_has_too_many_new_ones() -> Non
     server = PodServer()
     async with web_server(server.answer) as url:
         client = kubernetes_client(url)
-        reflector = Reflector(client, "/api/v1/pods", lambda item: str(item), most_objects=100)
+        reflector = Reflector(client, "/api/v1/pods", lambda item: str(item), max_objects=100)
         await reflector._list()
         assert len(reflector.facts) == 50
         server.pods = [pod(f"new-{number}") for number in range(500)] + server.pods
@@ -328,7 +328,7 @@ async def test_known_pods_stay_when_an_api_server_has_too_many_new_ones() -> Non
 def list_exploding_pods() -> None:
     async def run() -> None:
         async with web_server(explode) as url:
-            client = kubernetes_client(url, SourceLimits(answer_bytes=8 * MIB))
+            client = kubernetes_client(url, SourceLimits(response_bytes=8 * MIB))
             try:
                 await client.get("/api/v1/pods")
             finally:
@@ -337,13 +337,13 @@ def list_exploding_pods() -> None:
     asyncio.run(run())
 
 
-def test_an_api_server_that_unpacks_without_end_is_refused() -> None:
+def test_api_server_is_refused_when_its_response_unpacks_without_end() -> None:
     cost = measure(list_exploding_pods)
-    assert "limits.sources.answer_bytes" in str(cost.error)
+    assert "limits.sources.response_bytes" in str(cost.error)
     assert cost.peak_bytes < MOST_MEMORY
 
 
-async def test_bytes_behind_the_end_of_a_compressed_answer_are_left_out() -> None:
+async def test_trailing_bytes_are_ignored_when_a_compressed_response_has_ended() -> None:
     async def answer(_: web.Request) -> web.StreamResponse:
         body = gzip.compress(b'{"items": [], "metadata": {}}') + b"more" * 100_000
         return web.Response(body=body, headers={"Content-Encoding": "gzip"})
@@ -355,13 +355,13 @@ async def test_bytes_behind_the_end_of_a_compressed_answer_are_left_out() -> Non
 
 
 @pytest.mark.parametrize("encoding", ["br", "gzip, gzip"])
-async def test_an_encoding_that_nobody_asked_for_is_refused(encoding: str) -> None:
+async def test_encoding_is_refused_when_it_was_not_requested(encoding: str) -> None:
     async def answer(_: web.Request) -> web.StreamResponse:
         return web.Response(body=b"x", headers={"Content-Encoding": encoding})
 
     async with web_server(answer) as url:
         client = kubernetes_client(url)
-        with pytest.raises(ApiError, match="cannot be decompressed"):
+        with pytest.raises(KubernetesApiError, match="cannot decompress"):
             await client.get("/api/v1/pods")
         await client.close()
         assert not (await scrape_status(url)).is_ok

@@ -1,9 +1,9 @@
-"""Pretend clusters, built once: a small one that shows everything but the 64-GPU run, and the demo's own size."""
+"""Simulated clusters, built once: a small one without the 64-GPU run, and one of the default size."""
 
 import pytest
 
-from clusterscape.demo.scenario import Scenario
-from clusterscape.demo.telemetry import Telemetry
+from clusterscape.demo.scenario import DemoScenario
+from clusterscape.demo.telemetry import DemoTelemetry
 from clusterscape.model import UnixMs
 
 ANCHOR = UnixMs(1_794_736_800_000)  # 2026-11-15 10:00 UTC
@@ -15,19 +15,19 @@ def anchor() -> UnixMs:
 
 
 @pytest.fixture(scope="session")
-def small() -> Scenario:
-    scenario = Scenario(128, 7, ANCHOR)
+def small() -> DemoScenario:
+    scenario = DemoScenario(128, 7, ANCHOR)
     scenario.advance(ANCHOR)
     return scenario
 
 
 @pytest.fixture(scope="session")
-def small_telemetry(small: Scenario) -> Telemetry:
-    return Telemetry(small)
+def small_telemetry(small: DemoScenario) -> DemoTelemetry:
+    return DemoTelemetry(small)
 
 
 @pytest.fixture(scope="session")
-def usual() -> Scenario:
-    scenario = Scenario(1024, 7, ANCHOR)
+def usual() -> DemoScenario:
+    scenario = DemoScenario(1024, 7, ANCHOR)
     scenario.advance(ANCHOR)
     return scenario

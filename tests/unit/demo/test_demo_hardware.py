@@ -4,7 +4,7 @@ from clusterscape.demo.hardware import LARGE, SMALL, V100, build_hardware
 
 
 @pytest.mark.parametrize("gpus", [4, 8, 11, 31, 32, 64, 100, 1024, 10_000])
-def test_cluster_has_exactly_the_gpus_asked_for_when_it_is_built(gpus: int) -> None:
+def test_cluster_has_exactly_the_requested_gpus_when_it_is_built(gpus: int) -> None:
     hardware = build_hardware(gpus, seed=1)
     assert hardware.unit_count == gpus == len(set(hardware.unit_ids))
     assert all(hardware.capacity(name) > 0 for name in (SMALL, LARGE, V100))

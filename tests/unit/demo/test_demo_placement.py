@@ -1,12 +1,12 @@
-"""The story of the default demo, as the scheduling engine plays it: spread jobs fragment a partition, packed ones do not."""
+"""The default demo in the scheduling engine: spread jobs fragment a partition, packed ones do not."""
 
 from collections import Counter
 
 import pytest
 
 from clusterscape.demo.hardware import SMALL
-from clusterscape.demo.moment import look
-from clusterscape.demo.scenario import Scenario
+from clusterscape.demo.scenario import DemoScenario
+from clusterscape.demo.slurm_values import look_at_cluster
 from clusterscape.model import UnixMs
 
 HOUR_MS = 3_600_000
@@ -14,18 +14,18 @@ MOMENTS_MS = [hours * HOUR_MS for hours in (0, 0.5, 1, 2, 4)]
 
 
 @pytest.fixture(scope="module")
-def spread(anchor: UnixMs) -> Scenario:
-    return Scenario(1024, 7, anchor)
+def spread(anchor: UnixMs) -> DemoScenario:
+    return DemoScenario(1024, 7, anchor)
 
 
 @pytest.fixture(scope="module")
-def packed(anchor: UnixMs) -> Scenario:
-    return Scenario(1024, 7, anchor, "most-allocated")
+def packed(anchor: UnixMs) -> DemoScenario:
+    return DemoScenario(1024, 7, anchor, "most-allocated")
 
 
-def free_by_node(scenario: Scenario, at_ms: float) -> list[int]:
+def free_by_node(scenario: DemoScenario, at_ms: float) -> list[int]:
     """Free GPUs of each node of the partition of small jobs that is in service."""
-    moment = look(scenario, int(at_ms) // 1000)
+    moment = look_at_cluster(scenario, int(at_ms) // 1000)
     held = Counter(scenario.hardware.node_of_unit[unit] for _, attempt in moment.running for unit in attempt.units)
     return [
         node.gpu_count - held[place]
@@ -34,17 +34,17 @@ def free_by_node(scenario: Scenario, at_ms: float) -> list[int]:
     ]
 
 
-def waits_h(scenario: Scenario, at_ms: float, *, whole_node: bool) -> list[float]:
+def waits_h(scenario: DemoScenario, at_ms: float, *, whole_node: bool) -> list[float]:
     return [
         (at_ms / 1000 - life.demo.job.submit_s) / 3600
-        for life in look(scenario, int(at_ms) // 1000).waiting
+        for life in look_at_cluster(scenario, int(at_ms) // 1000).waiting
         if life.demo.job.partition == SMALL and (life.demo.job.gpus == 8) == whole_node
     ]
 
 
 @pytest.mark.parametrize("later_ms", MOMENTS_MS)
 def test_no_whole_node_is_free_though_many_gpus_are_when_jobs_are_spread(
-    spread: Scenario, anchor: UnixMs, later_ms: float
+    spread: DemoScenario, anchor: UnixMs, later_ms: float
 ) -> None:
     free = free_by_node(spread, anchor + later_ms)
     assert max(free) < 8 <= sum(free)
@@ -55,16 +55,16 @@ def test_no_whole_node_is_free_though_many_gpus_are_when_jobs_are_spread(
 
 @pytest.mark.parametrize("later_ms", MOMENTS_MS)
 def test_whole_nodes_are_free_and_nobody_queues_for_them_when_jobs_are_packed(
-    packed: Scenario, anchor: UnixMs, later_ms: float
+    packed: DemoScenario, anchor: UnixMs, later_ms: float
 ) -> None:
     assert max(free_by_node(packed, anchor + later_ms)) == 8
     assert len(waits_h(packed, anchor + later_ms, whole_node=True)) <= 1
 
 
-def test_small_jobs_stand_on_most_nodes_when_they_are_spread(spread: Scenario, anchor: UnixMs) -> None:
+def test_small_jobs_stand_on_most_nodes_when_they_are_spread(spread: DemoScenario, anchor: UnixMs) -> None:
     small = {
         spread.hardware.node_of_unit[unit]
-        for life, attempt in look(spread, anchor // 1000).running
+        for life, attempt in look_at_cluster(spread, anchor // 1000).running
         if life.demo.job.partition == SMALL and life.demo.job.gpus < 8
         for unit in attempt.units
     }
@@ -72,7 +72,7 @@ def test_small_jobs_stand_on_most_nodes_when_they_are_spread(spread: Scenario, a
 
 
 def test_jobs_and_outages_are_the_same_when_only_the_placement_differs(
-    spread: Scenario, packed: Scenario, anchor: UnixMs
+    spread: DemoScenario, packed: DemoScenario, anchor: UnixMs
 ) -> None:
     for scenario in (spread, packed):
         scenario.advance(anchor + 6 * HOUR_MS)
@@ -80,9 +80,9 @@ def test_jobs_and_outages_are_the_same_when_only_the_placement_differs(
     assert spread.outages == packed.outages
 
 
-def test_course_is_the_same_when_the_demo_starts_at_another_time(spread: Scenario, anchor: UnixMs) -> None:
+def test_course_is_the_same_when_the_demo_starts_at_another_time(spread: DemoScenario, anchor: UnixMs) -> None:
     later_s = 1_234_567
-    other = Scenario(1024, 7, UnixMs(anchor + later_s * 1000))
+    other = DemoScenario(1024, 7, UnixMs(anchor + later_s * 1000))
     spread.advance(anchor)
     other.advance((spread.end_s + later_s) * 1000 - 1)
     assert other.lives.keys() == spread.lives.keys()

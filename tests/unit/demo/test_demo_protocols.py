@@ -1,4 +1,4 @@
-"""What the pretend protocols say agrees with the course of events behind them, down to the shape that readers rely on."""
+"""Responses of the simulated protocols agree with the simulated events, in the shape that readers rely on."""
 
 from typing import Any
 
@@ -6,21 +6,17 @@ import orjson
 import pytest
 
 from clusterscape.demo.exporter import Exporters
-from clusterscape.demo.fields import FIELDS
 from clusterscape.demo.hardware import LARGE, SMALL, V100
-from clusterscape.demo.moment import look
-from clusterscape.demo.scenario import Scenario
-from clusterscape.demo.slurm_accounting import accounting_answer, parse_time
-from clusterscape.demo.slurm_jobs import jobs_answer
-from clusterscape.demo.slurm_nodes import nodes_answer, partitions_answer
-from clusterscape.demo.slurm_values import host_list, index_list
-from clusterscape.demo.telemetry import Telemetry
+from clusterscape.demo.scenario import DemoScenario
+from clusterscape.demo.slurm_values import host_list, index_list, look_at_cluster
+from clusterscape.demo.slurmrestd import accounting_answer, jobs_answer, nodes_answer, parse_time, partitions_answer
+from clusterscape.demo.telemetry import FIELDS, DemoTelemetry
 from clusterscape.model import UnixMs, WorkloadState
 from clusterscape.simulate.faults import FaultKind
 
 
 def parsed(answer: dict[str, object], key: str) -> list[dict[str, Any]]:
-    """The answer as it looks from the other end of the wire."""
+    """The response as a client parses it."""
     entries: list[dict[str, Any]] = orjson.loads(orjson.dumps(answer))[key]
     return entries
 
@@ -46,8 +42,8 @@ def test_index_list_draws_runs_together_when_they_follow_each_other() -> None:
     assert index_list([0, 1, 2, 5, 7]) == "0-2,5,7"
 
 
-def test_gres_detail_names_the_gpus_held_when_jobs_run(usual: Scenario, anchor: UnixMs) -> None:
-    moment = look(usual, anchor // 1000)
+def test_gres_detail_names_the_gpus_held_when_jobs_run(usual: DemoScenario, anchor: UnixMs) -> None:
+    moment = look_at_cluster(usual, anchor // 1000)
     running = {
         entry["job_id"]: entry for entry in parsed(jobs_answer(moment), "jobs") if entry["job_state"] == ["RUNNING"]
     }
@@ -69,8 +65,8 @@ def test_gres_detail_names_the_gpus_held_when_jobs_run(usual: Scenario, anchor: 
         assert entry["account"] == life.demo.project
 
 
-def test_waiting_jobs_say_why_when_the_queue_is_read(usual: Scenario, anchor: UnixMs) -> None:
-    moment = look(usual, anchor // 1000)
+def test_waiting_jobs_have_reasons_when_the_queue_is_read(usual: DemoScenario, anchor: UnixMs) -> None:
+    moment = look_at_cluster(usual, anchor // 1000)
     waiting = [entry for entry in parsed(jobs_answer(moment), "jobs") if entry["job_state"] == ["PENDING"]]
     assert waiting
     assert {entry["state_reason"] for entry in waiting} <= {
@@ -84,7 +80,7 @@ def test_waiting_jobs_say_why_when_the_queue_is_read(usual: Scenario, anchor: Un
     assert all(f"gres/gpu={entry['tasks']['number']}," in entry["tres_req_str"] for entry in waiting)
 
 
-def test_waiting_tasks_of_an_array_are_one_entry_when_the_queue_is_read(small: Scenario) -> None:
+def test_waiting_tasks_of_an_array_are_one_entry_when_the_queue_is_read(small: DemoScenario) -> None:
     life = next(
         life
         for life in small.lives.values()
@@ -92,7 +88,7 @@ def test_waiting_tasks_of_an_array_are_one_entry_when_the_queue_is_read(small: S
     )
     assert life.demo.array is not None
     at_s = life.attempts[0].start_s - 1
-    moment = look(small, at_s)
+    moment = look_at_cluster(small, at_s)
     tasks = [
         w.demo.array.task_id
         for w in moment.waiting
@@ -107,8 +103,8 @@ def test_waiting_tasks_of_an_array_are_one_entry_when_the_queue_is_read(small: S
     assert not entry["array_task_id"]["set"]
 
 
-def test_node_states_follow_jobs_and_outages_when_nodes_are_read(usual: Scenario, anchor: UnixMs) -> None:
-    moment = look(usual, anchor // 1000)
+def test_node_states_follow_jobs_and_outages_when_nodes_are_read(usual: DemoScenario, anchor: UnixMs) -> None:
+    moment = look_at_cluster(usual, anchor // 1000)
     nodes = {entry["name"]: entry for entry in parsed(nodes_answer(moment, usual.hardware), "nodes")}
     held: dict[str, int] = {}
     for _, attempt in moment.running:
@@ -125,24 +121,26 @@ def test_node_states_follow_jobs_and_outages_when_nodes_are_read(usual: Scenario
         assert entry["reason"] == (outage.reason if outage else "")
 
 
-def test_three_partitions_cover_all_nodes_when_partitions_are_read(usual: Scenario) -> None:
+def test_three_partitions_cover_all_nodes_when_partitions_are_read(usual: DemoScenario) -> None:
     partitions = parsed(partitions_answer(usual.hardware), "partitions")
     assert [entry["name"] for entry in partitions] == [SMALL, LARGE, V100]
     assert sum(entry["nodes"]["total"] for entry in partitions) == len(usual.hardware.nodes)
     assert partitions[1]["nodes"]["configured"] == "gpu-[033-096]"
 
 
-def test_accounting_has_what_was_active_when_a_window_is_asked_for(usual: Scenario, anchor: UnixMs) -> None:
+def test_accounting_has_all_active_jobs_when_a_window_is_requested(usual: DemoScenario, anchor: UnixMs) -> None:
     now_s = anchor // 1000
     start_s, end_s = now_s - 6 * 3600, now_s - 3 * 3600
-    found = {entry["job_id"]: entry for entry in parsed(accounting_answer(usual, start_s, end_s, now_s), "jobs")}
+    entries_by_job = {
+        entry["job_id"]: entry for entry in parsed(accounting_answer(usual, start_s, end_s, now_s), "jobs")
+    }
     for life in usual.lives.values():
         ended_s = life.ended_s
         was_active = life.demo.job.submit_s < end_s and (ended_s is None or ended_s >= start_s)
-        assert (life.demo.job.id in found) == was_active
-    states = {entry["state"]["current"][0] for entry in found.values()}
+        assert (life.demo.job.id in entries_by_job) == was_active
+    states = {entry["state"]["current"][0] for entry in entries_by_job.values()}
     assert {"COMPLETED", "FAILED", "CANCELLED", "RUNNING"} <= states
-    failed = next(entry for entry in found.values() if entry["state"]["current"] == ["FAILED"])
+    failed = next(entry for entry in entries_by_job.values() if entry["state"]["current"] == ["FAILED"])
     assert failed["exit_code"]["status"] == ["ERROR"]
     assert failed["exit_code"]["return_code"]["number"] > 0
 
@@ -153,7 +151,7 @@ def test_time_is_read_when_written_as_slurm_takes_it(text: str | None, expected:
 
 
 def test_exposition_is_as_dcgm_exporter_writes_it_when_rendered(
-    small: Scenario, small_telemetry: Telemetry, anchor: UnixMs
+    small: DemoScenario, small_telemetry: DemoTelemetry, anchor: UnixMs
 ) -> None:
     text = Exporters(small, small_telemetry).render("gpu-005", anchor)
     assert text is not None
@@ -173,26 +171,26 @@ def test_exposition_is_as_dcgm_exporter_writes_it_when_rendered(
 
 
 def test_exposition_names_the_holder_when_a_gpu_is_held(
-    small: Scenario, small_telemetry: Telemetry, anchor: UnixMs
+    small: DemoScenario, small_telemetry: DemoTelemetry, anchor: UnixMs
 ) -> None:
     exporters = Exporters(small, small_telemetry)
     at_ms = anchor - 3_600_000
     holders = {
         small.hardware.unit_ids[unit]: life.demo.native_id
-        for life, attempt in look(small, at_ms // 1000).running
+        for life, attempt in look_at_cluster(small, at_ms // 1000).running
         for unit in attempt.units
     }
-    told = {}
+    job_labels = {}
     for node in small.hardware.nodes:
         for line in (exporters.render(node.name, at_ms) or b"").decode().splitlines():
             if line.startswith("DCGM_FI_DEV_GPU_UTIL{"):
                 labels = dict(label.split("=") for label in line.partition("{")[2].partition("}")[0].split(","))
                 if "hpc_job" in labels:
-                    told[f"{node.name}:{labels['gpu'].strip(chr(34))}"] = labels["hpc_job"].strip('"')
-    assert told == holders
+                    job_labels[f"{node.name}:{labels['gpu'].strip(chr(34))}"] = labels["hpc_job"].strip('"')
+    assert job_labels == holders
 
 
-def test_exporter_is_silent_when_its_node_is_down(small: Scenario, small_telemetry: Telemetry) -> None:
+def test_exporter_is_silent_when_its_node_is_down(small: DemoScenario, small_telemetry: DemoTelemetry) -> None:
     outage = next(o for o in small.outages if o.kind is FaultKind.FAIL and o.from_s > small.origin_s)
     name = small.hardware.nodes[outage.node].name
     exporters = Exporters(small, small_telemetry)
@@ -203,14 +201,14 @@ def test_exporter_is_silent_when_its_node_is_down(small: Scenario, small_telemet
         exporters.render("gpu-999", outage.to_s * 1000)
 
 
-def test_queue_forgets_an_ended_job_when_minutes_have_passed(usual: Scenario) -> None:
+def test_ended_job_leaves_the_queue_when_minutes_have_passed(usual: DemoScenario) -> None:
     life = next(life for life in usual.lives.values() if life.attempts and life.ended_s)
     assert life.ended_s is not None
     state = life.state_at(life.ended_s)
     assert state is not None
-    shown = {entry["job_id"]: entry for entry in parsed(jobs_answer(look(usual, life.ended_s + 60)), "jobs")}
+    shown = {entry["job_id"]: entry for entry in parsed(jobs_answer(look_at_cluster(usual, life.ended_s + 60)), "jobs")}
     assert shown[life.demo.job.id]["job_state"] != ["RUNNING"]
     assert shown[life.demo.job.id]["gres_detail"] == []
     assert state is not WorkloadState.RUNNING
-    later = parsed(jobs_answer(look(usual, life.ended_s + 400)), "jobs")
+    later = parsed(jobs_answer(look_at_cluster(usual, life.ended_s + 400)), "jobs")
     assert life.demo.job.id not in {entry["job_id"] for entry in later}

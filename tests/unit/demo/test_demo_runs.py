@@ -1,4 +1,4 @@
-"""The demo's tracked runs: told by the seed, taken in like any other, and worth looking at."""
+"""The demo's tracked runs: determined by the seed, ingested like any other run, and varied enough to compare."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from clusterscape.demo.tracked_runs import iter_runs
 DAY_MS = 86_400_000
 
 
-def test_runs_show_what_sharing_costs_when_the_demo_sent_them(tmp_path: Path) -> None:
+def test_runs_show_the_cost_of_sharing_when_the_demo_sent_them(tmp_path: Path) -> None:
     runs = list(iter_runs(seed=7, anchor_ms=NOW))
     assert [run.data for run in runs] == [run.data for run in iter_runs(seed=7, anchor_ms=NOW)]
     with run_stores(tmp_path) as stores:

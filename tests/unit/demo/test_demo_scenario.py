@@ -4,27 +4,26 @@ from itertools import pairwise
 import pytest
 
 from clusterscape.demo.hardware import LARGE, SMALL, V100
-from clusterscape.demo.lives import Life
-from clusterscape.demo.moment import look
+from clusterscape.demo.jobs import Behavior, Life
 from clusterscape.demo.planted import PRETRAIN_NAME
-from clusterscape.demo.scenario import Scenario
-from clusterscape.demo.work import Behavior
+from clusterscape.demo.scenario import DemoScenario
+from clusterscape.demo.slurm_values import look_at_cluster
 from clusterscape.model import UnixMs, WorkloadKind, WorkloadState
 from clusterscape.simulate.faults import FaultKind
 
 DAY_MS = 86_400_000
 
 
-def course(scenario: Scenario) -> list[tuple[object, ...]]:
+def course(scenario: DemoScenario) -> list[tuple[object, ...]]:
     return [(life.demo, life.waits, life.attempts, life.withdrawn_s) for life in scenario.lives.values()]
 
 
-def lives_in(scenario: Scenario, state: WorkloadState, at_ms: int) -> list[Life]:
+def lives_in(scenario: DemoScenario, state: WorkloadState, at_ms: int) -> list[Life]:
     return [life for life in scenario.lives.values() if life.state_at(at_ms // 1000) is state]
 
 
-def test_course_is_the_same_when_played_again_in_pieces(small: Scenario, anchor: UnixMs) -> None:
-    again = Scenario(128, 7, anchor)
+def test_course_is_the_same_when_played_again_in_pieces(small: DemoScenario, anchor: UnixMs) -> None:
+    again = DemoScenario(128, 7, anchor)
     for part in range(10, 0, -1):
         again.advance(anchor - part * 3_600_000)
     again.advance(small.end_s * 1000 - 1)
@@ -33,23 +32,23 @@ def test_course_is_the_same_when_played_again_in_pieces(small: Scenario, anchor:
     assert again.xid_errors == small.xid_errors
 
 
-def test_course_differs_when_the_seed_does(small: Scenario, anchor: UnixMs) -> None:
-    other = Scenario(128, 8, anchor)
+def test_course_differs_when_the_seed_does(small: DemoScenario, anchor: UnixMs) -> None:
+    other = DemoScenario(128, 8, anchor)
     other.advance(anchor)
     assert course(other) != course(small)
 
 
 @pytest.mark.parametrize("gpus", [4, 8, 20, 64, 300])
-def test_cluster_works_when_it_is_of_another_size(gpus: int, anchor: UnixMs) -> None:
-    scenario = Scenario(gpus, 5, anchor)
-    running = look(scenario, anchor // 1000).running
+def test_cluster_is_busy_when_its_size_varies(gpus: int, anchor: UnixMs) -> None:
+    scenario = DemoScenario(gpus, 5, anchor)
+    running = look_at_cluster(scenario, anchor // 1000).running
     assert sum(life.demo.job.gpus for life, _ in running) >= 0.5 * gpus
     assert any(life.demo.name == PRETRAIN_NAME for life, _ in running)
 
 
-def test_course_is_known_for_ten_thousand_gpus_when_asked(anchor: UnixMs) -> None:
-    scenario = Scenario(10_000, 7, anchor)
-    moment = look(scenario, anchor // 1000)
+def test_course_is_computed_when_there_are_ten_thousand_gpus(anchor: UnixMs) -> None:
+    scenario = DemoScenario(10_000, 7, anchor)
+    moment = look_at_cluster(scenario, anchor // 1000)
     held = sum(life.demo.job.gpus for life, _ in moment.running)
     assert 0.8 * 10_000 < held < 10_000
     assert len(moment.waiting) > 50
@@ -57,16 +56,16 @@ def test_course_is_known_for_ten_thousand_gpus_when_asked(anchor: UnixMs) -> Non
 
 @pytest.mark.parametrize("seed", [1, 7, 23])
 def test_cluster_is_busy_with_a_queue_when_the_seed_varies(seed: int, anchor: UnixMs) -> None:
-    scenario = Scenario(1024, seed, anchor)
+    scenario = DemoScenario(1024, seed, anchor)
     for hours in (-18, -6, 0):
-        moment = look(scenario, anchor // 1000 + hours * 3600)
+        moment = look_at_cluster(scenario, anchor // 1000 + hours * 3600)
         held = sum(life.demo.job.gpus for life, _ in moment.running)
         assert 0.7 * 1024 < held < 0.98 * 1024
         assert len(moment.waiting) >= 5
         assert {life.demo.job.partition for life, _ in moment.running} == {SMALL, LARGE, V100}
 
 
-def test_no_gpu_is_held_twice_when_all_attempts_are_laid_side_by_side(usual: Scenario) -> None:
+def test_no_gpu_is_held_twice_when_all_attempts_are_compared(usual: DemoScenario) -> None:
     held: dict[int, list[tuple[int, int]]] = {}
     for life in usual.lives.values():
         for attempt in life.attempts:
@@ -78,7 +77,7 @@ def test_no_gpu_is_held_twice_when_all_attempts_are_laid_side_by_side(usual: Sce
         assert all(end <= start for (_, end), (start, _) in pairwise(spans))
 
 
-def test_no_job_runs_on_a_node_when_that_has_failed(usual: Scenario) -> None:
+def test_no_job_runs_on_a_node_when_that_has_failed(usual: DemoScenario) -> None:
     for outage in usual.outages:
         if outage.kind is not FaultKind.FAIL:
             continue
@@ -90,7 +89,7 @@ def test_no_job_runs_on_a_node_when_that_has_failed(usual: Scenario) -> None:
                     assert (attempt.end_s or usual.end_s) <= outage.from_s or attempt.start_s >= outage.to_s
 
 
-def test_small_partition_has_only_small_jobs_when_drawn(usual: Scenario) -> None:
+def test_small_partition_has_only_small_jobs_when_drawn(usual: DemoScenario) -> None:
     sizes = {
         name: {life.demo.job.gpus for life in usual.lives.values() if life.demo.job.partition == name}
         for name in (SMALL, LARGE)
@@ -100,7 +99,7 @@ def test_small_partition_has_only_small_jobs_when_drawn(usual: Scenario) -> None
 
 
 @pytest.mark.parametrize("days", [0, 1, 2, 4])
-def test_long_run_holds_64_gpus_when_looked_at_on_any_day(days: int, anchor: UnixMs, usual: Scenario) -> None:
+def test_long_run_holds_64_gpus_when_read_on_any_day(days: int, anchor: UnixMs, usual: DemoScenario) -> None:
     at_ms = anchor + days * DAY_MS
     usual.advance(at_ms)
     (life,) = [life for life in lives_in(usual, WorkloadState.RUNNING, at_ms) if life.demo.name == PRETRAIN_NAME]
@@ -115,9 +114,9 @@ def test_long_run_holds_64_gpus_when_looked_at_on_any_day(days: int, anchor: Uni
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_every_behavior_is_on_show_when_the_seed_varies(seed: int, anchor: UnixMs) -> None:
-    scenario = Scenario(1024, seed, anchor)
-    moment = look(scenario, anchor // 1000)
+def test_every_behavior_is_running_when_the_seed_varies(seed: int, anchor: UnixMs) -> None:
+    scenario = DemoScenario(1024, seed, anchor)
+    moment = look_at_cluster(scenario, anchor // 1000)
     shown = {life.demo.behavior for life, _ in moment.running}
     assert set(Behavior) <= shown
     kinds = {outage.kind for outage in moment.outages.values()}
@@ -125,7 +124,7 @@ def test_every_behavior_is_on_show_when_the_seed_varies(seed: int, anchor: UnixM
     assert all(outage.reason for outage in moment.outages.values())
 
 
-def test_history_has_every_kind_of_job_and_ending_when_a_day_has_passed(usual: Scenario, anchor: UnixMs) -> None:
+def test_history_has_every_kind_of_job_and_ending_when_a_day_has_passed(usual: DemoScenario, anchor: UnixMs) -> None:
     states = Counter(life.state_at(anchor // 1000) for life in usual.lives.values())
     endings = {
         WorkloadState.COMPLETED,
@@ -144,7 +143,7 @@ def test_history_has_every_kind_of_job_and_ending_when_a_day_has_passed(usual: S
     assert {"Resources", "Priority", "QOSMaxGRESPerUser", "Dependency"} <= reasons
 
 
-def test_ids_rise_with_submission_when_numbered(usual: Scenario) -> None:
+def test_ids_rise_with_submission_when_numbered(usual: DemoScenario) -> None:
     submitted = [life.demo.job.submit_s for life in usual.lives.values()]
     assert list(usual.lives) == sorted(usual.lives)
     assert submitted == sorted(submitted)
@@ -154,7 +153,7 @@ def test_ids_rise_with_submission_when_numbered(usual: Scenario) -> None:
             assert life.demo.job.id == array.array_id + array.task_id
 
 
-def test_state_is_told_for_any_moment_when_a_job_has_ended(usual: Scenario) -> None:
+def test_state_is_reported_for_any_moment_when_a_job_has_ended(usual: DemoScenario) -> None:
     life = next(
         life
         for life in usual.lives.values()

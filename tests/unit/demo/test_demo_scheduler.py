@@ -1,4 +1,4 @@
-"""Hand-worked schedules: small enough to check with pencil and paper."""
+"""Hand-computed schedules, small enough to check on paper."""
 
 from collections.abc import Iterable
 from itertools import pairwise
@@ -6,11 +6,10 @@ from itertools import pairwise
 import pytest
 
 from clusterscape.demo.scheduler import (
-    Ending,
     Event,
     Grant,
-    Job,
     JobEnded,
+    JobEnding,
     JobStarted,
     JobWaited,
     NodeClosed,
@@ -18,6 +17,7 @@ from clusterscape.demo.scheduler import (
     Reason,
     SimNode,
     Simulation,
+    SubmittedJob,
 )
 from clusterscape.simulate.faults import FaultKind, NodeFault
 from clusterscape.simulate.placements.most_allocated import MostAllocated
@@ -36,8 +36,8 @@ def job(
     eligible: int | None = None,
     withdraw: int | None = None,
     requeued: bool = False,
-) -> Job:
-    return Job(
+) -> SubmittedJob:
+    return SubmittedJob(
         id=id,
         partition="p",
         submit_s=submit,
@@ -54,7 +54,7 @@ def job(
 
 
 def simulate(
-    jobs: Iterable[Job],
+    jobs: Iterable[SubmittedJob],
     *,
     depth: int | None = None,
     nodes: int = 1,
@@ -77,7 +77,7 @@ def starts(events: Iterable[Event]) -> dict[int, int]:
     return {event.job.id: event.time_s for event in events if isinstance(event, JobStarted)}
 
 
-def endings(events: Iterable[Event]) -> dict[int, tuple[int, Ending]]:
+def endings(events: Iterable[Event]) -> dict[int, tuple[int, JobEnding]]:
     return {event.job.id: (event.time_s, event.ending) for event in events if isinstance(event, JobEnded)}
 
 
@@ -93,7 +93,7 @@ HEAD_OF_LINE = (
 )
 
 
-def test_nothing_overtakes_when_nobody_behind_the_head_is_tried() -> None:
+def test_no_job_overtakes_when_no_job_behind_the_head_is_tried() -> None:
     assert starts(simulate(HEAD_OF_LINE, depth=0)) == {1: 0, 2: 100, 3: 150, 4: 150}
 
 
@@ -108,12 +108,12 @@ def test_long_job_does_not_overtake_when_it_would_delay_the_head() -> None:
 
 
 def test_long_job_overtakes_when_the_head_leaves_extra_gpus() -> None:
-    # At 100 all 4 GPUs are free and the head needs 3: one is extra, for as long as anyone likes.
+    # At 100 all 4 GPUs are free and the head needs 3: one is extra, without a time limit.
     events = simulate([job(1, 2, run=100), job(2, 3, submit=1, run=50), job(3, 1, submit=2, run=1000)])
     assert starts(events) == {1: 0, 3: 2, 2: 100}
 
 
-def test_extra_gpus_are_given_once_when_two_long_jobs_ask() -> None:
+def test_extra_gpus_are_given_once_when_two_long_jobs_need_them() -> None:
     events = simulate(
         [job(1, 2, run=100), job(2, 3, submit=1, run=50), job(3, 1, submit=2, run=1000), job(4, 1, submit=2, run=1000)]
     )
@@ -132,7 +132,7 @@ def test_extra_nodes_rule_counts_whole_nodes_when_the_head_needs_several() -> No
 
 def test_backfill_uses_another_node_when_the_best_fit_would_delay_the_head() -> None:
     # n0 and n1 have 1 free GPU each, n2 has 2. The head (4 GPUs on one node) is promised n0 at 100. Best fit would put the
-    # long one-GPU job on n0 and delay the head; on n1 it harms nobody.
+    # long one-GPU job on n0 and delay the head; on n1 it delays no job.
     jobs = [
         job(1, 3, run=100),
         job(2, 3, run=500),
@@ -154,7 +154,7 @@ def test_reservation_moves_forward_when_a_job_ends_before_its_limit() -> None:
 
 
 def test_job_ends_as_timeout_when_it_runs_past_its_limit() -> None:
-    assert endings(simulate([job(1, 1, run=100, limit=30)])) == {1: (30, Ending.TIMEOUT)}
+    assert endings(simulate([job(1, 1, run=100, limit=30)])) == {1: (30, JobEnding.TIMEOUT)}
 
 
 def test_higher_priority_goes_first_when_both_wait() -> None:
@@ -169,7 +169,7 @@ def test_job_enters_the_queue_late_when_it_becomes_eligible_late() -> None:
 
 def test_job_leaves_the_queue_when_it_is_withdrawn_before_its_start() -> None:
     events = simulate([job(1, 4), job(2, 4, submit=1, withdraw=7), job(3, 4, submit=2, withdraw=90)])
-    assert endings(events) == {1: (10, Ending.FINISHED), 2: (7, Ending.WITHDRAWN), 3: (20, Ending.FINISHED)}
+    assert endings(events) == {1: (10, JobEnding.FINISHED), 2: (7, JobEnding.WITHDRAWN), 3: (20, JobEnding.FINISHED)}
 
 
 def test_reasons_follow_the_queue_when_jobs_move_up() -> None:
@@ -189,7 +189,7 @@ def test_user_limit_holds_a_job_back_without_blocking_others_when_reached() -> N
 def test_job_ends_when_its_node_fails() -> None:
     fault = NodeFault(node="n0", kind=FaultKind.FAIL, from_s=5, to_s=20)
     events = simulate([job(1, 4), job(2, 4, submit=1)], faults=[fault])
-    assert endings(events)[1] == (5, Ending.NODE_FAILED)
+    assert endings(events)[1] == (5, JobEnding.NODE_FAILED)
     assert starts(events)[2] == 20
     assert [event for event in events if isinstance(event, NodeClosed | NodeOpened)] == [
         NodeClosed(5, "n0", FaultKind.FAIL),
@@ -202,15 +202,15 @@ def test_job_starts_again_in_its_old_place_when_it_is_requeued() -> None:
     events = simulate([job(1, 4, requeued=True), job(2, 4, submit=1)], faults=[fault])
     assert [(e.time_s, e.job.id) for e in events if isinstance(e, JobStarted)] == [(0, 1), (20, 1), (30, 2)]
     assert [(e.time_s, e.ending) for e in events if isinstance(e, JobEnded) and e.job.id == 1] == [
-        (5, Ending.REQUEUED),
-        (30, Ending.FINISHED),
+        (5, JobEnding.REQUEUED),
+        (30, JobEnding.FINISHED),
     ]
 
 
 def test_running_job_finishes_and_nothing_new_starts_when_its_node_drains() -> None:
     fault = NodeFault(node="n0", kind=FaultKind.DRAIN, from_s=5, to_s=40)
     events = simulate([job(1, 2), job(2, 2, submit=6)], faults=[fault])
-    assert endings(events)[1] == (10, Ending.FINISHED)
+    assert endings(events)[1] == (10, JobEnding.FINISHED)
     assert starts(events)[2] == 40
 
 
@@ -222,7 +222,7 @@ def test_node_stays_closed_when_two_faults_overlap() -> None:
     assert starts(simulate([job(1, 1, submit=2)], faults=faults)) == {1: 30}
 
 
-def test_backfill_goes_on_when_the_head_waits_for_a_node_that_never_returns() -> None:
+def test_backfill_continues_when_the_head_waits_for_a_node_that_never_returns() -> None:
     fault = NodeFault(node="n0", kind=FaultKind.FAIL, from_s=0)
     events = simulate([job(1, 4, nodes=2, submit=1), job(2, 4, submit=2, run=1000)], nodes=2, faults=[fault])
     assert starts(events) == {2: 2}

@@ -6,8 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clusterscape.demo.scheduler import Ending, Event, Job, JobEnded, JobStarted, SimNode, Simulation, engine
-from clusterscape.demo.scheduler.turn import PromisedStart, Turn
+from clusterscape.demo.scheduler import (
+    Event,
+    JobEnded,
+    JobEnding,
+    JobStarted,
+    SimNode,
+    Simulation,
+    SubmittedJob,
+    engine,
+)
+from clusterscape.demo.scheduler.partition import PromisedStart, SchedulingTurn
 from clusterscape.simulate.faults import FaultKind, NodeFault
 from clusterscape.simulate.placements.least_allocated import LeastAllocated
 from clusterscape.simulate.placements.most_allocated import MostAllocated
@@ -17,14 +26,14 @@ NODES = [SimNode("a0", "a", 4), SimNode("a1", "a", 4), SimNode("a2", "a", 2), Si
 
 
 @st.composite
-def job_lists(draw: st.DrawFn) -> list[Job]:
+def job_lists(draw: st.DrawFn) -> list[SubmittedJob]:
     jobs = []
     for id in range(draw(st.integers(1, 25))):
         shapes = [("a", 1, 4), ("a", 2, 4), ("a", 1, 1), ("a", 3, 2), ("a", 2, 3), ("b", 1, 8), ("b", 1, 3)]
         partition, nodes, gpus = draw(st.sampled_from(shapes))
         run_s = draw(st.integers(1, 40))
         jobs.append(
-            Job(
+            SubmittedJob(
                 id=id,
                 partition=partition,
                 submit_s=draw(st.integers(0, 60)),
@@ -60,7 +69,7 @@ depths = st.sampled_from([0, None, 2])
 placements = st.sampled_from([MostAllocated(), LeastAllocated()])
 
 
-def run(jobs: list[Job], faults: list[NodeFault], depth: int | None, placement: Placement) -> list[Event]:
+def run(jobs: list[SubmittedJob], faults: list[NodeFault], depth: int | None, placement: Placement) -> list[Event]:
     simulation = Simulation(NODES, placement, depth=depth, max_gpus_per_user={"b": 8})
     simulation.add_jobs(jobs)
     simulation.add_faults(faults)
@@ -70,7 +79,7 @@ def run(jobs: list[Job], faults: list[NodeFault], depth: int | None, placement: 
 @settings(deadline=None)
 @given(jobs=job_lists(), faults=fault_lists(), depth=depths, placement=placements)
 def test_every_gpu_has_one_holder_when_jobs_start_and_end(
-    jobs: list[Job], faults: list[NodeFault], depth: int | None, placement: Placement
+    jobs: list[SubmittedJob], faults: list[NodeFault], depth: int | None, placement: Placement
 ) -> None:
     capacity = {node.name: node.gpus for node in NODES}
     holder: dict[tuple[str, int], int] = {}
@@ -91,10 +100,10 @@ def test_every_gpu_has_one_holder_when_jobs_start_and_end(
 @settings(deadline=None)
 @given(jobs=job_lists(), faults=fault_lists(), depth=depths, placement=placements)
 def test_every_job_ends_once_when_all_nodes_return(
-    jobs: list[Job], faults: list[NodeFault], depth: int | None, placement: Placement
+    jobs: list[SubmittedJob], faults: list[NodeFault], depth: int | None, placement: Placement
 ) -> None:
     events = run(jobs, faults, depth, placement)
-    ended = [e.job.id for e in events if isinstance(e, JobEnded) and e.ending is not Ending.REQUEUED]
+    ended = [e.job.id for e in events if isinstance(e, JobEnded) and e.ending is not JobEnding.REQUEUED]
     assert sorted(ended) == [job.id for job in jobs]
     assert [event.time_s for event in events] == sorted(event.time_s for event in events)
 
@@ -102,27 +111,27 @@ def test_every_job_ends_once_when_all_nodes_return(
 @settings(deadline=None)
 @given(jobs=job_lists(), faults=fault_lists(), placement=placements)
 def test_jobs_start_in_order_when_nothing_may_overtake(
-    jobs: list[Job], faults: list[NodeFault], placement: Placement
+    jobs: list[SubmittedJob], faults: list[NodeFault], placement: Placement
 ) -> None:
-    alike = [
+    equal_jobs = [
         replace(job, priority=0, partition="a", gpus_per_node=min(job.gpus_per_node, 2), is_requeued=False)
         for job in jobs
     ]
-    starts = [event.job for event in run(alike, faults, 0, placement) if isinstance(event, JobStarted)]
-    assert starts == sorted(alike, key=lambda job: (job.submit_s, job.id))
+    starts = [event.job for event in run(equal_jobs, faults, 0, placement) if isinstance(event, JobStarted)]
+    assert starts == sorted(equal_jobs, key=lambda job: (job.submit_s, job.id))
 
 
-def watch_promises(promises: dict[int, int]) -> type[Turn]:
-    """Turns that keep the first promise made to every job at the head, and check it after each backfill."""
+def watch_promises(promises: dict[int, int]) -> type[SchedulingTurn]:
+    """Keep the first promised start of every job at the head, and check it after each backfill."""
 
-    class WatchedTurn(Turn):
-        def schedule(self, depth: int | None = None) -> Job | None:
+    class WatchedTurn(SchedulingTurn):
+        def schedule(self, depth: int | None = None) -> SubmittedJob | None:
             head = super().schedule(depth)
             if head is not None:
                 promises.setdefault(head.id, self.reserve(head).start_s)
             return head
 
-        def backfill(self, job: Job, promise: PromisedStart) -> bool:
+        def backfill(self, job: SubmittedJob, promise: PromisedStart) -> bool:
             started = super().backfill(job, promise)
             assert self.reserve(promise.job).start_s <= promise.start_s
             return started
@@ -132,11 +141,11 @@ def watch_promises(promises: dict[int, int]) -> type[Turn]:
 
 @settings(deadline=None)
 @given(jobs=job_lists(), placement=placements)
-def test_promised_start_is_kept_when_others_are_backfilled(jobs: list[Job], placement: Placement) -> None:
-    # Without priorities and faults nothing may push back a job that was promised a start.
+def test_promised_start_is_kept_when_others_are_backfilled(jobs: list[SubmittedJob], placement: Placement) -> None:
+    # Without priorities and faults nothing may delay a job with a promised start.
     promises: dict[int, int] = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "Turn", watch_promises(promises))
+        patch.setattr(engine, "SchedulingTurn", watch_promises(promises))
         events = run([replace(job, priority=0, user=str(job.id)) for job in jobs], [], None, placement)
     for event in events:
         if isinstance(event, JobStarted) and event.job.id in promises:

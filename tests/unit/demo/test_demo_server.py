@@ -1,4 +1,4 @@
-"""The pretend cluster read by the ordinary collectors, over real sockets."""
+"""The demo cluster read by the standard collectors over real sockets."""
 
 import socket
 import subprocess
@@ -14,8 +14,8 @@ from aiohttp.test_utils import TestServer
 from clusterscape.collect.dcgm import DcgmCollector
 from clusterscape.collect.slurm import SlurmCollector
 from clusterscape.demo import DemoCluster, start_demo_server
-from clusterscape.demo.moment import look
 from clusterscape.demo.server import DemoServer
+from clusterscape.demo.slurm_values import look_at_cluster
 from clusterscape.model import (
     HistoryObserved,
     InventoryObserved,
@@ -56,9 +56,9 @@ async def poll(collector: DcgmCollector | SlurmCollector, now_ms: UnixMs) -> Seq
 async def test_slurm_collector_sees_the_cluster_when_it_reads_the_demo(
     settings: CollectSettings, cluster: DemoCluster, anchor: UnixMs
 ) -> None:
-    seen = await poll(SlurmCollector(settings.slurm, lambda: anchor), anchor)
-    inventory = next(s for s in seen if isinstance(s, InventoryObserved))
-    queue = next(s for s in seen if isinstance(s, QueueObserved))
+    observations = await poll(SlurmCollector(settings.slurm, lambda: anchor), anchor)
+    inventory = next(s for s in observations if isinstance(s, InventoryObserved))
+    queue = next(s for s in observations if isinstance(s, QueueObserved))
     assert inventory.is_complete
     assert queue.is_complete
     assert not inventory.dropped
@@ -68,44 +68,44 @@ async def test_slurm_collector_sees_the_cluster_when_it_reads_the_demo(
     assert {partition.name for partition in inventory.partitions} == {"a100-small", "a100-large", "v100"}
     workloads, allocations = cluster.history_records(anchor, UnixMs(anchor + 1))
     assert sorted(queue.allocations, key=lambda a: a.unit) == sorted(allocations, key=lambda a: a.unit)
-    told = {workload.id: workload for workload in queue.workloads if workload.state.is_active}
+    observed = {workload.id: workload for workload in queue.workloads if workload.state.is_active}
     expected = {workload.id: workload for workload in workloads if workload.state.is_active}
-    assert told.keys() == expected.keys()
+    assert observed.keys() == expected.keys()
     for id, workload in expected.items():
         if "array_job" not in workload.tags:
-            assert told[id] == workload
+            assert observed[id] == workload
 
 
 async def test_accounting_agrees_with_the_past_when_the_collector_reads_it(
     settings: CollectSettings, cluster: DemoCluster, anchor: UnixMs
 ) -> None:
-    seen = await poll(SlurmCollector(settings.slurm, lambda: anchor), anchor)
-    told = {w.id: w for s in seen if isinstance(s, HistoryObserved) for w in s.workloads}
+    observations = await poll(SlurmCollector(settings.slurm, lambda: anchor), anchor)
+    observed = {w.id: w for s in observations if isinstance(s, HistoryObserved) for w in s.workloads}
     workloads, _ = cluster.history_records(UnixMs(anchor - DAY_MS), UnixMs(anchor + 1))
     past = {workload.id: workload for workload in workloads}
-    assert told
-    for id, workload in told.items():
-        known = past[id]
+    assert observed
+    for id, workload in observed.items():
+        expected = past[id]
         assert (workload.state, workload.started_at, workload.ended_at) == (
-            known.state,
-            known.started_at,
-            known.ended_at,
+            expected.state,
+            expected.started_at,
+            expected.ended_at,
         )
-        assert (workload.exit_code, workload.exit_signal) == (known.exit_code, known.exit_signal)
+        assert (workload.exit_code, workload.exit_signal) == (expected.exit_code, expected.exit_signal)
         assert (workload.kind, workload.resource_type, workload.experiment) == (
-            known.kind,
-            known.resource_type,
-            known.experiment,
+            expected.kind,
+            expected.resource_type,
+            expected.experiment,
         )
 
 
-async def test_node_out_of_service_is_told_with_its_reason_when_the_collector_reads_nodes(
+async def test_reason_is_reported_when_a_node_is_out_of_service(
     settings: CollectSettings, cluster: DemoCluster, anchor: UnixMs
 ) -> None:
-    seen = await poll(SlurmCollector(settings.slurm, lambda: anchor), anchor)
-    inventory = next(s for s in seen if isinstance(s, InventoryObserved))
+    observations = await poll(SlurmCollector(settings.slurm, lambda: anchor), anchor)
+    inventory = next(s for s in observations if isinstance(s, InventoryObserved))
     nodes = {node.id: node for node in inventory.nodes}
-    outages = look(cluster.scenario, anchor // 1000).outages
+    outages = look_at_cluster(cluster.scenario, anchor // 1000).outages
     assert outages
     for place, outage in outages.items():
         node = nodes[cluster.scenario.hardware.nodes[place].name]
@@ -117,12 +117,12 @@ async def test_node_out_of_service_is_told_with_its_reason_when_the_collector_re
 async def test_dcgm_collector_reads_every_live_exporter_when_one_node_is_down(
     settings: CollectSettings, cluster: DemoCluster, anchor: UnixMs
 ) -> None:
-    seen = await poll(DcgmCollector(settings.dcgm, lambda: anchor), anchor)
-    scrapes = [scrape for s in seen if isinstance(s, ScrapeObserved) for scrape in s.scrapes]
-    statuses = {status.node: status for s in seen if isinstance(s, ScrapeObserved) for status in s.statuses}
+    observations = await poll(DcgmCollector(settings.dcgm, lambda: anchor), anchor)
+    scrapes = [scrape for s in observations if isinstance(s, ScrapeObserved) for scrape in s.scrapes]
+    statuses = {status.node: status for s in observations if isinstance(s, ScrapeObserved) for status in s.statuses}
     down = {
         cluster.scenario.hardware.nodes[place].name
-        for place, outage in look(cluster.scenario, anchor // 1000).outages.items()
+        for place, outage in look_at_cluster(cluster.scenario, anchor // 1000).outages.items()
         if outage.kind is FaultKind.FAIL
     }
     assert down
@@ -131,7 +131,7 @@ async def test_dcgm_collector_reads_every_live_exporter_when_one_node_is_down(
     assert all(not scrape.malformed for scrape in scrapes)
 
 
-async def test_other_versions_and_nodes_are_not_found_when_asked_for(settings: CollectSettings) -> None:
+async def test_response_is_404_when_a_version_or_node_is_unknown(settings: CollectSettings) -> None:
     async with aiohttp.ClientSession() as session:
         for path in ("/slurm/v0.0.41/ping", "/slurm/v0.0.39/jobs", "/nodes/gpu-999/metrics"):
             async with session.get(f"{settings.slurm.url}{path}") as response:
@@ -140,7 +140,7 @@ async def test_other_versions_and_nodes_are_not_found_when_asked_for(settings: C
             assert response.status == 400
 
 
-def test_history_comes_in_parts_when_a_day_is_asked_for(cluster: DemoCluster, anchor: UnixMs) -> None:
+def test_history_is_split_in_parts_when_a_day_is_requested(cluster: DemoCluster, anchor: UnixMs) -> None:
     start = UnixMs(anchor - DAY_MS)
     parts = list(cluster.history(start, anchor))
     ratios = [part.done_ratio for part in parts]

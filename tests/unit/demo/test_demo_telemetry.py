@@ -7,13 +7,11 @@ from numpy.typing import NDArray
 from prometheus_client.parser import text_string_to_metric_families
 
 from clusterscape.demo.exporter import Exporters
-from clusterscape.demo.fields import FIELDS
-from clusterscape.demo.lives import Attempt, Life
-from clusterscape.demo.moment import look
+from clusterscape.demo.jobs import Attempt, Behavior, Life
 from clusterscape.demo.planted import PRETRAIN_NAME
-from clusterscape.demo.scenario import Scenario
-from clusterscape.demo.telemetry import Telemetry
-from clusterscape.demo.work import Behavior
+from clusterscape.demo.scenario import DemoScenario
+from clusterscape.demo.slurm_values import look_at_cluster
+from clusterscape.demo.telemetry import FIELDS, DemoTelemetry
 from clusterscape.model import ALIASES, METRICS, UnixMs
 from clusterscape.simulate.faults import FaultKind
 
@@ -24,9 +22,9 @@ Series = Mapping[str, NDArray[np.float64]]
 
 
 def read_series(
-    telemetry: Telemetry, unit: int, start_ms: int, end_ms: int, step_ms: int = MINUTE_MS
+    telemetry: DemoTelemetry, unit: int, start_ms: int, end_ms: int, step_ms: int = MINUTE_MS
 ) -> dict[str, NDArray[np.float64]]:
-    """Canonical values of one unit, by metric; ``time_ms`` among them."""
+    """Canonical values of one unit, by metric; including ``time_ms``."""
     pieces: dict[str, list[NDArray[np.float64]]] = {}
     for batches in telemetry.history(start_ms, end_ms, step_ms):
         for batch in batches:
@@ -36,13 +34,13 @@ def read_series(
     return {name: np.concatenate(parts) for name, parts in pieces.items()}
 
 
-def find_running(scenario: Scenario, behavior: Behavior, at_ms: int) -> tuple[Life, Attempt]:
+def find_running(scenario: DemoScenario, behavior: Behavior, at_ms: int) -> tuple[Life, Attempt]:
     """The planted job of that behavior."""
-    found = [pair for pair in look(scenario, at_ms // 1000).running if pair[0].demo.behavior is behavior]
-    return max(found, key=lambda pair: pair[0].demo.job.priority)
+    running = [pair for pair in look_at_cluster(scenario, at_ms // 1000).running if pair[0].demo.behavior is behavior]
+    return max(running, key=lambda pair: pair[0].demo.job.priority)
 
 
-def relative_power(scenario: Scenario, unit: int, watts: NDArray[np.float64]) -> NDArray[np.float64]:
+def relative_power(scenario: DemoScenario, unit: int, watts: NDArray[np.float64]) -> NDArray[np.float64]:
     """0 at idle, 1 at the limit."""
     machine = scenario.hardware.nodes[scenario.hardware.node_of_unit[unit]].machine
     relative: NDArray[np.float64] = (watts - machine.idle_watts) / (machine.power_limit_watts - machine.idle_watts)
@@ -50,7 +48,7 @@ def relative_power(scenario: Scenario, unit: int, watts: NDArray[np.float64]) ->
 
 
 def test_history_equals_exposition_when_taken_at_the_same_moment(
-    small: Scenario, small_telemetry: Telemetry, anchor: UnixMs
+    small: DemoScenario, small_telemetry: DemoTelemetry, anchor: UnixMs
 ) -> None:
     times = [anchor - 20 * HOUR_MS, anchor - 3 * HOUR_MS, anchor - 2 * MINUTE_MS]
     exporters = Exporters(small, small_telemetry)
@@ -61,19 +59,19 @@ def test_history_equals_exposition_when_taken_at_the_same_moment(
             for batch in batches
             for unit, value in zip(batch.unit, batch.value, strict=True)
         }
-        told = {}
+        exposed = {}
         for node in small.hardware.nodes:
             text = exporters.render(node.name, at_ms)
             for family in text_string_to_metric_families((text or b"").decode()):
                 for sample in family.samples:
                     alias = ALIASES[sample.name.removesuffix("_total")]
                     unit = f"{sample.labels['Hostname']}:{sample.labels['gpu']}"
-                    told[alias.metric.name, unit] = sample.value * alias.scale
-        assert past.items() <= told.items()
-        assert len(told) * sum(field.in_history for field in FIELDS) == len(past) * len(FIELDS)
+                    exposed[alias.metric.name, unit] = sample.value * alias.scale
+        assert past.items() <= exposed.items()
+        assert len(exposed) * sum(field.in_history for field in FIELDS) == len(past) * len(FIELDS)
 
 
-def test_values_do_not_depend_on_the_range_when_asked_piecewise(small_telemetry: Telemetry, anchor: UnixMs) -> None:
+def test_values_do_not_depend_on_the_range_when_read_in_pieces(small_telemetry: DemoTelemetry, anchor: UnixMs) -> None:
     whole = read_series(small_telemetry, 70, anchor - 6 * HOUR_MS, anchor)
     pieces = [
         read_series(small_telemetry, 70, anchor - hours * HOUR_MS, anchor - (hours - 1) * HOUR_MS)
@@ -83,19 +81,21 @@ def test_values_do_not_depend_on_the_range_when_asked_piecewise(small_telemetry:
         assert np.array_equal(values, np.concatenate([piece[name] for piece in pieces]))
 
 
-def test_values_do_not_depend_on_who_asks_when_another_process_does(small: Scenario, anchor: UnixMs) -> None:
-    other = Scenario(128, 7, anchor)
-    asked_late = Telemetry(small).at(anchor - HOUR_MS)
-    asked_early = Telemetry(other).at(anchor - HOUR_MS)
-    assert np.array_equal(asked_late.units, asked_early.units)
-    assert np.array_equal(asked_late.jobs, asked_early.jobs)
-    for name, values in asked_late.values.items():
-        assert np.array_equal(values, asked_early.values[name]), name
+def test_values_are_the_same_when_the_scenario_is_built_again(small: DemoScenario, anchor: UnixMs) -> None:
+    other = DemoScenario(128, 7, anchor)
+    first = DemoTelemetry(small).at(anchor - HOUR_MS)
+    second = DemoTelemetry(other).at(anchor - HOUR_MS)
+    assert np.array_equal(first.units, second.units)
+    assert np.array_equal(first.jobs, second.jobs)
+    for name, values in first.values.items():
+        assert np.array_equal(values, second.values[name]), name
 
 
-def test_batches_are_sorted_and_within_a_day_when_history_is_made(small_telemetry: Telemetry, anchor: UnixMs) -> None:
+def test_batches_are_sorted_and_within_a_day_when_history_is_made(
+    small_telemetry: DemoTelemetry, anchor: UnixMs
+) -> None:
     windows = list(small_telemetry.history(anchor - 24 * HOUR_MS, anchor, MINUTE_MS))
-    seen = 0
+    moments = 0
     for batches in windows:
         names = [batch.metrics.values[batch.metric[0]] for batch in batches]
         assert names == sorted(names)
@@ -105,11 +105,11 @@ def test_batches_are_sorted_and_within_a_day_when_history_is_made(small_telemetr
             assert np.array_equal(order, np.arange(len(batch)))
             assert batch.time_ms.min() // 86_400_000 == batch.time_ms.max() // 86_400_000
             assert not (batch.time_ms % MINUTE_MS).any()
-        seen += len(np.unique(batches[0].time_ms))
-    assert seen == 24 * 60
+        moments += len(np.unique(batches[0].time_ms))
+    assert moments == 24 * 60
 
 
-def test_values_are_possible_when_held_against_the_catalogue(small_telemetry: Telemetry, anchor: UnixMs) -> None:
+def test_values_are_possible_when_compared_with_the_catalogue(small_telemetry: DemoTelemetry, anchor: UnixMs) -> None:
     for batches in small_telemetry.history(anchor - 24 * HOUR_MS, anchor, 5 * MINUTE_MS):
         for batch in batches:
             metric = METRICS[batch.metrics.values[batch.metric[0]]]
@@ -119,7 +119,7 @@ def test_values_are_possible_when_held_against_the_catalogue(small_telemetry: Te
                 assert batch.value.max() <= metric.upper, metric.name
 
 
-def test_gpu_is_idle_when_nobody_holds_it(small_telemetry: Telemetry, anchor: UnixMs) -> None:
+def test_gpu_is_idle_when_no_job_holds_it(small_telemetry: DemoTelemetry, anchor: UnixMs) -> None:
     snapshot = small_telemetry.at(anchor - 30 * MINUTE_MS)
     free = snapshot.jobs == 0
     assert free.any()
@@ -128,7 +128,9 @@ def test_gpu_is_idle_when_nobody_holds_it(small_telemetry: Telemetry, anchor: Un
     assert (snapshot.values["DCGM_FI_DEV_FB_USED"][free] < 100).all()
 
 
-def test_samples_are_missing_when_a_node_is_down(small: Scenario, small_telemetry: Telemetry, anchor: UnixMs) -> None:
+def test_samples_are_missing_when_a_node_is_down(
+    small: DemoScenario, small_telemetry: DemoTelemetry, anchor: UnixMs
+) -> None:
     outage = next(o for o in small.outages if o.kind is FaultKind.FAIL and o.from_s * 1000 > anchor - 24 * HOUR_MS)
     unit = small.hardware.nodes[outage.node].first_unit
     times = read_series(
@@ -139,9 +141,9 @@ def test_samples_are_missing_when_a_node_is_down(small: Scenario, small_telemetr
 
 
 def test_healthy_job_has_the_recorded_signature_when_it_is_fully_busy(
-    small_telemetry: Telemetry, small: Scenario, anchor: UnixMs
+    small_telemetry: DemoTelemetry, small: DemoScenario, anchor: UnixMs
 ) -> None:
-    # The validation job's training stretches are as healthy as can be; a fully busy healthy job anywhere in the past serves too.
+    # The training phases of the validation job are healthy; so is any fully busy healthy job of the past.
     life, attempt = next(
         (life, attempt)
         for life in small.lives.values()
@@ -160,7 +162,7 @@ def test_healthy_job_has_the_recorded_signature_when_it_is_fully_busy(
 
 
 def test_stalled_job_has_the_recorded_signature_when_it_has_stalled(
-    small: Scenario, small_telemetry: Telemetry, anchor: UnixMs
+    small: DemoScenario, small_telemetry: DemoTelemetry, anchor: UnixMs
 ) -> None:
     _, attempt = find_running(small, Behavior.STALLED, anchor)
     unit = attempt.units[-1]
@@ -180,7 +182,7 @@ def test_stalled_job_has_the_recorded_signature_when_it_has_stalled(
 
 
 def test_input_bound_job_has_the_recorded_signature_when_scaled_back(
-    small: Scenario, small_telemetry: Telemetry, anchor: UnixMs
+    small: DemoScenario, small_telemetry: DemoTelemetry, anchor: UnixMs
 ) -> None:
     life, attempt = find_running(small, Behavior.INPUT_BOUND, anchor)
     level = 1.0 + 4.0 * life.demo.draws[4]
@@ -190,7 +192,7 @@ def test_input_bound_job_has_the_recorded_signature_when_scaled_back(
 
 
 def test_validating_job_dips_regularly_and_all_its_gpus_together_when_it_runs(
-    small: Scenario, small_telemetry: Telemetry, anchor: UnixMs
+    small: DemoScenario, small_telemetry: DemoTelemetry, anchor: UnixMs
 ) -> None:
     _, attempt = find_running(small, Behavior.VALIDATION, anchor)
     first, last = (
@@ -206,7 +208,7 @@ def test_validating_job_dips_regularly_and_all_its_gpus_together_when_it_runs(
 
 
 def test_idle_tail_keeps_its_memory_and_nothing_else_when_work_is_over(
-    small: Scenario, small_telemetry: Telemetry, anchor: UnixMs
+    small: DemoScenario, small_telemetry: DemoTelemetry, anchor: UnixMs
 ) -> None:
     _, attempt = find_running(small, Behavior.IDLE_TAIL, anchor)
     start_ms = attempt.start_s * 1000
@@ -217,7 +219,7 @@ def test_idle_tail_keeps_its_memory_and_nothing_else_when_work_is_over(
     assert idle["memory_used_bytes"].mean() == pytest.approx(active["memory_used_bytes"].mean(), rel=0.02)
 
 
-def test_memory_only_grows_when_it_leaks(small: Scenario, small_telemetry: Telemetry, anchor: UnixMs) -> None:
+def test_memory_only_grows_when_it_leaks(small: DemoScenario, small_telemetry: DemoTelemetry, anchor: UnixMs) -> None:
     _, attempt = find_running(small, Behavior.MEMORY_LEAK, anchor)
     used = read_series(small_telemetry, attempt.units[0], attempt.start_s * 1000 + 10 * MINUTE_MS, anchor)[
         "memory_used_bytes"
@@ -226,9 +228,11 @@ def test_memory_only_grows_when_it_leaks(small: Scenario, small_telemetry: Telem
     assert used[-1] > used[0] * 1.2
 
 
-def test_node_masters_stand_out_when_the_long_run_is_looked_at(usual: Scenario, anchor: UnixMs) -> None:
-    telemetry = Telemetry(usual)
-    (attempt,) = [attempt for life, attempt in look(usual, anchor // 1000).running if life.demo.name == PRETRAIN_NAME]
+def test_node_masters_stand_out_when_the_long_run_is_analyzed(usual: DemoScenario, anchor: UnixMs) -> None:
+    telemetry = DemoTelemetry(usual)
+    (attempt,) = [
+        attempt for life, attempt in look_at_cluster(usual, anchor // 1000).running if life.demo.name == PRETRAIN_NAME
+    ]
     means: dict[int, float] = {}
     for batches in telemetry.history(anchor - 4 * HOUR_MS, anchor, MINUTE_MS):
         util = next(batch for batch in batches if batch.metrics.values[batch.metric[0]] == "gpu_util_ratio")
@@ -242,7 +246,7 @@ def test_node_masters_stand_out_when_the_long_run_is_looked_at(usual: Scenario, 
 
 
 def test_energy_is_the_integral_of_power_when_summed_over_hours(
-    small: Scenario, small_telemetry: Telemetry, anchor: UnixMs
+    small: DemoScenario, small_telemetry: DemoTelemetry, anchor: UnixMs
 ) -> None:
     for behavior in (Behavior.VALIDATION, Behavior.STALLED, Behavior.NODE_MASTER, Behavior.INPUT_BOUND):
         _, attempt = find_running(small, behavior, anchor)
@@ -252,8 +256,8 @@ def test_energy_is_the_integral_of_power_when_summed_over_hours(
         assert used == pytest.approx(series["power_watts"][:-1].sum() * 15, rel=0.03)
 
 
-def test_energy_counter_begins_anew_when_a_node_comes_back_from_a_failure(
-    small: Scenario, small_telemetry: Telemetry
+def test_energy_counter_restarts_when_a_node_recovers_from_a_failure(
+    small: DemoScenario, small_telemetry: DemoTelemetry
 ) -> None:
     outage = next(o for o in small.outages if o.kind is FaultKind.FAIL and o.from_s > small.origin_s)
     unit = small.hardware.nodes[outage.node].first_unit
@@ -263,7 +267,9 @@ def test_energy_counter_begins_anew_when_a_node_comes_back_from_a_failure(
     assert after[0] < before[-1]
 
 
-def test_xid_error_is_shown_for_a_while_when_a_gpu_reported_one(small: Scenario, small_telemetry: Telemetry) -> None:
+def test_xid_error_is_shown_for_a_while_when_a_gpu_reported_one(
+    small: DemoScenario, small_telemetry: DemoTelemetry
+) -> None:
     counts = Counter(error.unit for error in small.xid_errors)
     error = next(error for error in small.xid_errors if counts[error.unit] == 1)
     series = read_series(small_telemetry, error.unit, error.from_ms - 10 * MINUTE_MS, error.to_ms + 10 * MINUTE_MS)
@@ -274,7 +280,7 @@ def test_xid_error_is_shown_for_a_while_when_a_gpu_reported_one(small: Scenario,
 
 
 def test_nvlink_is_silent_when_a_job_has_a_single_gpu(
-    small: Scenario, small_telemetry: Telemetry, anchor: UnixMs
+    small: DemoScenario, small_telemetry: DemoTelemetry, anchor: UnixMs
 ) -> None:
     snapshot = small_telemetry.at(anchor)
     gpus = np.array([small.lives[job].demo.job.gpus if job else 0 for job in snapshot.jobs.tolist()])

@@ -1,4 +1,4 @@
-"""All executions of a workload count, in whatever order and how often the queue and the accounting tell of them."""
+"""All executions of a workload count, in any order and number of reports by the queue and the accounting."""
 
 from dataclasses import dataclass, replace
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clusterscape.ingest.executions import carry_over, join_executions, join_history
+from clusterscape.ingest.executions import merge_executions, merge_history, merge_queued
 from clusterscape.ingest.ledger import Ledger
 from clusterscape.model import (
     Allocation,
@@ -31,7 +31,7 @@ def requeued(at: int) -> Workload:
     return replace(WAITING, submitted_at=UnixMs(at), restarts=1)
 
 
-def told(*workloads: Workload) -> HistoryObserved:
+def history(*workloads: Workload) -> HistoryObserved:
     return HistoryObserved(source="slurm", at=FAR, workloads=workloads)
 
 
@@ -39,72 +39,74 @@ def looked(at: int, *workloads: Workload) -> QueueObserved:
     return QueueObserved(source="slurm", at=UnixMs(at), workloads=workloads, allocations=())
 
 
-def test_hours_of_a_requeued_run_stay_when_the_queue_shows_the_job_waiting_again() -> None:
+def test_hours_of_earlier_executions_are_kept_when_a_job_is_requeued() -> None:
     ledger = Ledger()
-    ledger.see_queue(looked(20_000, RUNNING))
-    (seen,) = ledger.see_queue(looked(40_000, requeued(30_000))).workloads
-    assert (seen.state, seen.gpu_s(FAR)) == (WorkloadState.WAITING, 2 * 30)
-    assert seen.earlier[0].is_estimated
+    ledger.apply_queue(looked(20_000, RUNNING))
+    (merged,) = ledger.apply_queue(looked(40_000, requeued(30_000))).workloads
+    assert (merged.state, merged.gpu_s(FAR)) == (WorkloadState.WAITING, 2 * 30)
+    assert merged.earlier[0].is_estimated
     true = Execution(started_at=UnixMs(10_000), ended_at=UnixMs(30_000), gpus=2, word="REQUEUED")
-    told_earlier = replace(WAITING, state=WorkloadState.UNKNOWN, ended_at=UnixMs(30_000), earlier=(true,))
-    (seen,) = ledger.see_history(told(told_earlier)).workloads
-    assert (seen.state, seen.earlier) == (WorkloadState.WAITING, (true,))
-    assert not ledger.see_queue(looked(50_000, requeued(30_000)))
+    accounted = replace(WAITING, state=WorkloadState.UNKNOWN, ended_at=UnixMs(30_000), earlier=(true,))
+    (merged,) = ledger.apply_history(history(accounted)).workloads
+    assert (merged.state, merged.earlier) == (WorkloadState.WAITING, (true,))
+    assert not ledger.apply_queue(looked(50_000, requeued(30_000)))
 
 
-def test_the_newest_execution_stays_when_the_accounting_tells_an_older_one_later() -> None:
+def test_newest_execution_is_kept_when_accounting_reports_an_older_one_later() -> None:
     ledger = Ledger()
     newest = replace(COMPLETED, submitted_at=UnixMs(30_000), started_at=UnixMs(60_000), exit_code=0)
-    ledger.see_history(told(newest))
+    ledger.apply_history(history(newest))
     preempted = replace(COMPLETED, state=WorkloadState.PREEMPTED, ended_at=UnixMs(30_000))
-    (seen,) = ledger.see_history(told(preempted)).workloads
-    assert (seen.state, seen.started_at, seen.ended_at) == (WorkloadState.COMPLETED, 60_000, 90_000)
-    assert seen.gpu_s(FAR) == 2 * 20 + 2 * 30
+    (merged,) = ledger.apply_history(history(preempted)).workloads
+    assert (merged.state, merged.started_at, merged.ended_at) == (WorkloadState.COMPLETED, 60_000, 90_000)
+    assert merged.gpu_s(FAR) == 2 * 20 + 2 * 30
 
 
-def test_earlier_executions_are_found_in_the_store_when_the_program_began_anew() -> None:
+def test_earlier_executions_are_read_from_the_store_when_the_program_restarts() -> None:
     former = Execution(started_at=UnixMs(1_000), ended_at=UnixMs(2_000), gpus=2)
     stored = replace(COMPLETED, earlier=(former,))
     ledger = Ledger()
-    assert ledger.unfamiliar([requeued(95_000)]) == [JOB]
-    (seen,) = ledger.see_queue(looked(100_000, requeued(95_000)), {JOB: stored}).workloads
-    assert [each.started_at for each in seen.earlier] == [1_000, 10_000]
-    assert not Ledger().see_history(told(COMPLETED), {JOB: stored}).workloads
+    assert ledger.find_unknown([requeued(95_000)]) == [JOB]
+    (merged,) = ledger.apply_queue(looked(100_000, requeued(95_000)), {JOB: stored}).workloads
+    assert [execution.started_at for execution in merged.earlier] == [1_000, 10_000]
+    assert not Ledger().apply_history(history(COMPLETED), {JOB: stored}).workloads
 
 
-def test_nothing_is_carried_over_when_the_number_was_given_to_another_job() -> None:
-    assert carry_over(COMPLETED, replace(WAITING, submitted_at=UnixMs(95_000)), FAR).earlier == ()
+def test_executions_are_not_carried_over_when_a_job_id_is_reused() -> None:
+    assert merge_queued(COMPLETED, replace(WAITING, submitted_at=UnixMs(95_000)), FAR).earlier == ()
     other = replace(COMPLETED, user="bob", submitted_at=UnixMs(95_000))
-    assert join_history(COMPLETED, other) == other
-    assert join_history(other, COMPLETED) == other
+    assert merge_history(COMPLETED, other) == other
+    assert merge_history(other, COMPLETED) == other
 
 
-def test_a_start_that_moves_is_one_execution_when_a_node_had_to_boot() -> None:
-    assert carry_over(RUNNING, replace(RUNNING, started_at=UnixMs(25_000)), FAR).earlier == ()
+def test_execution_counts_once_when_its_start_moves_because_a_node_boots() -> None:
+    assert merge_queued(RUNNING, replace(RUNNING, started_at=UnixMs(25_000)), FAR).earlier == ()
 
 
-def test_the_accountings_word_stays_when_the_queue_repeats_its_own() -> None:
+def test_accounting_record_is_kept_when_the_queue_repeats_its_own() -> None:
     ledger = Ledger()
-    ledger.see_queue(looked(95_000, replace(COMPLETED, suspended_s=3)))
-    ledger.see_history(told(replace(COMPLETED, suspended_s=4)))
-    assert not ledger.see_queue(looked(96_000, replace(COMPLETED, suspended_s=3)))
+    ledger.apply_queue(looked(95_000, replace(COMPLETED, suspended_s=3)))
+    ledger.apply_history(history(replace(COMPLETED, suspended_s=4)))
+    assert not ledger.apply_queue(looked(96_000, replace(COMPLETED, suspended_s=3)))
 
 
-def test_an_estimate_gives_way_when_the_accounting_tells_of_the_same_time() -> None:
+def test_estimate_is_replaced_when_accounting_reports_the_same_time() -> None:
     estimate = Execution(started_at=UnixMs(9_000), ended_at=UnixMs(40_000), gpus=2, is_estimated=True)
     true = Execution(started_at=UnixMs(10_000), ended_at=UnixMs(30_000), gpus=2)
-    assert join_executions([estimate], [true]) == (true,)
-    assert join_executions([true], [estimate]) == (true,)
+    assert merge_executions([estimate], [true]) == (true,)
+    assert merge_executions([true], [estimate]) == (true,)
 
 
-def test_units_were_held_until_the_requeue_when_the_accounting_tells_its_time() -> None:
+def test_allocation_ends_at_the_requeue_when_accounting_reports_its_time() -> None:
     ledger = Ledger()
     held = Allocation(workload=JOB, unit=UnitId("n1:0"), from_at=UnixMs(10_000))
-    ledger.see_queue(replace(looked(20_000, RUNNING), allocations=(held,)))
-    assert [each.to_at for each in ledger.see_queue(looked(40_000, requeued(30_000))).allocations] == [40_000]
+    ledger.apply_queue(replace(looked(20_000, RUNNING), allocations=(held,)))
+    assert [allocation.to_at for allocation in ledger.apply_queue(looked(40_000, requeued(30_000))).allocations] == [
+        40_000
+    ]
     true = Execution(started_at=UnixMs(10_000), ended_at=UnixMs(30_000), gpus=2, word="REQUEUED")
-    known = replace(WAITING, state=WorkloadState.UNKNOWN, ended_at=UnixMs(30_000), earlier=(true,))
-    assert [each.to_at for each in ledger.see_history(told(known)).allocations] == [30_000]
+    vanished = replace(WAITING, state=WorkloadState.UNKNOWN, ended_at=UnixMs(30_000), earlier=(true,))
+    assert [allocation.to_at for allocation in ledger.apply_history(history(vanished)).allocations] == [30_000]
 
 
 @dataclass(frozen=True)
@@ -161,17 +163,17 @@ def test_hours_equal_the_sum_of_all_records_in_any_order_of_looks(life: Life, da
     stored: dict[WorkloadId, Workload] = {}
     times = sorted(data.draw(st.lists(st.integers(0, 400_000), max_size=8)))
     for at in times:
-        seen = life.seen_at(at)
-        change = ledger.see_queue(looked(at, *([seen] if seen else [])), stored)
-        stored.update({each.id: each for each in change.workloads})
+        observed = life.seen_at(at)
+        change = ledger.apply_queue(looked(at, *([observed] if observed else [])), stored)
+        stored.update({workload.id: workload for workload in change.workloads})
         if data.draw(st.booleans()):
             over = [record for record in life.records if (record.ended_at or 0) <= at]
-            change = ledger.see_history(told(*data.draw(st.permutations(over))), stored)
-            stored.update({each.id: each for each in change.workloads})
+            change = ledger.apply_history(history(*data.draw(st.permutations(over))), stored)
+            stored.update({workload.id: workload for workload in change.workloads})
         if data.draw(st.booleans()):
-            ledger = Ledger(workloads=[each for each in stored.values() if each.state.is_active])
+            ledger = Ledger(workloads=[workload for workload in stored.values() if workload.state.is_active])
     for record in data.draw(st.permutations(life.records)):
-        change = ledger.see_history(told(record), stored)
-        stored.update({each.id: each for each in change.workloads})
+        change = ledger.apply_history(history(record), stored)
+        stored.update({workload.id: workload for workload in change.workloads})
     assert stored[JOB].gpu_s(FAR) == pytest.approx(life.gpu_s)
     assert stored[JOB].state is WorkloadState.COMPLETED

@@ -1,4 +1,4 @@
-"""What ingest finds out of GPUs, nodes and sources by itself, as samples."""
+"""Samples that ingest derives itself about GPUs, nodes and sources."""
 
 from collections.abc import Mapping, Sequence
 
@@ -33,7 +33,7 @@ def part(name: str, *, is_ok: bool = True) -> SourceStatus:
 
 
 class Site:
-    """Samples by (unit, metric), a moment after another."""
+    """Samples by (unit, metric) at successive times."""
 
     def __init__(self) -> None:
         self.state = HardwareState()
@@ -46,18 +46,18 @@ class Site:
         nodes: Sequence[Node] = (),
         units: Sequence[Unit] = (),
         statuses: Sequence[SourceStatus] = (),
-        heard: Mapping[NodeId, UnixMs] | None = None,
-        seen: Mapping[UnitId, int] | None = None,
+        indirect_nodes: Mapping[NodeId, UnixMs] | None = None,
+        seen_ago_ms: Mapping[UnitId, int] | None = None,
     ) -> dict[tuple[str, str], float]:
-        """``seen``: how long ago each unit was seen, in ms."""
+        """``seen_ago_ms``: time since each unit was last reported."""
         self.now = UnixMs(self.now + after_ms)
         batch = self.state.sample(
             self.now,
             nodes=nodes,
             units=units,
             statuses=statuses,
-            heard_nodes=heard or {},
-            last_seen=lambda: {unit: UnixMs(self.now - ago) for unit, ago in (seen or {}).items()},
+            indirect_nodes=indirect_nodes or {},
+            last_seen=lambda: {unit: UnixMs(self.now - ago) for unit, ago in (seen_ago_ms or {}).items()},
         )
         assert set(batch.time_ms.tolist()) <= {self.now}
         return rows(batch)
@@ -70,31 +70,31 @@ def rows(batch: SampleBatch) -> dict[tuple[str, str], float]:
     }
 
 
-def test_states_of_nodes_are_numbers_when_a_scheduler_tells_them() -> None:
+def test_node_states_become_samples_when_a_scheduler_reports_them() -> None:
     states = [NodeState.IDLE, NodeState.DOWN, NodeState.DRAINING, NodeState.DRAINED, NodeState.UNKNOWN]
-    found = Site().sample(nodes=[Node(id=NodeId(state.value), state=state) for state in states])
+    values = Site().sample(nodes=[Node(id=NodeId(state.value), state=state) for state in states])
 
-    assert {unit for (unit, metric), value in found.items() if metric == "node_down" and value} == {"down"}
-    drained = {unit for (unit, metric), value in found.items() if metric == "node_drained" and value}
+    assert {unit for (unit, metric), value in values.items() if metric == "node_down" and value} == {"down"}
+    drained = {unit for (unit, metric), value in values.items() if metric == "node_drained" and value}
     assert drained == {"draining", "drained"}
-    assert not any(unit == "unknown" for unit, _ in found)
+    assert not any(unit == "unknown" for unit, _ in values)
 
 
 def test_node_is_silent_when_none_of_its_exporters_answers() -> None:
     statuses = [exporter("n1"), exporter("n1", is_ok=False), exporter("n2", is_ok=False), part("nodes")]
-    found = Site().sample(statuses=statuses)
+    values = Site().sample(statuses=statuses)
 
-    assert found["n1", "exporter_silent"] == 0.0
-    assert found["n2", "exporter_silent"] == 1.0
+    assert values["n1", "exporter_silent"] == 0.0
+    assert values["n2", "exporter_silent"] == 1.0
 
 
-def test_silence_is_not_told_when_the_node_is_down() -> None:
+def test_silence_is_not_reported_when_the_node_is_down() -> None:
     down = Node(id=N1, state=NodeState.DOWN)
     assert ("n1", "exporter_silent") not in Site().sample(nodes=[down], statuses=[exporter("n1", is_ok=False)])
     assert Site().sample(nodes=[down], statuses=[exporter("n1")])["n1", "exporter_silent"] == 0.0
 
 
-def test_share_of_failing_parts_is_told_when_a_source_has_several() -> None:
+def test_share_of_failing_parts_is_reported_when_a_source_has_several() -> None:
     statuses = [part("nodes"), part("queue"), part("partitions"), part("accounting", is_ok=False)]
     assert Site().sample(statuses=statuses)["source:slurm", "source_failing_ratio"] == 0.25
     away = [part(name, is_ok=False) for name in ("nodes", "queue", "partitions", "accounting")]
@@ -104,29 +104,29 @@ def test_share_of_failing_parts_is_told_when_a_source_has_several() -> None:
 def test_gpu_is_missing_when_its_exporter_answers_without_it_for_long() -> None:
     site = Site()
     well = {gpu.id: 1_000 for gpu in GPUS}
-    first = site.sample(units=GPUS, statuses=[exporter("n1")], seen=well)
+    first = site.sample(units=GPUS, statuses=[exporter("n1")], seen_ago_ms=well)
     assert [first[gpu.id, "gpu_missing"] for gpu in GPUS] == [0.0, 0.0, 0.0]
-    gone = {**well, GPUS[1].id: MISSING_AFTER_MS - 1_000}
-    site.sample(after_ms=MISSING_AFTER_MS, units=GPUS, statuses=[exporter("n1")], seen=gone)
-    gone[GPUS[1].id] += 2_000
-    later = site.sample(after_ms=MISSING_AFTER_MS, units=GPUS, statuses=[exporter("n1")], seen=gone)
+    seen_ago_ms = {**well, GPUS[1].id: MISSING_AFTER_MS - 1_000}
+    site.sample(after_ms=MISSING_AFTER_MS, units=GPUS, statuses=[exporter("n1")], seen_ago_ms=seen_ago_ms)
+    seen_ago_ms[GPUS[1].id] += 2_000
+    later = site.sample(after_ms=MISSING_AFTER_MS, units=GPUS, statuses=[exporter("n1")], seen_ago_ms=seen_ago_ms)
     assert [later[gpu.id, "gpu_missing"] for gpu in GPUS] == [0.0, 1.0, 0.0]
 
 
 def test_gpu_is_missing_when_the_scheduler_counts_it_and_no_exporter_ever_showed_it() -> None:
     site = Site()
     shown = {GPUS[0].id: 1_000, GPUS[1].id: 1_000}
-    assert site.sample(units=GPUS, statuses=[exporter("n1")], seen=shown)["n1:2", "gpu_missing"] == 0.0
-    found = site.sample(after_ms=MISSING_AFTER_MS + 1, units=GPUS, statuses=[exporter("n1")], seen=shown)
-    assert [found[gpu.id, "gpu_missing"] for gpu in GPUS] == [0.0, 0.0, 1.0]
+    assert site.sample(units=GPUS, statuses=[exporter("n1")], seen_ago_ms=shown)["n1:2", "gpu_missing"] == 0.0
+    values = site.sample(after_ms=MISSING_AFTER_MS + 1, units=GPUS, statuses=[exporter("n1")], seen_ago_ms=shown)
+    assert [values[gpu.id, "gpu_missing"] for gpu in GPUS] == [0.0, 0.0, 1.0]
 
 
 def test_gpu_is_not_missing_when_its_exporter_is_silent_or_came_back_just_now() -> None:
     site = Site()
     long_ago = {gpu.id: 10 * MISSING_AFTER_MS for gpu in GPUS}
-    silent = site.sample(units=GPUS, statuses=[exporter("n1", is_ok=False)], seen=long_ago)
+    silent = site.sample(units=GPUS, statuses=[exporter("n1", is_ok=False)], seen_ago_ms=long_ago)
     assert not any(metric == "gpu_missing" for _, metric in silent)
-    back = site.sample(after_ms=60_000, units=GPUS, statuses=[exporter("n1")], seen=long_ago)
+    back = site.sample(after_ms=60_000, units=GPUS, statuses=[exporter("n1")], seen_ago_ms=long_ago)
     assert [back[gpu.id, "gpu_missing"] for gpu in GPUS] == [0.0, 0.0, 0.0]
 
 
@@ -134,17 +134,17 @@ def test_gpu_is_not_missing_when_only_its_instances_are_shown() -> None:
     instance = Unit(id=mig_unit_id(N1, 0, 1), kind=UnitKind.MIG, node=N1, index=0, parent=GPUS[0].id)
     units = [GPUS[0], instance]
     site = Site()
-    site.sample(units=units, statuses=[exporter("n1")], seen={instance.id: 1_000})
-    found = site.sample(
-        after_ms=2 * MISSING_AFTER_MS, units=units, statuses=[exporter("n1")], seen={instance.id: 1_000}
+    site.sample(units=units, statuses=[exporter("n1")], seen_ago_ms={instance.id: 1_000})
+    values = site.sample(
+        after_ms=2 * MISSING_AFTER_MS, units=units, statuses=[exporter("n1")], seen_ago_ms={instance.id: 1_000}
     )
-    assert found["n1:0", "gpu_missing"] == 0.0
-    assert ("n1:0/1", "gpu_missing") not in found
+    assert values["n1:0", "gpu_missing"] == 0.0
+    assert ("n1:0/1", "gpu_missing") not in values
 
 
 def test_samples_are_due_when_the_clock_went_back() -> None:
     state = HardwareState()
-    state.sample(START, nodes=[], units=[], statuses=[], heard_nodes={}, last_seen=dict)
+    state.sample(START, nodes=[], units=[], statuses=[], indirect_nodes={}, last_seen=dict)
     assert not state.is_due(UnixMs(START + 1_000))
     assert state.is_due(UnixMs(START + 15_000))
     assert state.is_due(UnixMs(START - 3_600_000))

@@ -1,4 +1,4 @@
-"""Sources that name ever new GPUs, pods and jobs: what was known stays, the rest is counted and reported, memory is bounded."""
+"""Sources that keep naming new GPUs, pods and jobs: known ones stay, the rest is counted and reported, memory is bounded."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from clusterscape.ingest.drops import Drops
 from clusterscape.ingest.ledger import Ledger
 from clusterscape.ingest.normalize import Normalized, Normalizer
 from clusterscape.ingest.pipeline import Ingest
-from clusterscape.ingest.source_bounds import DAY_MS, SchedulerBounds
+from clusterscape.ingest.source_limits import SchedulerLimiter
 from clusterscape.model import (
     Allocation,
     HistoryObserved,
@@ -30,6 +30,7 @@ from clusterscape.model import (
     WorkloadState,
     gpu_unit_id,
 )
+from clusterscape.model.durations import DAY_MS
 from clusterscape.settings import RetentionSettings, StorageSettings
 from clusterscape.settings.limits import SourceLimits
 from clusterscape.store.changes import Changes
@@ -46,11 +47,11 @@ def gpu_line(node: str, gpu: int = 0, pod: str | None = None) -> str:
 
 
 class Rounds:
-    """An exporter without a node of its own and a normalizer, for some rounds."""
+    """An exporter without a configured node and a normalizer, for several rounds."""
 
-    def __init__(self, limits: SourceLimits, known: list[Unit] | None = None) -> None:
+    def __init__(self, limits: SourceLimits, known_units: list[Unit] | None = None) -> None:
         self.drops = Drops()
-        self.normalizer = Normalizer(self.drops, limits=limits, known_units=lambda: known or [])
+        self.normalizer = Normalizer(self.drops, limits=limits, known_units=lambda: known_units or [])
         self.parser = ExpositionParser(URL)
         self.now = NOW
 
@@ -79,36 +80,36 @@ def test_known_units_are_stored_when_an_exporter_names_too_many() -> None:
     assert units_of(normalized) >= {f"honest:{gpu}" for gpu in range(8)}
     assert len(units_of(normalized)) == 100
     assert normalized.dropped == {"too_many_units": 408}
-    assert normalized.beyond == {URL: frozenset({"too_many_units"})}
+    assert normalized.exceeded == {URL: frozenset({"too_many_units"})}
 
 
 def test_units_of_an_earlier_run_come_first_after_a_restart() -> None:
-    known = [known_unit("honest", gpu) for gpu in range(8)]
-    rounds = Rounds(SourceLimits(units=10), known)
+    stored_units = [known_unit("honest", gpu) for gpu in range(8)]
+    rounds = Rounds(SourceLimits(units=10), stored_units)
     hostile = "".join(gpu_line(f"made-up-{number}") for number in range(50))
     normalized = rounds.round(hostile + "".join(gpu_line("honest", gpu) for gpu in range(8)))
     assert units_of(normalized) >= {f"honest:{gpu}" for gpu in range(8)}
 
 
-def test_one_node_has_a_number_of_units_and_leaves_room_for_others() -> None:
+def test_units_of_one_node_are_limited_when_it_names_too_many() -> None:
     rounds = Rounds(SourceLimits(units_per_node=16))
     text = "".join(gpu_line("greedy", gpu) for gpu in range(2000)) + gpu_line("honest")
     assert len(units_of(rounds.round(text))) == 17
 
 
-def test_units_come_in_over_several_rounds_when_many_are_new() -> None:
-    known: list[Unit] = []
-    rounds = Rounds(SourceLimits(new_units_per_round=40), known)
+def test_new_units_are_accepted_over_several_rounds_when_there_are_many() -> None:
+    stored_units: list[Unit] = []
+    rounds = Rounds(SourceLimits(new_units_per_round=40), stored_units)
     text = "".join(gpu_line(f"n{number}") for number in range(100))
     counts = []
     for _ in range(4):
         named = units_of(rounds.round(text))
         counts.append(len(named))
-        known[:] = [known_unit(name.partition(":")[0]) for name in named]
+        stored_units[:] = [known_unit(name.partition(":")[0]) for name in named]
     assert counts == [40, 80, 100, 100]
 
 
-def test_units_that_are_new_within_a_day_have_a_number() -> None:
+def test_new_units_per_day_are_limited_when_an_exporter_names_many() -> None:
     rounds = Rounds(SourceLimits(new_units_per_day=10))
     text = "".join(gpu_line(f"n{number}") for number in range(30))
     assert len(units_of(rounds.round(text))) == 10
@@ -116,11 +117,11 @@ def test_units_that_are_new_within_a_day_have_a_number() -> None:
     assert len(units_of(rounds.round(text, after_ms=DAY_MS))) == 20
 
 
-def test_units_that_are_gone_make_room() -> None:
-    known = [known_unit(f"old{number}") for number in range(10)]
-    rounds = Rounds(SourceLimits(units=10), known)
+def test_new_units_are_accepted_when_old_ones_are_removed() -> None:
+    stored_units = [known_unit(f"old{number}") for number in range(10)]
+    rounds = Rounds(SourceLimits(units=10), stored_units)
     assert units_of(rounds.round(gpu_line("new"))) == set()
-    known.clear()
+    stored_units.clear()
     assert units_of(rounds.round(gpu_line("new"), after_ms=60_000)) == {"new:0"}
 
 
@@ -136,11 +137,11 @@ def test_known_holders_stay_when_labels_name_ever_new_ones() -> None:
     (held,) = normalized.facts.labels.values()
     assert len(held) == 4
     assert "kubernetes:x/honest" in held
-    assert normalized.beyond == {URL: frozenset({"too_many_holders"})}
+    assert normalized.exceeded == {URL: frozenset({"too_many_holders"})}
     assert rounds.drops.notes()["exporter", "too_many_holders"] == 20_001 - 4
 
 
-def test_new_holders_of_one_unit_have_a_number_within_a_day() -> None:
+def test_new_holders_of_a_unit_are_limited_per_day_when_labels_name_many() -> None:
     rounds = Rounds(SourceLimits(new_holders_per_unit_per_day=10))
 
     def new_holders(turn: int) -> int:
@@ -152,7 +153,7 @@ def test_new_holders_of_one_unit_have_a_number_within_a_day() -> None:
     assert new_holders(100) == 1
 
 
-def test_a_holder_is_believed_later_when_there_was_no_room_at_first() -> None:
+def test_holder_is_accepted_later_when_the_limit_was_reached_at_first() -> None:
     rounds = Rounds(SourceLimits(new_holders_per_day=1))
     both = gpu_line("n1", pod="a") + gpu_line("n2", pod="b")
     first = rounds.round(both).facts
@@ -187,7 +188,7 @@ def normalize_new_xids(rounds_count: int) -> int:
     return len(rounds.normalizer._shared.parts)
 
 
-def test_labels_that_split_a_number_are_kept_up_to_a_number() -> None:
+def test_labels_that_split_a_value_are_limited_when_there_are_many() -> None:
     assert normalize_new_xids(2) <= 10_001
 
 
@@ -199,16 +200,16 @@ def nodes(prefix: str, count: int) -> list[Node]:
 
 
 def test_known_nodes_stay_when_a_scheduler_names_too_many() -> None:
-    bounds = SchedulerBounds(SourceLimits(nodes=100, partitions=10, units_per_node=4))
+    bounds = SchedulerLimiter(SourceLimits(nodes=100, partitions=10, units_per_node=4))
     ledger = Ledger(nodes=nodes("old", 60))
-    seen = InventoryObserved(
+    inventory = InventoryObserved(
         source="slurm",
         at=NOW,
         nodes=[*nodes("new", 500), *nodes("old", 60)],
         units=[known_unit("old1", index) for index in range(50)],
         partitions=[Partition(name=f"p{number}", nodes=()) for number in range(50)],
     )
-    limited = bounds.limit_inventory(seen, ledger)
+    limited = bounds.limit_inventory(inventory, ledger)
     assert {node.id for node in limited.nodes} >= {f"old{number}" for number in range(60)}
     assert (len(limited.nodes), len(limited.units), len(limited.partitions)) == (100, 4, 10)
     assert limited.dropped == {"too_many_nodes": 460, "too_many_units": 46, "too_many_partitions": 40}
@@ -223,46 +224,46 @@ def workload(native: str, **texts: str) -> Workload:
 
 
 def test_known_workloads_stay_when_a_scheduler_names_too_many() -> None:
-    bounds = SchedulerBounds(SourceLimits(workloads=100))
+    bounds = SchedulerLimiter(SourceLimits(workloads=100))
     ledger = Ledger(workloads=[workload(f"old{number}") for number in range(60)])
     names = [*(f"new{number}" for number in range(500)), *(f"old{number}" for number in range(60))]
-    seen = QueueObserved(
+    queue = QueueObserved(
         source="slurm",
         at=NOW,
         workloads=[workload(name) for name in names],
         allocations=[Allocation(workload=workload(n).id, unit=gpu_unit_id(NodeId("a"), 0), from_at=NOW) for n in names],
     )
-    limited = bounds.limit_queue(seen, ledger)
+    limited = bounds.limit_queue(queue, ledger)
     assert len(limited.workloads) == len(limited.allocations) == 100
-    assert {each.id for each in limited.workloads} >= {f"slurm:old{number}" for number in range(60)}
+    assert {workload.id for workload in limited.workloads} >= {f"slurm:old{number}" for number in range(60)}
     assert limited.dropped == {"too_many_workloads": 460}
 
 
-def test_new_workloads_of_a_scheduler_have_a_number_within_a_day() -> None:
-    bounds = SchedulerBounds(SourceLimits(new_workloads_per_day=10))
+def test_new_workloads_per_day_are_limited_when_a_scheduler_names_many() -> None:
+    bounds = SchedulerLimiter(SourceLimits(new_workloads_per_day=10))
 
     def accepted(turn: int, at: int) -> int:
         workloads = [workload(f"{turn}-{number}") for number in range(4)]
-        seen = QueueObserved(source="slurm", at=UnixMs(at), workloads=workloads, allocations=[])
-        return len(bounds.limit_queue(seen, Ledger()).workloads)
+        queue = QueueObserved(source="slurm", at=UnixMs(at), workloads=workloads, allocations=[])
+        return len(bounds.limit_queue(queue, Ledger()).workloads)
 
     assert [accepted(turn, NOW) for turn in range(4)] == [4, 4, 2, 0]
     assert accepted(9, NOW + DAY_MS) == 4
 
 
-def test_long_texts_are_cut_and_long_names_refused() -> None:
-    bounds = SchedulerBounds(SourceLimits(label_length=64))
+def test_texts_are_cut_and_ids_refused_when_they_are_too_long() -> None:
+    bounds = SchedulerLimiter(SourceLimits(label_length=64))
     workloads = [workload("1", name="n" * 5000, user="u" * 5000), workload("2" * 100)]
-    seen = QueueObserved(source="slurm", at=NOW, workloads=workloads, allocations=[])
-    limited = bounds.limit_queue(seen, Ledger())
-    assert [(each.name, each.user) for each in limited.workloads] == [("n" * 64, "u" * 64)]
+    queue = QueueObserved(source="slurm", at=NOW, workloads=workloads, allocations=[])
+    limited = bounds.limit_queue(queue, Ledger())
+    assert [(workload.name, workload.user) for workload in limited.workloads] == [("n" * 64, "u" * 64)]
     assert limited.dropped == {"workload_id_too_long": 1}
 
 
-def test_history_has_a_number_of_workloads_in_one_answer() -> None:
-    bounds = SchedulerBounds(SourceLimits(workloads=10))
-    seen = HistoryObserved(source="slurm", at=NOW, workloads=[workload(str(number)) for number in range(30)])
-    limited = bounds.limit_history(seen)
+def test_workloads_are_limited_when_a_history_holds_too_many() -> None:
+    bounds = SchedulerLimiter(SourceLimits(workloads=10))
+    history = HistoryObserved(source="slurm", at=NOW, workloads=[workload(str(number)) for number in range(30)])
+    limited = bounds.limit_history(history)
     assert len(limited.workloads) == 10
     assert limited.dropped == {"too_many_workloads": 20}
 
@@ -280,18 +281,18 @@ def ingest(tmp_path: Path) -> Iterator[Ingest]:
     records.close()
 
 
-def test_the_status_of_a_source_names_the_limit_it_is_beyond(ingest: Ingest) -> None:
+def test_status_names_the_limit_when_a_source_exceeds_it(ingest: Ingest) -> None:
     parser = ExpositionParser(URL)
     text = "".join(gpu_line(f"n{number}") for number in range(500))
     status = SourceStatus(source=f"dcgm {URL}", kind="dcgm", is_ok=True, at=NOW)
     raw = parser.parse(text.encode(), fetched_at=NOW)
     ingest.accept(ScrapeObserved(at=NOW, scrapes=[raw], statuses=[status]))
     ingest.accept(InventoryObserved(source="slurm", at=NOW, nodes=nodes("x", 200)))
-    noted = {each.source: each for each in ingest.statuses}
+    noted = {status.source: status for status in ingest.statuses}
     assert "more GPUs than are accepted" in str(noted[f"dcgm {URL}"].message)
     assert "limits.sources.units" in str(noted[f"dcgm {URL}"].hint)
     assert "limits.sources.nodes" in str(noted["slurm limits"].hint)
-    assert all(each.is_ok for each in noted.values())
+    assert all(status.is_ok for status in noted.values())
     ingest.accept(InventoryObserved(source="slurm", at=NOW, nodes=nodes("x", 50)))
-    assert {each.source: each.message for each in ingest.statuses}["slurm limits"] is None
+    assert {status.source: status.message for status in ingest.statuses}["slurm limits"] is None
     assert ("slurm", "too_many_nodes") in ingest.drops.counts()

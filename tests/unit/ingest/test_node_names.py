@@ -59,6 +59,6 @@ def test_node_is_found_by_an_address_when_no_other_node_has_it() -> None:
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "127.0.0.1", "127.8.0.1", "::1", "localhost.localdomain"])
-def test_host_is_loopback_when_it_names_whoever_asks(host: str) -> None:
+def test_host_is_loopback_when_it_names_the_local_machine(host: str) -> None:
     assert is_loopback(host)
     assert not is_loopback("gpu01")

@@ -16,7 +16,7 @@ UTIL = "DCGM_FI_DEV_GPU_UTIL"
 
 
 class Bench:
-    """A parser and a normalizer that live through several rounds."""
+    """A parser and a normalizer for several rounds."""
 
     def __init__(self, node: str | None = None) -> None:
         self.drops = Drops()
@@ -219,7 +219,7 @@ def test_all_times_are_kept_when_one_scrape_holds_several_of_a_series() -> None:
     assert bench.round(f"DCGM_FI_DEV_POWER_USAGE{{{GPU}}} 300 {NOW}").dropped == {DropReason.REPEATED: 1}
 
 
-def test_units_and_nodes_are_told_once_when_nothing_changes() -> None:
+def test_units_and_nodes_are_reported_once_when_nothing_changes() -> None:
     bench = Bench()
     lines = [f"DCGM_FI_DEV_FB_USED{{{GPU}}} 1000", f"DCGM_FI_DEV_FB_FREE{{{GPU}}} 80920"]
 
@@ -251,7 +251,7 @@ def test_mig_instance_comes_with_its_gpu_when_only_the_instance_has_rows() -> No
     assert facts.nodes[0].gpu_count == 1
 
 
-def test_unit_is_told_again_when_the_card_is_swapped() -> None:
+def test_unit_is_reported_again_when_the_card_is_swapped() -> None:
     bench = Bench()
     bench.round(f"{UTIL}{{{GPU}}} 1")
 
@@ -261,7 +261,7 @@ def test_unit_is_told_again_when_the_card_is_swapped() -> None:
     assert [unit.uuid for unit in facts.units] == ["GPU-2"]
 
 
-def test_holders_are_told_when_they_change_and_again_after_a_while() -> None:
+def test_holders_are_reported_when_they_change_and_again_after_a_while() -> None:
     bench = Bench()
     job = f'{UTIL}{{{GPU},hpc_job="7"}} 50'
     idle = f"{UTIL}{{{GPU}}} 0"

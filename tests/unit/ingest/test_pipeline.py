@@ -1,4 +1,4 @@
-"""The pipeline over real stores: what is written, what is said once, and what happens when the disk is full."""
+"""The ingest pipeline with real stores: writes, log lines, and a full disk."""
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
@@ -83,14 +83,14 @@ def test_sample_unit_and_drop_are_there_when_a_scrape_is_accepted(place: Place) 
 
 
 def test_versions_move_only_with_changes_when_the_same_is_accepted_again(place: Place) -> None:
-    seen = InventoryObserved(source="slurm", at=NOW, nodes=[Node(id=NODE)], units=[])
-    place.ingest.accept(seen)
+    inventory = InventoryObserved(source="slurm", at=NOW, nodes=[Node(id=NODE)], units=[])
+    place.ingest.accept(inventory)
     before = place.changes.versions.inventory
-    place.ingest.accept(seen)
+    place.ingest.accept(inventory)
     assert place.changes.versions.inventory == before
 
 
-def test_state_is_logged_once_when_a_source_stays_ill(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+def test_state_is_logged_once_when_a_source_keeps_failing(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     ill = SourceStatus(source="slurm", kind="slurm", is_ok=False, at=NOW, message="slurmctld is down", hint="start it")
     well = SourceStatus(source="slurm", kind="slurm", is_ok=True, at=NOW)
     with caplog.at_level(logging.WARNING):
@@ -98,7 +98,7 @@ def test_state_is_logged_once_when_a_source_stays_ill(place: Place, caplog: pyte
             place.ingest.accept(status)
     assert [record.getMessage() for record in caplog.records] == [
         "slurm: slurmctld is down. start it",
-        "slurm answers again",
+        "slurm responds again",
     ]
 
 
@@ -110,12 +110,12 @@ def test_many_are_logged_as_one_when_they_fail_together(place: Place, caplog: py
     with caplog.at_level(logging.WARNING):
         place.ingest.accept(ScrapeObserved(at=NOW, scrapes=[], statuses=ill))
     assert [record.getMessage() for record in caplog.records] == [
-        "9 sources fail: n0, n1, n2 and 6 more; the first: no route"
+        "9 sources failed: n0, n1, n2 and 6 more; first error: no route"
     ]
 
 
 class FullStore:
-    """A metric store whose disk is full until told otherwise; everything else is the real one's."""
+    """A metric store whose disk is full until changed; everything else is the real one's."""
 
     def __init__(self, store: MetricStore) -> None:
         self.is_full = True
@@ -176,77 +176,77 @@ def test_past_is_readable_when_history_is_accepted(place: Place) -> None:
     assert place.records.workload(ended.id) is not None
 
 
-class Heard:
-    """A listener that writes down what it was told and what the stores held then."""
+class RecordingListener:
+    """A listener that records its calls and the contents of the stores at that time."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
-        self.told: list[tuple[str, object]] = []
+        self.calls: list[tuple[str, object]] = []
 
     def on_samples(self, batch: SampleBatch) -> None:
         stored = self.place.metrics.latest(["gpu_util_ratio"], at_ms=NOW, lookback_ms=60_000).height
-        self.told.append(("samples", (len(batch), stored)))
+        self.calls.append(("samples", (len(batch), stored)))
 
     def on_history(self, batches: Sequence[SampleBatch]) -> None:
-        self.told.append(("history", sum(map(len, batches))))
+        self.calls.append(("history", sum(map(len, batches))))
 
     def on_allocations(self, open_allocations: Iterable[Allocation], at_ms: UnixMs) -> None:
         stored = len(self.place.records.open_allocations())
-        self.told.append(("allocations", ([a.workload for a in open_allocations], at_ms, stored)))
+        self.calls.append(("allocations", ([a.workload for a in open_allocations], at_ms, stored)))
 
     def on_units(self, units: Iterable[Unit]) -> None:
-        self.told.append(("units", [unit.id for unit in units]))
+        self.calls.append(("units", [unit.id for unit in units]))
 
 
 def test_listener_hears_of_everything_when_the_store_has_it(place: Place) -> None:
-    heard = Heard(place)
-    ingest = Ingest(place.metrics, place.records, place.changes, clock=lambda: NOW, listeners=[heard])
+    listener = RecordingListener(place)
+    ingest = Ingest(place.metrics, place.records, place.changes, clock=lambda: NOW, listeners=[listener])
     ingest.accept(scrape())
-    assert heard.told == [
+    assert listener.calls == [
         ("units", ["n1:0"]),
         ("allocations", (["slurm:7"], NOW, 1)),
         ("samples", (1, 1)),
     ]
-    heard.told.clear()
+    listener.calls.clear()
     ingest.accept(QueueObserved(source="slurm", at=NOW, workloads=[], allocations=[], is_complete=True))
-    assert heard.told == []  # the label is the exporter's, and nothing changed
+    assert listener.calls == []  # the label is the exporter's, and nothing changed
     units, metrics = Names(["n1:0"]), Names(["gpu_util_ratio"])
     past = SampleBatch(
         units, metrics, np.zeros(1, np.int32), np.zeros(1, np.int32), np.array([NOW - 5]), np.array([0.5])
     )
     ingest.accept_history([past], [], [])
-    assert heard.told == [("history", 1)]
+    assert listener.calls == [("history", 1)]
 
 
 def test_storing_goes_on_when_a_listener_fails(place: Place, caplog: pytest.LogCaptureFixture) -> None:
-    class Broken(Heard):
+    class Broken(RecordingListener):
         def on_samples(self, batch: SampleBatch) -> None:
             raise RuntimeError("broken")
 
     ingest = Ingest(place.metrics, place.records, place.changes, clock=lambda: NOW, listeners=[Broken(place)])
     ingest.accept(scrape())
     assert place.changes.versions.newest_sample_at == NOW
-    assert "Broken failed on what was stored" in caplog.text
+    assert "Broken failed to process stored data" in caplog.text
 
 
 def test_listener_hears_nothing_when_the_store_took_nothing(place: Place) -> None:
-    full, heard = FullStore(place.metrics), Heard(place)
+    full, listener = FullStore(place.metrics), RecordingListener(place)
     ingest = Ingest(
         full,  # type: ignore[arg-type]
         place.records,
         place.changes,
         clock=lambda: NOW,
-        listeners=[heard],
+        listeners=[listener],
     )
     ingest.accept(scrape())
-    assert [what for what, _ in heard.told] == ["units", "allocations"]
+    assert [kind for kind, _ in listener.calls] == ["units", "allocations"]
     full.is_full = False
     ingest.accept(scrape(at=UnixMs(NOW + 15_000)))
-    assert [what for what, _ in heard.told] == ["units", "allocations", "allocations", "samples"]
+    assert [kind for kind, _ in listener.calls] == ["units", "allocations", "allocations", "samples"]
 
 
 def exporter_at(address: str, host: str, *, is_ok: bool = True, at: UnixMs = NOW) -> ScrapeObserved:
-    """One exporter's answer, or its silence, at an address that names no node."""
+    """One exporter's response, or its failure, at an address that names no node."""
     text = "".join(
         f'DCGM_FI_DEV_GPU_UTIL{{gpu="{gpu}",UUID="GPU-{host}-{gpu}",Hostname="{host}"}} 80\n' for gpu in range(2)
     )
@@ -295,7 +295,7 @@ def test_silence_belongs_to_the_node_when_its_exporter_is_asked_by_address(place
     assert (status.node, status.is_ok) == ("gpu01", False)
 
 
-def test_silence_belongs_to_the_node_when_only_an_earlier_run_heard_the_exporter(place: Place) -> None:
+def test_silence_belongs_to_the_node_when_only_an_earlier_run_read_the_exporter(place: Place) -> None:
     place.ingest.accept(slurm_nodes("gpu01", "gpu02"))
     place.ingest.accept(exporter_at("10.0.0.5:9400", "gpu01"))
     again = Ingest(place.metrics, place.records, place.changes, clock=lambda: NOW)
@@ -305,13 +305,13 @@ def test_silence_belongs_to_the_node_when_only_an_earlier_run_heard_the_exporter
     assert (status.node, status.is_ok) == ("gpu01", False)
 
 
-def test_question_is_kept_and_page_told_when_an_exporter_cannot_be_tied(place: Place) -> None:
+def test_question_is_stored_and_pages_notified_when_an_exporter_cannot_be_matched(place: Place) -> None:
     place.ingest.accept(slurm_nodes("gpu01", "gpu02"))
     before = place.changes.versions.inventory
     place.ingest.accept(exporter_at("10.0.0.5:9400", "c7a9"))
 
-    (asked,) = open_names(place).questions
-    assert (asked.exporter, asked.host_name, asked.is_counted) == ("10.0.0.5:9400", "c7a9", False)
+    (question,) = open_names(place).questions
+    assert (question.exporter, question.host_name, question.is_counted) == ("10.0.0.5:9400", "c7a9", False)
     assert place.changes.versions.inventory > before
     assert [node.id for node in place.records.nodes()] == ["gpu01", "gpu02"]
     version = place.changes.versions.inventory
@@ -319,8 +319,8 @@ def test_question_is_kept_and_page_told_when_an_exporter_cannot_be_tied(place: P
     assert place.changes.versions.inventory == version
 
 
-def test_node_is_silent_and_well_again_when_a_prometheus_asks_its_exporter(place: Place) -> None:
-    """The server answers well all the time; only the samples of one node stay away."""
+def test_node_is_silent_and_recovers_when_its_exporter_is_read_through_prometheus(place: Place) -> None:
+    """Prometheus always responds; only the samples of one node are missing."""
     now = NOW
     ingest = Ingest(place.metrics, place.records, place.changes, clock=lambda: now)
     parser = ExpositionParser("prometheus http://prometheus:9090")
@@ -335,7 +335,7 @@ def test_node_is_silent_and_well_again_when_a_prometheus_asks_its_exporter(place
         status = SourceStatus(source="prometheus http://prometheus:9090", kind="prometheus", is_ok=True, at=now)
         raw = parser.parse("".join(lines).encode(), fetched_at=now)
         ingest.accept(ScrapeObserved(at=now, scrapes=[raw], statuses=[status]))
-        return {str(each.node): each.is_ok for each in place.records.sources() if each.node is not None}
+        return {str(status.node): status.is_ok for status in place.records.sources() if status.node is not None}
 
     assert look("n1", "n2", after_s=0) == {}
     assert look("n1", after_s=120) == {}

@@ -1,4 +1,4 @@
-"""What a tracked run says it holds, against what schedulers say: a claim never counts where a GPU is somebody else's."""
+"""GPUs that tracked runs claim, compared with schedulers: a claim never counts if the GPU belongs to another user."""
 
 from pathlib import Path
 
@@ -48,8 +48,11 @@ class Site:
         self.ingest.accept(QueueObserved(source="slurm", at=NOW, workloads=jobs, allocations=allocations))
 
     def claims(self, run: str = "r1") -> list[tuple[str, int, int | None]]:
-        found = self.records.allocations(workload=WorkloadId(f"run:{run}"))
-        return [(held.unit, held.from_at - BEGAN, None if held.to_at is None else held.to_at - BEGAN) for held in found]
+        allocations = self.records.allocations(workload=WorkloadId(f"run:{run}"))
+        return [
+            (held.unit, held.from_at - BEGAN, None if held.to_at is None else held.to_at - BEGAN)
+            for held in allocations
+        ]
 
 
 @pytest.fixture
@@ -128,9 +131,9 @@ def test_owner_stays_when_an_operator_sends_what_names_another(site: Site) -> No
     site.intake.take("r1", "tracker.spool", 0, spooled("r1", about={"user": "ada"}))
     with pytest.raises(ForbiddenError, match="belongs to ada"):
         site.intake.take("r1", "zz.spool", 0, spooled("r1", about={"user": "bob"}))
-    with pytest.raises(ForbiddenError, match="not a run of bob"):
+    with pytest.raises(ForbiddenError, match="does not belong to bob"):
         site.intake.take("r1", "zz.spool", 0, spooled("r1", about={"user": "bob"}), user="bob")
-    with pytest.raises(QueryError, match="about another run"):
+    with pytest.raises(QueryError, match="belongs to another run"):
         site.intake.take("r1", "zz.spool", 0, spooled("r2", about={"user": "ada"}), user="ada")
     assert site.records.run_record("r1").owned_by == "ada"  # type: ignore[union-attr]
     assert site.intake.offsets("r1").keys() == {"tracker.spool"}

@@ -1,4 +1,4 @@
-"""Deleted runs: nothing of them is left, nobody can send them again for a while, and a crash in between does no harm."""
+"""Deleted runs leave nothing behind, cannot be sent again for a while, and are deleted completely after a crash."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from tracking.site import NOW, overwrite_stored, spooled
 
 from clusterscape.errors import ForbiddenError, GoneError, NotFoundError, StoreError
 from clusterscape.ingest.pipeline import Ingest
-from clusterscape.ingest.run_deletion import erase_deleted_runs
+from clusterscape.ingest.run_usage import erase_deleted_runs
 from clusterscape.ingest.runs import RunIntake
 from clusterscape.model import UnixMs, WorkloadId
 from clusterscape.model.rules import Violation
@@ -26,7 +26,7 @@ SERIES: dict[tuple[str, str | None, str], list[float]] = {
 
 
 class Site:
-    """Stores with runs of two people."""
+    """Stores with runs of two users."""
 
     def __init__(self, folder: Path) -> None:
         self.storage = storage = StorageSettings(data_dir=folder)
@@ -57,10 +57,10 @@ class Site:
 
 @pytest.fixture
 def site(tmp_path: Path):  # type: ignore[no-untyped-def]
-    made = Site(tmp_path)
-    yield made
-    made.metrics.close()
-    made.records.close()
+    site = Site(tmp_path)
+    yield site
+    site.metrics.close()
+    site.records.close()
 
 
 def test_nothing_is_left_of_a_run_when_it_is_deleted(site: Site) -> None:
@@ -89,7 +89,7 @@ def test_samples_are_gone_from_segments_when_they_were_compacted_and_downsampled
 
 
 def test_only_the_owner_deletes_a_run_when_a_user_is_named(site: Site) -> None:
-    with pytest.raises(ForbiddenError, match="not a run of bob"):
+    with pytest.raises(ForbiddenError, match="does not belong to bob"):
         site.intake.delete("r1", user="bob")
     with pytest.raises(NotFoundError):
         site.intake.delete("none", user="bob")

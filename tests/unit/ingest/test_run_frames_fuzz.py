@@ -1,4 +1,4 @@
-"""The intake of runs under mutated events and samples, in a process of its own whose memory is limited."""
+"""The intake of runs with mutated events and samples, in a separate process with limited memory."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def test_nothing_but_our_errors_and_nothing_of_others_changes_when_pieces_are_mu
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, str(Path(__file__).parents[2])])}
     done = subprocess.run(words, env=environ, capture_output=True, text=True, check=False, preexec_fn=limit_memory)
     assert done.returncode == 0, done.stderr[-5000:]
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert told["taken"] > EXAMPLES // 20, "most were refused: what is behind the schema was not tried"
-    assert told["refused"] > EXAMPLES // 20
-    assert told["grown_mib"] < MOST_GROWN_MIB
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert report["taken"] > EXAMPLES // 20, "most were refused: what is behind the schema was not tried"
+    assert report["refused"] > EXAMPLES // 20
+    assert report["grown_mib"] < MOST_GROWN_MIB

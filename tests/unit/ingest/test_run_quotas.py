@@ -1,4 +1,4 @@
-"""What one user may store of runs, and what of one run: beyond that it is refused or left out, and counted."""
+"""Limits on runs per user and on the size of a run: the excess is refused or left out, and counted."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ DAY_MS = 86_400_000
 
 
 class Site:
-    """Stores, an intake with small limits, and a clock that is set."""
+    """Stores, an intake with small limits, and a clock that the test sets."""
 
     def __init__(self, folder: Path) -> None:
         storage = StorageSettings(data_dir=folder)
@@ -42,10 +42,10 @@ class Site:
 
 @pytest.fixture
 def site(tmp_path: Path):  # type: ignore[no-untyped-def]
-    made = Site(tmp_path)
-    yield made
-    made.metrics.close()
-    made.records.close()
+    site = Site(tmp_path)
+    yield site
+    site.metrics.close()
+    site.records.close()
 
 
 def begin(run: str, user: str = "ada", **fields: Any) -> bytes:
@@ -75,9 +75,9 @@ def test_new_runs_wait_when_a_user_began_too_many_today(site: Site) -> None:
     for number in range(2):
         site.now = UnixMs(NOW + number * 1000)
         intake.take(f"r{number}", "a", 0, begin(f"r{number}"), user="ada")
-    for asked in (intake, site.intake(new_per_day=2)):
+    for intake_now in (intake, site.intake(new_per_day=2)):
         with pytest.raises(ThrottledError) as refused:
-            asked.take("r3", "a", 0, begin("r3"), user="ada")
+            intake_now.take("r3", "a", 0, begin("r3"), user="ada")
         assert refused.value.retry_after_s == DAY_MS // 1000 - 1
     site.now = UnixMs(NOW + DAY_MS)
     intake.take("r3", "a", 0, begin("r3"), user="ada")
@@ -108,9 +108,9 @@ def test_series_are_left_out_when_a_user_has_too_many_names(site: Site) -> None:
     intake = site.intake(names_per_user=3)
     intake.take("r1", "a", 0, begin("r1") + b"".join(series(code, f"m{code}") for code in range(5)), user="ada")
     assert site.detail("r1")["left_out"] == {"series": 2, "samples": 2}
-    for asked in (intake, site.intake(names_per_user=3)):
-        file = f"{id(asked)}"
-        asked.take("r2", file, 0, begin("r2") + series(0, "m1") + series(1, "other"), user="ada")
+    for intake_now in (intake, site.intake(names_per_user=3)):
+        file = f"{id(intake_now)}"
+        intake_now.take("r2", file, 0, begin("r2") + series(0, "m1") + series(1, "other"), user="ada")
         assert list(site.detail("r2")["series"]) == ["run:r2 m1"]
     intake.take("r3", "a", 0, begin("r3", "bob") + series(0, "other"), user="bob")
     assert list(site.detail("r3")["series"]) == ["run:r3 other"]
@@ -171,11 +171,11 @@ def test_piece_ends_before_what_is_too_much_when_it_holds_many_frames_or_samples
         pieces += 1
     assert pieces == 2
     many = [encode_samples([0] * 700, [NOW * 1000] * 700, [NO_STEP] * 700, [0.0] * 700) for _ in range(3)]
-    taken = intake.take("r1", "a", len(data), b"".join(many))
-    assert taken.offset == len(data) + len(many[0])
+    result = intake.take("r1", "a", len(data), b"".join(many))
+    assert result.offset == len(data) + len(many[0])
 
 
-def test_moments_stay_when_a_run_tells_other_ones_later(site: Site) -> None:
+def test_moments_are_kept_when_a_run_reports_other_ones_later(site: Site) -> None:
     intake = site.intake()
     moments = [encode_event({"event": "moment", "moment": "running", "at": NOW - 1000 * number}) for number in range(9)]
     intake.take("r1", "a", 0, begin("r1", host="n1", devices=["0"]) + b"".join(moments))

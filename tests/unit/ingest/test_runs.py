@@ -1,4 +1,4 @@
-"""Runs into the stores: steps beside values, several samples a millisecond, pieces in any cut, twice."""
+"""Runs in the stores: steps with values, several samples per millisecond, pieces of any size, repeated pieces."""
 
 import math
 from array import array
@@ -9,7 +9,7 @@ import pytest
 
 from clusterscape.errors import NotFoundError, QueryError, StoreFullError
 from clusterscape.ingest.pipeline import Ingest
-from clusterscape.ingest.run_samples import batch_of, select_samples, split_dense
+from clusterscape.ingest.run_pieces import batch_of, select_samples, split_dense
 from clusterscape.ingest.runs import RunIntake
 from clusterscape.model import SampleBatch, UnitId, UnixMs, WorkloadId, WorkloadKind, WorkloadState
 from clusterscape.model.run_frames import NO_STEP, SampleColumns, encode_event, encode_samples, iter_frames
@@ -26,15 +26,15 @@ def columns(code: list[int], time_us: list[int], step: list[int], value: list[fl
     return SampleColumns(array("I", code), array("q", time_us), array("q", step), array("d", value))
 
 
-def stored(given: SampleColumns, series: dict[int, tuple[str, str]], unit: str) -> tuple[SampleBatch, int]:
+def stored(sent: SampleColumns, series: dict[int, tuple[str, str]], unit: str) -> tuple[SampleBatch, int]:
     """The batch, and how many samples are not finite."""
-    samples = select_samples([given], series, begin_ms=0, end_ms=10_000)
+    samples = select_samples([sent], series, begin_ms=0, end_ms=10_000)
     return batch_of(samples, step_unit=unit), samples.not_finite
 
 
-def test_steps_stand_beside_values_when_a_script_told_them() -> None:
-    given = columns([0, 1, 0], [5000, 5000, 9000], [1, 1, NO_STEP], [0.5, math.nan, 0.25])
-    batch, not_finite = stored(given, {0: ("loss", "run:a"), 1: ("odd", "run:a")}, "run:a")
+def test_steps_are_stored_with_values_when_a_script_reports_them() -> None:
+    sent = columns([0, 1, 0], [5000, 5000, 9000], [1, 1, NO_STEP], [0.5, math.nan, 0.25])
+    batch, not_finite = stored(sent, {0: ("loss", "run:a"), 1: ("odd", "run:a")}, "run:a")
     rows = sorted(
         zip(
             [batch.metrics.values[code] for code in batch.metric],
@@ -47,30 +47,30 @@ def test_steps_stand_beside_values_when_a_script_told_them() -> None:
     assert not_finite == 1
 
 
-def test_none_is_lost_when_many_fall_into_one_millisecond() -> None:
-    given = columns([0, 1, 0, 0], [1000, 1000, 1001, 4000], [NO_STEP] * 4, [1, 2, 3, 4])
-    batch, _ = stored(given, {0: ("a", "u"), 1: ("b", "u")}, "u")
+def test_no_sample_is_lost_when_many_fall_into_one_millisecond() -> None:
+    sent = columns([0, 1, 0, 0], [1000, 1000, 1001, 4000], [NO_STEP] * 4, [1, 2, 3, 4])
+    batch, _ = stored(sent, {0: ("a", "u"), 1: ("b", "u")}, "u")
     assert batch.time_ms.tolist() == [1, 1, 2, 4]
 
 
 def test_rows_of_unknown_series_are_left_out_when_a_file_is_odd() -> None:
-    given = columns([0, 9, 2**32 - 1], [1] * 3, [NO_STEP] * 3, [1, 2, 3])
-    batch, _ = stored(given, {0: ("a", "u")}, "u")
+    sent = columns([0, 9, 2**32 - 1], [1] * 3, [NO_STEP] * 3, [1, 2, 3])
+    batch, _ = stored(sent, {0: ("a", "u")}, "u")
     assert batch.value.tolist() == [1.0]
-    assert len(stored(given, {}, "u")[0]) == 0
+    assert len(stored(sent, {}, "u")[0]) == 0
 
 
 def test_values_and_steps_are_left_out_when_they_are_beyond_reason() -> None:
-    given = columns([0] * 4, [1000, 2000, 3000, 4000], [2**62, 5, -(2**63), 3], [1.0, 1e200, -math.inf, 2.0])
-    batch, not_finite = stored(given, {0: ("a", "u")}, "u")
+    sent = columns([0] * 4, [1000, 2000, 3000, 4000], [2**62, 5, -(2**63), 3], [1.0, 1e200, -math.inf, 2.0])
+    batch, not_finite = stored(sent, {0: ("a", "u")}, "u")
     assert batch.value.tolist() == [1.0, 2.0, 5.0, 3.0]
     assert not_finite == 2
 
 
 def test_samples_are_left_out_when_their_times_are_outside_of_the_span() -> None:
     times = [-9 * 10**18, 4_999_000, 5_000_000, 9_000_999, 9_001_000, 9 * 10**18]
-    given = columns([0] * 6, times, [NO_STEP] * 6, [1, 2, 3, 4, 5, 6])
-    samples = select_samples([given], {0: ("a", "u")}, begin_ms=5000, end_ms=9000)
+    sent = columns([0] * 6, times, [NO_STEP] * 6, [1, 2, 3, 4, 5, 6])
+    samples = select_samples([sent], {0: ("a", "u")}, begin_ms=5000, end_ms=9000)
     assert (samples.value.tolist(), samples.left_out) == ([3.0, 4.0], 4)
 
 
@@ -79,13 +79,13 @@ def test_samples_are_left_out_when_their_times_are_outside_of_the_span() -> None
 def test_parts_hold_all_rows_and_stay_small_when_names_and_times_are_many(
     has_own_units: bool, has_own_times: bool
 ) -> None:
-    names, each, most_cells = 300, 40, 50_000
-    code = np.tile(np.arange(names), each)
-    order = np.arange(names * each)
+    names, rows_per_name, most_cells = 300, 40, 50_000
+    code = np.tile(np.arange(names), rows_per_name)
+    order = np.arange(names * rows_per_name)
     time_us = (order if has_own_times else order // names) * 1000
-    given = columns(code.tolist(), time_us.tolist(), [NO_STEP] * len(code), [1.0] * len(code))
+    sent = columns(code.tolist(), time_us.tolist(), [NO_STEP] * len(code), [1.0] * len(code))
     series = {n: (f"m{n}", f"u{n}" if has_own_units else "u") for n in range(names)}
-    batch = batch_of(select_samples([given], series, begin_ms=0, end_ms=10**9), step_unit="u")
+    batch = batch_of(select_samples([sent], series, begin_ms=0, end_ms=10**9), step_unit="u")
     parts = split_dense(batch, most_cells=most_cells)
     shapes = [pivot(part.unit, part.metric, part.time_ms, part.value, part.metrics.values) for part in parts]
     assert sum(shape.count_samples() for shape in shapes) == len(code)
@@ -126,8 +126,8 @@ def test_run_is_a_workload_when_its_file_comes_in_any_pieces(site) -> None:  # t
     data = spool_file()
     ends = [0, *(frame.end for frame in iter_frames(data))]
     for begin, end in zip(ends, [*ends[2:], ends[-1]], strict=False):  # each frame comes twice
-        taken = intake.take("r1", "tracker.spool", begin, data[begin:end])
-    assert taken.offset == len(data) == intake.offsets("r1")["tracker.spool"]
+        result = intake.take("r1", "tracker.spool", begin, data[begin:end])
+    assert result.offset == len(data) == intake.offsets("r1")["tracker.spool"]
     workload = records.workload(WorkloadId("run:r1"))
     assert (workload.kind, workload.state, workload.gpus_requested) == (
         WorkloadKind.RUN,
@@ -136,24 +136,24 @@ def test_run_is_a_workload_when_its_file_comes_in_any_pieces(site) -> None:  # t
     )
     assert workload.tags == {"param.lr": "1", "cause": "too big"}
     held = records.allocations(workload=WorkloadId("run:r1"))
-    assert [(one.unit, one.to_at) for one in held] == [
+    assert [(allocation.unit, allocation.to_at) for allocation in held] == [
         ("run:r1/at/n1:0", NOW - 59_900),
         ("run:r1/at/n1:1", NOW - 59_900),
     ]
-    found = metrics.series(["loss", "step"], [UnitId("run:r1")], start_ms=UnixMs(0), end_ms=NOW)
-    assert np.array_equal(found["value"].to_numpy(), [1.0, 0.5, 0.0, 1.0])
+    samples = metrics.series(["loss", "step"], [UnitId("run:r1")], start_ms=UnixMs(0), end_ms=NOW)
+    assert np.array_equal(samples["value"].to_numpy(), [1.0, 0.5, 0.0, 1.0])
 
 
-def test_gap_and_nonsense_are_refused_when_they_come(site) -> None:  # type: ignore[no-untyped-def]
+def test_piece_is_refused_when_it_leaves_a_gap_or_is_invalid(site) -> None:  # type: ignore[no-untyped-def]
     intake, _, _ = site
     data = spool_file()
     with pytest.raises(QueryError, match="bytes 0 to 12"):
         intake.take("r1", "tracker.spool", 12, data[12:])
     with pytest.raises(QueryError, match="no frame"):
         intake.take("r1", "tracker.spool", 0, b"hello, world, how are you")
-    with pytest.raises(QueryError, match="no name"):
+    with pytest.raises(QueryError, match="not a valid name"):
         intake.take("../etc", "tracker.spool", 0, data)
-    with pytest.raises(NotFoundError, match="not known yet"):
+    with pytest.raises(NotFoundError, match="does not exist yet"):
         intake.take("r1", "script-1.spool", 0, encode_event({"event": "process", "pid": 1}))
 
 
@@ -166,8 +166,8 @@ def test_nothing_is_lost_when_the_disk_was_full(site, monkeypatch: pytest.Monkey
             intake.take("r1", "tracker.spool", 0, data)
     assert intake.offsets("r1") == {}  # the tracker sends it again
     assert intake.take("r1", "tracker.spool", 0, data).samples == 4
-    found = metrics.series(["loss"], [UnitId("run:r1")], start_ms=UnixMs(0), end_ms=NOW)
-    assert found["value"].to_list() == [1.0, 0.5]
+    samples = metrics.series(["loss"], [UnitId("run:r1")], start_ms=UnixMs(0), end_ms=NOW)
+    assert samples["value"].to_list() == [1.0, 0.5]
 
 
 def refuse(batch: object) -> None:
@@ -189,17 +189,17 @@ def test_first_names_are_stored_and_the_rest_counted_when_a_run_has_too_many(sit
     codes = list(range(len(names)))
     parts.append(encode_samples(codes, [NOW * 1000] * len(names), [NO_STEP] * len(names), [float(c) for c in codes]))
     data = b"".join(parts)
-    begun = intake.take("r1", "tracker.spool", 0, data)  # as many frames as are taken of one piece
+    begun = intake.take("r1", "tracker.spool", 0, data)  # the number of frames that one piece may hold
     assert intake.take("r1", "tracker.spool", begun.offset, data[begun.offset :]).samples == most
     detail = records.run("r1").detail
     assert len(detail.series) == most
     assert detail.left_out == {"series": 10, "samples": 10}
-    found = metrics.series(names, [UnitId("run:r1")], start_ms=UnixMs(0), end_ms=UnixMs(NOW + 1))
-    assert sorted(found["value"].to_list()) == [float(code) for code in range(most)]
+    samples = metrics.series(names, [UnitId("run:r1")], start_ms=UnixMs(0), end_ms=UnixMs(NOW + 1))
+    assert sorted(samples["value"].to_list()) == [float(code) for code in range(most)]
 
 
 class Counting:
-    """A site whose pages count what they are told."""
+    """A site that counts the notifications of its pages."""
 
     def __init__(self, folder: Path) -> None:
         storage = StorageSettings(data_dir=folder)
@@ -214,8 +214,8 @@ class Counting:
         self.records.close()
 
 
-def test_pages_are_told_rarely_when_pieces_come_all_the_time(tmp_path: Path) -> None:
-    """What pages share is made anew for each version: one sender must not set the pace for everybody."""
+def test_pages_are_notified_rarely_when_pieces_arrive_continuously(tmp_path: Path) -> None:
+    """Shared responses are computed again for each version, so one sender must not cause many versions."""
     site = Counting(tmp_path)
     data = spool_file()
     site.intake.take("r1", "tracker.spool", 0, data)
@@ -242,21 +242,21 @@ def series_of(name: str) -> bytes:
     return encode_event(event)
 
 
-def test_pages_are_told_at_once_when_a_run_begins_and_ends(tmp_path: Path) -> None:
+def test_pages_are_notified_immediately_when_a_run_begins_and_ends(tmp_path: Path) -> None:
     site = Counting(tmp_path)
     data = spool_file()
-    told = []
+    notified = []
     offset = 0
     for frame in iter_frames(data):
         before = site.changes.versions.inventory
         site.intake.take("r1", "tracker.spool", offset, data[offset : frame.end])
-        told.append(site.changes.versions.inventory > before)
+        notified.append(site.changes.versions.inventory > before)
         offset = frame.end
-    assert told == [True, False, True, False, False, True], "described, barrier, running, series, samples, end"
+    assert notified == [True, False, True, False, False, True], "described, barrier, running, series, samples, end"
     site.close()
 
 
-def test_first_end_counts_when_a_run_ends_twice_unless_it_was_said_for_its_tracker(tmp_path: Path) -> None:
+def test_first_end_counts_when_a_run_ends_twice_unless_it_was_reported_for_its_tracker(tmp_path: Path) -> None:
     site = Counting(tmp_path)
     begun = encode_event({"event": "run", "run": "r1", "queued_at": NOW - 1000})
     closing = {"event": "end", "state": "failed", "cause": "its tracker was killed", "at": NOW, "is_closing": True}

@@ -1,4 +1,4 @@
-"""Taking traces in: what is sent is read and kept; what cannot be read is said, and the rest goes on."""
+"""Import of traces: files are read and stored; unreadable files are reported, and the others are imported."""
 
 import gzip
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +10,7 @@ from clusterscape.errors import NotFoundError, QueryError, SourceError
 from clusterscape.ingest.traces import TraceIntake
 from clusterscape.model import UnixMs
 from clusterscape.model.traces import ImportedTrace, TraceAbout, TraceState, trace_key
-from clusterscape.runtime.trace_importing import import_apart, import_files
+from clusterscape.runtime.trace_importing import import_files, import_in_subprocess
 from clusterscape.store.artifacts import FolderArtifactStore
 from clusterscape.store.artifacts.traces import list_abouts, write_about
 
@@ -30,9 +30,9 @@ def store(tmp_path: Path) -> FolderArtifactStore:
 
 @pytest.fixture
 def intake(store: FolderArtifactStore, tmp_path: Path) -> Iterator[TraceIntake]:
-    made = TraceIntake(store, import_files, clock=lambda: NOW, token=tokens(), scratch=tmp_path)
-    yield made
-    made.close()
+    intake = TraceIntake(store, import_files, clock=lambda: NOW, token=tokens(), scratch=tmp_path)
+    yield intake
+    intake.close()
 
 
 def send(intake: TraceIntake, trace_id: str, paths: Sequence[Path]) -> None:
@@ -43,44 +43,44 @@ def send(intake: TraceIntake, trace_id: str, paths: Sequence[Path]) -> None:
 def test_trace_is_ready_with_its_headline_when_its_files_were_sent(
     intake: TraceIntake, store: FolderArtifactStore
 ) -> None:
-    made = intake.create("Nightly, run 3", "slurm:7")
-    assert made.trace_id == "nightly-run-3-000000"
-    assert made.state is TraceState.IMPORTING
-    send(intake, made.trace_id, sorted(RECORDED.glob("ddp_*")))
-    intake.start(made.trace_id)
-    done = intake.wait(made.trace_id)
+    trace = intake.create("Nightly, run 3", "slurm:7")
+    assert trace.trace_id == "nightly-run-3-000000"
+    assert trace.state is TraceState.IMPORTING
+    send(intake, trace.trace_id, sorted(RECORDED.glob("ddp_*")))
+    intake.start(trace.trace_id)
+    done = intake.wait(trace.trace_id)
     assert (done.state, done.ranks, done.steps, done.workload_id) == (TraceState.READY, 4, 3, "slurm:7")
     assert done.headline is not None
     assert done.headline.startswith("Rank 0 comes last")
     assert done.origin_ms == pytest.approx(1_794_724_163_500, abs=20_000)
-    kept = {each.key.rpartition("/")[2] for each in store.list(trace_key(made.trace_id, ""))}
+    kept = {artifact.key.rpartition("/")[2] for artifact in store.list(trace_key(trace.trace_id, ""))}
     assert kept == {"about.json", "spans.parquet", "steps.parquet", "report.json"}
     assert list_abouts(store) == [done]
 
 
 def test_broken_rank_is_reported_and_the_rest_goes_on_when_one_file_is_no_trace(intake: TraceIntake) -> None:
-    made = intake.create("broken")
+    trace = intake.create("broken")
     good = sorted(RECORDED.glob("ddp_*"))
-    send(intake, made.trace_id, good[:3])
-    intake.put_file(made.trace_id, "run/ddp_rank3.json.gz", [gzip.compress(b'{"traceEvents": [{"ph": "X"')])
-    intake.start(made.trace_id)
-    done = intake.wait(made.trace_id)
+    send(intake, trace.trace_id, good[:3])
+    intake.put_file(trace.trace_id, "run/ddp_rank3.json.gz", [gzip.compress(b'{"traceEvents": [{"ph": "X"')])
+    intake.start(trace.trace_id)
+    done = intake.wait(trace.trace_id)
     assert (done.state, done.ranks) == (TraceState.READY, 3)
-    assert any("ddp_rank3.json.gz could not be read" in note for note in done.notes)
+    assert any("Cannot read ddp_rank3.json.gz" in note for note in done.notes)
     assert any("Rank 3 is missing" in note for note in done.notes)
 
 
-def test_failure_is_kept_in_words_when_nothing_can_be_read(intake: TraceIntake) -> None:
-    made = intake.create("noise")
-    intake.put_file(made.trace_id, "noise.json", [b"this is no trace"])
-    intake.start(made.trace_id)
-    done = intake.wait(made.trace_id)
+def test_failure_message_is_stored_when_nothing_can_be_read(intake: TraceIntake) -> None:
+    trace = intake.create("noise")
+    intake.put_file(trace.trace_id, "noise.json", [b"this is no trace"])
+    intake.start(trace.trace_id)
+    done = intake.wait(trace.trace_id)
     assert done.state is TraceState.FAILED
     assert done.problem is not None
-    assert "no known trace format" in done.problem
-    intake.put_file(made.trace_id, "noise.json", [(RECORDED / "ddp_rank0.json.gz").read_bytes()])
-    intake.start(made.trace_id)
-    assert intake.wait(made.trace_id).state is TraceState.READY
+    assert "unknown trace format" in done.problem
+    intake.put_file(trace.trace_id, "noise.json", [(RECORDED / "ddp_rank0.json.gz").read_bytes()])
+    intake.start(trace.trace_id)
+    assert intake.wait(trace.trace_id).state is TraceState.READY
 
 
 def test_reason_is_kept_when_reading_fails_in_an_unforeseen_way(store: FolderArtifactStore, tmp_path: Path) -> None:
@@ -88,27 +88,27 @@ def test_reason_is_kept_when_reading_fails_in_an_unforeseen_way(store: FolderArt
         raise ZeroDivisionError
 
     intake = TraceIntake(store, broken, clock=lambda: NOW, token=tokens(), scratch=tmp_path)
-    made = intake.create("x")
-    intake.put_file(made.trace_id, "a.json", [b"{}"])
-    intake.start(made.trace_id)
-    assert intake.wait(made.trace_id).problem is not None
+    trace = intake.create("x")
+    intake.put_file(trace.trace_id, "a.json", [b"{}"])
+    intake.start(trace.trace_id)
+    assert intake.wait(trace.trace_id).problem is not None
     intake.close()
 
 
 @pytest.mark.parametrize("path", ["../../etc/passwd", "/etc/passwd", "a/../../b", ".hidden"])
 def test_file_is_refused_when_its_path_leaves_the_trace(intake: TraceIntake, path: str) -> None:
-    made = intake.create("x")
-    with pytest.raises(QueryError, match="cannot be the name"):
-        intake.put_file(made.trace_id, path, [b"1"])
+    trace = intake.create("x")
+    with pytest.raises(QueryError, match="is not a valid name"):
+        intake.put_file(trace.trace_id, path, [b"1"])
 
 
-def test_nothing_can_be_asked_of_a_trace_when_there_is_none(intake: TraceIntake) -> None:
+def test_query_is_refused_when_a_trace_does_not_exist(intake: TraceIntake) -> None:
     for ask in (intake.find, intake.start, intake.delete):
         with pytest.raises(NotFoundError, match="no trace nowhere"):
             ask("nowhere")
     with pytest.raises(NotFoundError):
         intake.find("../../etc")
-    with pytest.raises(QueryError, match="no files were sent"):
+    with pytest.raises(QueryError, match="no files were uploaded"):
         intake.start(intake.create("x").trace_id)
 
 
@@ -122,7 +122,7 @@ def test_local_files_leave_nothing_behind_when_they_cannot_be_read(
     intake: TraceIntake, store: FolderArtifactStore, tmp_path: Path
 ) -> None:
     (tmp_path / "noise.json").write_text("no trace")
-    with pytest.raises(SourceError, match="no known trace format"):
+    with pytest.raises(SourceError, match="unknown trace format"):
         intake.take([tmp_path / "noise.json"], "noise")
     assert store.list("traces/") == []
 
@@ -137,17 +137,17 @@ def test_interrupted_import_has_failed_when_the_next_process_starts(
     assert intake.find(waiting.trace_id).state is TraceState.IMPORTING
 
 
-def test_trace_is_read_in_a_process_of_its_own_when_the_server_takes_it_in(tmp_path: Path) -> None:
+def test_trace_is_read_in_a_separate_process_when_the_server_imports_it(tmp_path: Path) -> None:
     shares: list[float] = []
-    found = import_apart([RECORDED / "ddp_rank0.json.gz"], tmp_path, shares.append)
-    assert found.ranks == 1
-    assert all(path.exists() for path in found.files.values())
+    imported = import_in_subprocess([RECORDED / "ddp_rank0.json.gz"], tmp_path, shares.append)
+    assert imported.ranks == 1
+    assert all(path.exists() for path in imported.files.values())
     assert shares
     (tmp_path / "empty").mkdir()
     with pytest.raises(SourceError, match="no traces in"):
-        import_apart([tmp_path / "empty"], tmp_path, shares.append)
+        import_in_subprocess([tmp_path / "empty"], tmp_path, shares.append)
 
 
 def test_reading_is_given_up_when_the_server_stops(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="was stopped"):
-        import_apart([RECORDED], tmp_path, lambda _: None, lambda: True)
+        import_in_subprocess([RECORDED], tmp_path, lambda _: None, lambda: True)

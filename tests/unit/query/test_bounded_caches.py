@@ -1,4 +1,4 @@
-"""Caches and tables that requests fill stay bounded, whatever is asked."""
+"""Caches and tables that requests fill stay bounded for any requests."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -9,8 +9,8 @@ from clusters.small import NOW, SmallCluster
 from clusterscape.errors import NotFoundError
 from clusterscape.model import Workload, WorkloadId, WorkloadState
 from clusterscape.query.cache import SameObjects, VersionedCache
-from clusterscape.query.redaction.pseudonyms import Pseudonyms
-from clusterscape.query.redaction.workload_codes import WorkloadCodes
+from clusterscape.query.redaction.pseudonyms import Pseudonyms, WorkloadCodes
+from clusterscape.services.site_secret import ensure_secret
 
 
 def fail() -> int:
@@ -18,6 +18,7 @@ def fail() -> int:
 
 
 def workload_codes(cluster: SmallCluster, most: int) -> WorkloadCodes:
+    ensure_secret(cluster.records, lambda: NOW)
     return WorkloadCodes(Pseudonyms(cluster.records, lambda: NOW), cluster.records, lambda: NOW, most=most)
 
 
@@ -31,11 +32,11 @@ def test_no_lock_stays_when_answers_of_many_keys_fail() -> None:
 
 def test_answer_is_made_once_when_many_threads_ask_while_others_evict_it() -> None:
     cache, begun = VersionedCache(1), threading.Barrier(8)
-    made: list[int] = []
+    created: list[int] = []
 
     def make() -> int:
-        made.append(1)
-        return len(made)
+        created.append(1)
+        return len(created)
 
     def ask(_: int) -> int:
         begun.wait()

@@ -1,4 +1,4 @@
-"""The picture of the cluster and the numbers that sum it up."""
+"""The picture of the cluster and its summary."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from clusters.small import NOW, SmallCluster, unit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusterscape.cli.unit_listing import narrow
+from clusterscape.cli.listing import filter_units
 from clusterscape.errors import NotFoundError, QueryError
 from clusterscape.model import Node, NodeId, SourceStatus, Unit, UnitId, UnitKind, mig_unit_id
 from clusterscape.query.answers import UnitCounts
@@ -20,14 +20,14 @@ def rows(cluster: SmallCluster) -> dict[str, dict[str, object]]:
 
 
 def test_every_unit_and_every_requested_gpu_is_one_row_when_the_picture_is_built(small_cluster: SmallCluster) -> None:
-    found = rows(small_cluster)
+    rows_by_unit = rows(small_cluster)
     places = [unit(f"n{n}", i) for n in (1, 2, 3) for i in (0, 1)]
-    assert list(found) == [*places, "slurm:3#0", "slurm:3#1", "slurm:3#2"]
+    assert list(rows_by_unit) == [*places, "slurm:3#0", "slurm:3#1", "slurm:3#2"]
     _, picture = small_cluster.queries.cluster.picture()
     assert tuple(picture.columns) == (*SNAPSHOT_COLUMNS, "free_use")
 
 
-def test_states_tell_held_drained_silent_and_asked_for_apart_when_the_picture_is_built(
+def test_states_distinguish_held_drained_silent_and_requested_when_the_picture_is_built(
     small_cluster: SmallCluster,
 ) -> None:
     states = {name: row["unit_state"] for name, row in rows(small_cluster).items()}
@@ -44,12 +44,12 @@ def test_states_tell_held_drained_silent_and_asked_for_apart_when_the_picture_is
     }
 
 
-def test_shared_unit_is_counted_once_with_its_surest_holder_when_two_hold_it(small_cluster: SmallCluster) -> None:
+def test_shared_unit_is_counted_once_with_its_most_certain_holder_when_two_hold_it(small_cluster: SmallCluster) -> None:
     shared = rows(small_cluster)["n1:1"]
     assert (shared["workload"], shared["holders"], shared["allocation_source"]) == ("slurm:1", 2, "scheduler_index")
 
 
-def test_instances_stand_for_their_gpu_when_it_is_split() -> None:
+def test_instances_replace_their_gpu_when_it_is_split() -> None:
     node = NodeId("n1")
     gpu = Unit(id=UnitId("n1:0"), node=node, index=0)
     parts = [
@@ -93,7 +93,7 @@ def test_node_is_not_stale_when_another_of_its_exporters_answers(small_cluster: 
     assert not any(node.is_stale for node in small_cluster.queries.cluster.nodes())
 
 
-def test_unit_stands_once_and_names_all_its_partitions_when_nobody_holds_it(small_cluster: SmallCluster) -> None:
+def test_unit_has_one_row_with_all_its_partitions_when_it_is_free(small_cluster: SmallCluster) -> None:
     _, held = small_cluster.queries.cluster.picture()
     shown = {row["unit"]: (row["partition"], row["node_partitions"]) for row in held.iter_rows(named=True)}
     assert shown["n1:0"] == ("main", "main + debug")  # its holder's partition
@@ -105,7 +105,7 @@ def test_unit_stands_once_and_names_all_its_partitions_when_nobody_holds_it(smal
     main, debug = small_cluster.queries.cluster.summary().partitions[::-1]
     assert (main.name, main.shared_nodes, main.shared_with) == ("main", 1, ["debug"])
     assert (debug.name, debug.shared_nodes, debug.shared_with) == ("debug", 1, ["main"])
-    assert [len(narrow(held, {"partition": name}, ["allocated"], None)) for name in ("main", "debug")] == [2, 2]
+    assert [len(filter_units(held, {"partition": name}, ["allocated"], None)) for name in ("main", "debug")] == [2, 2]
 
 
 def test_tick_follows_the_pictures_order_when_metrics_are_asked(small_cluster: SmallCluster) -> None:
@@ -137,7 +137,7 @@ def test_answers_are_made_once_when_nothing_changed(small_cluster: SmallCluster)
     assert queries.cluster.picture()[1] is not first[1]
 
 
-def test_node_shows_who_is_on_it_now_when_asked(small_cluster: SmallCluster) -> None:
+def test_node_lists_its_current_workloads(small_cluster: SmallCluster) -> None:
     detail = small_cluster.queries.cluster.node("n1")
     assert detail.node.gpus_allocated == 2
     assert [w.workload for w in detail.workloads] == ["slurm:1"]

@@ -1,10 +1,11 @@
-"""What is drawn of a run: lines that keep every extreme, histograms that lose no sample, scatter, events."""
+"""Charts of a run: lines that keep every extreme, histograms that lose no sample, scatter plots, events."""
 
 import json
 
 import numpy as np
 import polars as pl
 import pytest
+from clusters.opened import open_services
 from clusters.run_site import HOUR_MS, JOB, NOW, STEP_MS, RunSite
 
 from clusterscape.model import Allocation, UnixMs, Workload, WorkloadId, WorkloadState
@@ -38,7 +39,7 @@ def test_lines_are_raw_samples_when_zoomed_in(run_site: RunSite) -> None:
 
 
 def test_units_are_summed_up_when_there_are_many(run_site: RunSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clusterscape.query.diagnosis.lines.MOST_LINES", 8)
+    monkeypatch.setattr("clusterscape.query.diagnosis.pictures.MAX_LINES", 8)
     run_site.train()
     lines = run_site.diagnosis.lines(JOB, metrics=["gpu_util_ratio"], units=run_site.units[:1])
     assert set(lines["unit"]) == {run_site.units[0], "median", "p5", "p95"}
@@ -75,14 +76,14 @@ def test_outliers_are_all_there_when_points_are_sampled(run_site: RunSite) -> No
     assert few.table["unit"].unique().to_list() == [unit]
 
 
-def test_a_note_says_so_when_a_metric_is_constant(run_site: RunSite) -> None:
+def test_note_is_added_when_a_metric_is_constant(run_site: RunSite) -> None:
     times = run_site.train()
     run_site.store_many("sm_clock_hertz", {unit: (times, np.full(times.size, 1e9)) for unit in run_site.units})
     picture = run_site.diagnosis.scatter(JOB, x="gpu_util_ratio", y="sm_clock_hertz")
     assert "constant" in json.loads(picture.headers["X-Note"])
 
 
-def test_events_tell_the_story_when_much_happened(run_site: RunSite) -> None:
+def test_events_are_listed_when_a_workload_changed_often(run_site: RunSite) -> None:
     times = run_site.train()
     shared = run_site.units[2]
     other = Workload(id=WorkloadId("slurm:8"), state=WorkloadState.COMPLETED, gpus_requested=1)
@@ -96,10 +97,10 @@ def test_events_tell_the_story_when_much_happened(run_site: RunSite) -> None:
     )
     codes = np.where(times >= times[300], 79.0, 0.0)
     run_site.store("xid_error_code", run_site.units[9], times, codes)
-    run_site.queries.rule_notes.comment(workload=JOB, author="ada", text="checkpoint")
+    open_services(run_site.queries).notes.comment(workload=JOB, author="ada", text="checkpoint")
     run_site.now = UnixMs(NOW + 60_000)
-    told = [(event.kind, event.unit) for event in run_site.diagnosis.events(JOB)]
-    assert told == [
+    events = [(event.kind, event.unit) for event in run_site.diagnosis.events(JOB)]
+    assert events == [
         (EventKind.START, None),
         (EventKind.COTENANT_IN, shared),
         (EventKind.COTENANT_OUT, shared),
@@ -112,11 +113,11 @@ def test_events_tell_the_story_when_much_happened(run_site: RunSite) -> None:
 
 
 def test_samples_are_means_when_there_are_too_many(run_site: RunSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clusterscape.query.diagnosis.query.MOST_COMPARED", 32 * 120)
+    monkeypatch.setattr("clusterscape.query.diagnosis.query.MAX_COMPARED", 32 * 120)
     run_site.train()
     answer = run_site.diagnosis.diagnosis(JOB)
     assert answer.step_ms == 60_000
-    assert any("means of 60 s" in note for note in answer.notes)
+    assert any("means over 60 s" in note for note in answer.notes)
     assert [cluster.size for cluster in answer.clusters] == [24, 8]
 
 
@@ -163,7 +164,7 @@ def test_clusters_have_lines_of_their_own_when_they_are_asked_for(run_site: RunS
     assert abs(means["c0:median"] - means["c1:median"]) > 0.1
 
 
-def test_all_of_a_node_are_meant_when_its_star_is_named(run_site: RunSite) -> None:
+def test_all_units_of_a_node_are_selected_when_a_wildcard_names_it(run_site: RunSite) -> None:
     run_site.train(hours=0.2)
     named = [*(f"n1:{index}" for index in range(4)), "n2:3"]
     for units in (named, ["n1:*", "n2:3", "nobody:*", "n9:9"]):

@@ -7,17 +7,17 @@ from unit.analyze.trace.made_traces import Row, analyze, kernel, step_of
 from clusterscape.analyze.trace.flow_graph import FlowGraph
 from clusterscape.analyze.trace.flow_spans import spans_to_operators
 from clusterscape.analyze.trace.relations import relate_spans
-from clusterscape.query.traces.flow_places import FlowPlace, find_place
+from clusterscape.query.traces.flow import FlowPlace, find_place
 
 STEP_NS = 10_000
 
 
 def host(rank: int, start_ns: int, end_ns: int, name: str, **more: object) -> Row:
-    found: Row = {
+    row: Row = {
         "rank": rank, "lane": "thread 1", "is_device": False, "span_class": "host", "name": name,
         "start_ns": start_ns, "end_ns": end_ns,
     }  # fmt: skip
-    return found | more
+    return row | more
 
 
 def make() -> pl.DataFrame:

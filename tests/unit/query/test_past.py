@@ -1,4 +1,4 @@
-"""The cluster at a past minute: worked by hand on the small cluster, and against a plain evaluation on random histories."""
+"""The cluster at a past minute: cases worked out by hand, and a plain evaluation of random histories."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,16 +15,17 @@ from clusterscape.model import (
     Allocation,
     NodeId,
     NodeState,
-    NodeTurn,
+    NodeStateChange,
     UnitId,
     UnixMs,
     Workload,
     WorkloadId,
     WorkloadState,
 )
+from clusterscape.model.durations import MINUTE_MS
 from clusterscape.query.answers import UnitCounts
 from clusterscape.query.cluster import MISSING, STEPS
-from clusterscape.query.past import MINUTE_MS, see_at
+from clusterscape.query.past import reconstruct_at
 from clusterscape.query.picture import SNAPSHOT_COLUMNS
 from clusterscape.query.timeline import sweep
 from clusterscape.settings import StorageSettings
@@ -45,21 +46,21 @@ def rows(cluster: SmallCluster, at: int) -> dict[str, dict[str, object]]:
 
 
 def test_ended_job_holds_its_unit_again_when_the_picture_is_of_its_time(small_cluster: SmallCluster) -> None:
-    found = rows(small_cluster, past(7))
-    held = found["n1:0"]
+    rows_by_unit = rows(small_cluster, past(7))
+    held = rows_by_unit["n1:0"]
     assert (held["unit_state"], held["workload"], held["user"], held["workload_state"]) == (
         "allocated", "slurm:0", "eve", "running",
     )  # fmt: skip
     assert held["started_at"] == past(8)
-    assert {name: row["unit_state"] for name, row in found.items() if name != "n1:0"} == dict.fromkeys(
+    assert {name: row["unit_state"] for name, row in rows_by_unit.items() if name != "n1:0"} == dict.fromkeys(
         ["n1:1", "n2:0", "n2:1", "n3:0", "n3:1"], "free"
     )
 
 
 def test_started_jobs_wait_again_when_the_picture_is_before_their_start(small_cluster: SmallCluster) -> None:
-    found = rows(small_cluster, past(8.5))
-    assert [name for name in found if "#" in name] == ["slurm:0#0"]
-    assert (found["slurm:0#0"]["workload_state"], found["slurm:0#0"]["started_at"]) == ("waiting", None)
+    rows_by_unit = rows(small_cluster, past(8.5))
+    assert [name for name in rows_by_unit if "#" in name] == ["slurm:0#0"]
+    assert (rows_by_unit["slurm:0#0"]["workload_state"], rows_by_unit["slurm:0#0"]["started_at"]) == ("waiting", None)
     later = rows(small_cluster, past(1.5))
     assert [name for name in later if "#" in name] == ["slurm:1#0", "slurm:1#1"]
     assert {row["unit_state"] for name, row in later.items() if "#" not in name} == {"free"}
@@ -70,7 +71,7 @@ def test_holder_without_any_times_is_seen_when_it_held_a_unit(small_cluster: Sma
     assert (shared["workload"], shared["holders"]) == ("slurm:1", 2)
 
 
-def test_what_is_not_stored_is_null_when_the_picture_is_of_the_past(small_cluster: SmallCluster) -> None:
+def test_fields_without_history_are_null_when_the_picture_is_of_the_past(small_cluster: SmallCluster) -> None:
     _, picture = small_cluster.queries.cluster.picture(past(0.5))
     assert tuple(picture.columns) == (*SNAPSHOT_COLUMNS, "free_use")
     assert picture["node_state"].null_count() == picture["node_reason"].null_count() == len(picture)
@@ -78,12 +79,14 @@ def test_what_is_not_stored_is_null_when_the_picture_is_of_the_past(small_cluste
     assert isinstance(picture.schema["node_state"], pl.Enum)
 
 
-def test_units_of_a_node_that_was_down_are_unavailable_when_the_picture_is_of_then(small_cluster: SmallCluster) -> None:
+def test_units_of_a_node_that_was_down_are_unavailable_when_the_picture_is_of_that_minute(
+    small_cluster: SmallCluster,
+) -> None:
     records = small_cluster.records
     records.write_node_states(
         [
-            NodeTurn(node=NodeId("n3"), from_at=past(6), state=NodeState.DOWN, reason="fan"),
-            NodeTurn(node=NodeId("n3"), from_at=past(4), state=NodeState.IDLE),
+            NodeStateChange(node=NodeId("n3"), from_at=past(6), state=NodeState.DOWN, reason="fan"),
+            NodeStateChange(node=NodeId("n3"), from_at=past(4), state=NodeState.IDLE),
         ]
     )
     then = rows(small_cluster, past(5))
@@ -95,12 +98,12 @@ def test_units_of_a_node_that_was_down_are_unavailable_when_the_picture_is_of_th
     assert (after["unit_state"], after["node_state"], after["node_reason"]) == ("free", "idle", None)
 
 
-def test_nodes_have_the_states_of_then_when_the_past_is_asked_for(small_cluster: SmallCluster) -> None:
+def test_nodes_have_their_past_states_when_a_past_minute_is_requested(small_cluster: SmallCluster) -> None:
     small_cluster.records.write_node_states(
         [
-            NodeTurn(node=NodeId("n1"), from_at=past(9), state=NodeState.IDLE),
-            NodeTurn(node=NodeId("n2"), from_at=past(9), state=NodeState.ALLOCATED),
-            NodeTurn(node=NodeId("n2"), from_at=past(6), state=NodeState.DRAINED, reason="fan"),
+            NodeStateChange(node=NodeId("n1"), from_at=past(9), state=NodeState.IDLE),
+            NodeStateChange(node=NodeId("n2"), from_at=past(9), state=NodeState.ALLOCATED),
+            NodeStateChange(node=NodeId("n2"), from_at=past(6), state=NodeState.DRAINED, reason="fan"),
         ]
     )
     cluster = small_cluster.queries.cluster
@@ -116,7 +119,7 @@ def test_nodes_have_the_states_of_then_when_the_past_is_asked_for(small_cluster:
     assert by_node == {"n1": "mixed", "n2": "idle", "n3": None}
 
 
-def test_lists_and_details_are_of_then_when_the_past_is_asked_for(small_cluster: SmallCluster) -> None:
+def test_lists_and_details_are_of_the_past_when_a_past_minute_is_requested(small_cluster: SmallCluster) -> None:
     queries = small_cluster.queries
     then = queries.workloads.page(at_ms=past(7))
     assert [(w.workload, w.state.value, w.ended_at) for w in then.workloads] == [("slurm:0", "running", None)]
@@ -154,7 +157,7 @@ def test_requeued_job_ran_before_and_waits_between_when_its_runs_are_looked_at(s
         assert value == small_cluster.queries.cluster.summary(at).waiting_gpus
 
 
-def test_tick_has_the_values_of_then_when_asked_for_the_past(small_cluster: SmallCluster) -> None:
+def test_tick_has_past_values_when_a_past_minute_is_requested(small_cluster: SmallCluster) -> None:
     cluster = small_cluster.queries.cluster
     at = MINUTE - 9 * MINUTE_MS
     tick = cluster.tick(["gpu_util_ratio"], at)
@@ -178,7 +181,7 @@ def test_version_is_of_minute_and_rows_when_a_past_picture_is_asked_twice(small_
     assert cluster.picture(MINUTE - HOUR_MS)[0] != version
 
 
-def test_fresh_past_is_built_anew_when_the_queue_changed(small_cluster: SmallCluster) -> None:
+def test_recent_past_is_rebuilt_when_the_queue_changed(small_cluster: SmallCluster) -> None:
     cluster = small_cluster.queries.cluster
     at = MINUTE - MINUTE_MS
     assert "slurm:8#0" not in cluster.picture(at)[1]["unit"]
@@ -190,7 +193,7 @@ def test_fresh_past_is_built_anew_when_the_queue_changed(small_cluster: SmallClu
     assert "slurm:8#0" in cluster.picture(at)[1]["unit"]
 
 
-def test_past_summary_says_what_it_cannot_know_when_asked(small_cluster: SmallCluster) -> None:
+def test_past_summary_has_null_for_fields_without_history_when_requested(small_cluster: SmallCluster) -> None:
     summary = small_cluster.queries.cluster.summary(past(7))
     assert summary.units == UnitCounts(total=6, allocated=1, free=5, unavailable=0, stale=0, silent=0, faulty=0)
     assert (summary.is_past, summary.at % MINUTE_MS) == (True, 0)
@@ -231,7 +234,7 @@ times = st.integers(0, 12)
 
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[list[Workload], list[Allocation]]:
-    """Jobs that wait, run, end or vanish, share units, are put back, and lack some of their times."""
+    """Jobs that wait, run, end or vanish, share units, are requeued, and lack some of their times."""
     workloads, allocations = [], []
     for number in range(draw(st.integers(0, 6))):
         submitted, waits, runs = draw(times), draw(st.integers(0, 4)), draw(st.integers(0, 4))
@@ -261,12 +264,12 @@ def histories(draw: st.DrawFn) -> tuple[list[Workload], list[Allocation]]:
 
 
 def plainly(workloads: list[Workload], allocations: list[Allocation], at: int) -> tuple[dict[str, set[str]], set[str]]:
-    """Who held each unit at ``at``, and who waited, one by one and without any code of ours."""
+    """Holders of each unit at ``at`` and waiting workloads, computed without the code under test."""
     holders: dict[str, set[str]] = {}
     waiting: set[str] = set()
     for job in workloads:
-        told = [t for t in (job.submitted_at, job.started_at, job.ended_at) if t is not None]
-        is_over = job.ended_at is not None and at >= max(job.ended_at, told[0] + 1)
+        times = [t for t in (job.submitted_at, job.started_at, job.ended_at) if t is not None]
+        is_over = job.ended_at is not None and at >= max(job.ended_at, times[0] + 1)
         units = {
             held.unit
             for held in allocations
@@ -277,24 +280,24 @@ def plainly(workloads: list[Workload], allocations: list[Allocation], at: int) -
         for name in units:
             holders.setdefault(name, set()).add(job.id)
         is_running = job.state is not WorkloadState.WAITING and job.started_at is not None and job.started_at <= at
-        if told[0] <= at and not units and not is_running:
+        if times[0] <= at and not units and not is_running:
             waiting.add(job.id)
     return holders, waiting
 
 
 @given(histories(), st.integers(0, 20))
-def test_past_is_what_a_plain_evaluation_finds_when_histories_are_random(
+def test_past_equals_a_plain_evaluation_when_histories_are_random(
     history: tuple[list[Workload], list[Allocation]], minute: int
 ) -> None:
     at = UnixMs(minute * MINUTE_MS)
-    seen, counted = see_at(*history, at)
+    jobs, counted = reconstruct_at(*history, at)
     holders, waiting = plainly(*history, at)
-    found: dict[str, set[str]] = {}
+    result: dict[str, set[str]] = {}
     for held in counted:
-        found.setdefault(held.unit, set()).add(held.workload)
-    assert found == holders
-    assert {job.id for job in seen if job.state is WorkloadState.WAITING} == waiting
-    assert {job.id for job in seen if job.state is WorkloadState.RUNNING} >= set().union(*holders.values())
+        result.setdefault(held.unit, set()).add(held.workload)
+    assert result == holders
+    assert {job.id for job in jobs if job.state is WorkloadState.WAITING} == waiting
+    assert {job.id for job in jobs if job.state is WorkloadState.RUNNING} >= set().union(*holders.values())
 
 
 @settings(max_examples=40, deadline=None)

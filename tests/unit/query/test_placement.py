@@ -1,4 +1,4 @@
-"""What could start at once, and which free GPUs are of no use to anybody who waits."""
+"""Workloads that could start now, and free GPUs that no waiting workload can use."""
 
 from dataclasses import replace
 
@@ -7,8 +7,15 @@ import pytest
 
 from clusterscape.model import NodeId, Partition, UnitKind, Workload, WorkloadId, WorkloadState
 from clusterscape.query.answers import Startable, UnitState
-from clusterscape.query.placement import Demand, count_free, find_requests, find_stranded, mark_free_use, place_in
 from clusterscape.query.scheduling.live_queue import NodeTable, QueueJob, QueueNode, read_jobs
+from clusterscape.query.summary import (
+    Demand,
+    compute_startable,
+    count_free,
+    find_requests,
+    find_stranded,
+    mark_free_use,
+)
 
 
 def units(**free: tuple[int, int, str | None]) -> pl.DataFrame:
@@ -40,22 +47,26 @@ def queue_of(table: pl.DataFrame, partitions: list[Partition], workloads: list[W
     """The workloads as the live queue reads them on these nodes."""
     sizes = table.group_by("node", "machine_type").len().rows()
     nodes = {
-        name: QueueNode(name, gpus, machine_type, tuple(each.name for each in partitions if name in each.nodes), True)
+        name: QueueNode(
+            name, gpus, machine_type, tuple(partition.name for partition in partitions if name in partition.nodes), True
+        )
         for name, machine_type, gpus in sizes
     }
-    return read_jobs(workloads, NodeTable(nodes, {}, {each.name: None for each in partitions if each.is_up}), 0)
+    return read_jobs(
+        workloads, NodeTable(nodes, {}, {partition.name: None for partition in partitions if partition.is_up}), 0
+    )
 
 
 def place(table: pl.DataFrame, partition: Partition, *workloads: Workload) -> list[Startable]:
     nodes = count_free(table)
     jobs = queue_of(table, [partition], list(workloads))
-    return place_in(partition, nodes, find_requests(jobs, [partition], nodes))
+    return compute_startable(partition, nodes, find_requests(jobs, [partition], nodes))
 
 
 FRAGMENTED = {f"n{i}": (2, 8, "A100-80G") for i in range(4)}
 
 
-def test_no_eight_can_start_when_eight_are_free_on_four_nodes() -> None:
+def test_job_of_eight_cannot_start_when_eight_gpus_are_free_on_four_nodes() -> None:
     [startable] = place(units(**FRAGMENTED), part(*FRAGMENTED), waiting(8))
     assert startable == Startable(
         machine_type="A100-80G", free=8, gpus_per_node=8, one_node_gpus=2, whole_nodes=0, whole_node_gpus=0,
@@ -63,7 +74,7 @@ def test_no_eight_can_start_when_eight_are_free_on_four_nodes() -> None:
     )  # fmt: skip
 
 
-def test_whole_nodes_add_up_when_they_are_wholly_free() -> None:
+def test_nodes_are_summed_when_all_their_gpus_are_free() -> None:
     table = units(a=(8, 8, "H100"), b=(8, 8, "H100"), c=(7, 8, "H100"), d=(4, 4, "H100"))
     [h100] = place(table, part("a", "b", "c", "d"))
     assert (h100.free, h100.one_node_gpus, h100.whole_nodes, h100.whole_node_gpus) == (27, 8, 2, 16)
@@ -100,7 +111,7 @@ def test_unit_counts_once_and_only_if_no_partition_can_use_it_when_its_node_is_i
     nodes, parts = count_free(table), [part("a", "b", "c"), part("a", name="debug")]
     workloads = [waiting(4), waiting(2, partition="debug"), waiting(0), waiting(1, partition="gone")]
     requests = find_requests(queue_of(table, parts, workloads), parts, nodes)
-    placed = [(partition, place_in(partition, nodes, requests)) for partition in parts]
+    placed = [(partition, compute_startable(partition, nodes, requests)) for partition in parts]
     assert [sum(startable.stranded for startable in places) for _, places in placed] == [6, 0]
     assert find_stranded(nodes, placed)["free"].sum() == 4
     assert find_stranded(nodes, [])["free"].sum() == 0

@@ -12,5 +12,5 @@ from clusterscape.query.reasons import explain_pending
         ("Whatever", "The scheduler says “Whatever”."),
     ],
 )
-def test_kubernetes_words_are_explained_when_a_workload_waits(reason: str, sentence: str) -> None:
+def test_kubernetes_reasons_are_explained_when_a_workload_waits(reason: str, sentence: str) -> None:
     assert explain_pending(reason) == sentence

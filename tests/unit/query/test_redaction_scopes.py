@@ -1,22 +1,23 @@
-"""What a viewer scope hides: names are replaced, the picture stays complete, questions go by what the viewer reads."""
+"""Viewer scopes: names are replaced, the picture stays complete, queries accept the names that the viewer sees."""
 
 from dataclasses import replace
 from itertools import product
 
 import polars as pl
 import pytest
+from clusters.opened import open_queries, open_services, records_of
 from clusters.small import NOW, SmallCluster
 
-from clusterscape.errors import ForbiddenError
-from clusterscape.model import NodeId, UnixMs, Workload, WorkloadId, WorkloadState
-from clusterscape.model.viewers import Role, Viewer
+from clusterscape.errors import ForbiddenError, StoreError
+from clusterscape.model import UnixMs, Workload, WorkloadId, WorkloadState
+from clusterscape.model.access import Role, Viewer
 from clusterscape.query import Queries
 from clusterscape.query.cache import CachePart, VersionedCache
 from clusterscape.query.picture import SnapshotRow
 from clusterscape.query.redaction import scope_of
-from clusterscape.query.redaction.pseudonyms import PROJECT, USER, Pseudonyms
-from clusterscape.query.redaction.redactor import Redactor
-from clusterscape.query.redaction.workload_codes import WorkloadCodes
+from clusterscape.query.redaction.pseudonyms import PROJECT, USER, Pseudonyms, WorkloadCodes
+from clusterscape.query.redaction.redactor import ScopeRedactor
+from clusterscape.services.site_secret import ensure_secret
 
 VIEWER = Viewer(login=None, role=Role.VIEWER)
 ADA = Viewer(login="ada", role=Role.RESEARCHER)
@@ -27,10 +28,10 @@ OPERATOR = Viewer(login="omar", role=Role.OPERATOR)
 
 @pytest.fixture
 def site(small_cluster: SmallCluster) -> Queries:
-    return Queries(replace(small_cluster.queries.context, is_private=True))
+    return open_queries(replace(small_cluster.queries.context, is_private=True))
 
 
-def redactor_of(site: Queries, viewer: Viewer) -> Redactor:
+def redactor_of(site: Queries, viewer: Viewer) -> ScopeRedactor:
     redactor = site.scoped_to(viewer).redactor
     assert redactor is not None
     return redactor
@@ -58,63 +59,73 @@ def test_scope_covers_what_the_viewer_knows_when_all_roles_are_tried() -> None:
     for role, login, user, project in product(Role, ("ada", None), users, projects):
         viewer = Viewer(login=login, role=role, projects=frozenset({"nlp"}))
         scope = scope_of(viewer)
-        assert viewer.knows(user, project) == (scope is None or scope.covers(user, project))
+        assert viewer.may_see(user, project) == (scope is None or scope.covers(user, project))
 
 
 def test_picture_is_complete_when_names_are_hidden(site: Queries) -> None:
     _, whole = site.cluster.picture()
-    seen = picture_of(site, BOB)
-    told = {"user", "project", "workload_name", "experiment", "qos"}
-    assert seen.drop(told).equals(whole.drop(told), null_equal=True)
-    assert seen["user"].n_unique() == whole["user"].n_unique()
-    assert "ada" not in set(seen["user"].drop_nulls())
+    scoped_picture = picture_of(site, BOB)
+    redacted_columns = {"user", "project", "workload_name", "experiment", "qos"}
+    assert scoped_picture.drop(redacted_columns).equals(whole.drop(redacted_columns), null_equal=True)
+    assert scoped_picture["user"].n_unique() == whole["user"].n_unique()
+    assert "ada" not in set(scoped_picture["user"].drop_nulls())
     own = picture_of(site, ADA)
     assert set(own["user"].drop_nulls()) == {"ada"}
-    assert seen["workload_name"].drop_nulls().is_empty()
+    assert scoped_picture["workload_name"].drop_nulls().is_empty()
     assert redactor_of(site, BOB).redact(site.cluster.summary()).hides_names
     assert not site.cluster.summary().hides_names
 
 
-def test_numbers_are_shared_when_several_look(site: Queries) -> None:
-    one, other = site.scoped_to(ADA), site.scoped_to(VIEWER)
-    assert one.timeline is other.timeline is site.timeline
-    assert one.cluster.tick(["gpu_util_ratio"]).table.equals(site.cluster.tick(["gpu_util_ratio"]).table)
+def test_numbers_are_shared_when_several_viewers_read_them(site: Queries) -> None:
+    of_ada, of_viewer = site.scoped_to(ADA), site.scoped_to(VIEWER)
+    assert of_ada.timeline is of_viewer.timeline is site.timeline
+    assert of_ada.cluster.tick(["gpu_util_ratio"]).table.equals(site.cluster.tick(["gpu_util_ratio"]).table)
 
 
 @pytest.mark.parametrize("at", [None, NOW])
 def test_foreign_names_find_nothing_and_pseudonyms_do_when_workloads_are_asked_for(
     site: Queries, at: UnixMs | None
 ) -> None:
-    seen = site.scoped_to(BOB)
-    listed = seen.workloads.page(at_ms=at).workloads
-    stand_in = next(each.user for each in listed if each.workload == "slurm:1")
+    scoped = site.scoped_to(BOB)
+    listed = scoped.workloads.page(at_ms=at).workloads
+    stand_in = next(row.user for row in listed if row.workload == "slurm:1")
     assert stand_in is not None
     assert stand_in.startswith("user ")
-    assert seen.workloads.page(user="ada", at_ms=at).total == 0
-    assert seen.workloads.page(project="nlp", at_ms=at).total == 0
-    assert seen.workloads.page(text="train", at_ms=at).total == 0
-    assert {each.workload for each in seen.workloads.page(user=stand_in, at_ms=at).workloads} == {"slurm:1", "slurm:3"}
-    assert {each.workload for each in seen.workloads.page(text=stand_in, at_ms=at).workloads} == {"slurm:1", "slurm:3"}
-    assert [each.workload for each in seen.workloads.page(user="bob", at_ms=at).workloads] == ["slurm:2"]
-    assert seen.workloads.page(text="slurm", at_ms=at).total == len(listed)
+    assert scoped.workloads.page(user="ada", at_ms=at).total == 0
+    assert scoped.workloads.page(project="nlp", at_ms=at).total == 0
+    assert scoped.workloads.page(text="train", at_ms=at).total == 0
+    assert {row.workload for row in scoped.workloads.page(user=stand_in, at_ms=at).workloads} == {
+        "slurm:1",
+        "slurm:3",
+    }
+    assert {row.workload for row in scoped.workloads.page(text=stand_in, at_ms=at).workloads} == {
+        "slurm:1",
+        "slurm:3",
+    }
+    assert [row.workload for row in scoped.workloads.page(user="bob", at_ms=at).workloads] == ["slurm:2"]
+    assert scoped.workloads.page(text="slurm", at_ms=at).total == len(listed)
 
 
-def test_project_is_known_in_part_when_only_some_workloads_are_ones_own(site: Queries) -> None:
-    site.context.records.write_workloads(
+def test_project_is_partly_visible_when_only_some_workloads_belong_to_the_viewer(site: Queries) -> None:
+    records_of(site.context).write_workloads(
         [Workload(id=WorkloadId("slurm:9"), state=WorkloadState.RUNNING, user="bob", project="nlp", gpus_requested=1)],
         at_ms=NOW,
     )
     site.context.changes.bump_inventory()
-    seen, lead = site.scoped_to(BOB), site.scoped_to(LEAD)
-    assert [each.workload for each in seen.workloads.page(project="nlp").workloads] == ["slurm:9"]
-    stand_in = seen.workloads.detail("slurm:1").workload.project
-    assert {each.workload for each in seen.workloads.page(project=stand_in).workloads} == {"slurm:1", "slurm:3"}
-    assert seen.workloads.page(user="bob", project=stand_in).total == 0
-    assert {each.workload for each in lead.workloads.page(project="nlp").workloads} == {"slurm:1", "slurm:3", "slurm:9"}
-    assert [each.workload for each in lead.workloads.page(user="bob").workloads] == ["slurm:9"]
+    of_bob, of_lead = site.scoped_to(BOB), site.scoped_to(LEAD)
+    assert [row.workload for row in of_bob.workloads.page(project="nlp").workloads] == ["slurm:9"]
+    stand_in = of_bob.workloads.detail("slurm:1").workload.project
+    assert {row.workload for row in of_bob.workloads.page(project=stand_in).workloads} == {"slurm:1", "slurm:3"}
+    assert of_bob.workloads.page(user="bob", project=stand_in).total == 0
+    assert {row.workload for row in of_lead.workloads.page(project="nlp").workloads} == {
+        "slurm:1",
+        "slurm:3",
+        "slurm:9",
+    }
+    assert [row.workload for row in of_lead.workloads.page(user="bob").workloads] == ["slurm:9"]
 
 
-def test_search_goes_by_what_is_seen_when_somebody_searches(site: Queries) -> None:
+def test_search_matches_redacted_names(site: Queries) -> None:
     assert not site.scoped_to(BOB).search.search("ada").hits
     assert {hit.kind for hit in site.scoped_to(ADA).search.search("ada").hits} == {"user", "workload"}
     stand_in = site.scoped_to(BOB).workloads.detail("slurm:1").workload.user
@@ -124,13 +135,24 @@ def test_search_goes_by_what_is_seen_when_somebody_searches(site: Queries) -> No
 
 def test_pseudonyms_stay_when_the_server_starts_again(site: Queries) -> None:
     before = site.scoped_to(VIEWER).workloads.detail("slurm:1").workload.user
-    again = Queries(site.context).scoped_to(VIEWER)
+    again = open_queries(site.context).scoped_to(VIEWER)
     assert again.workloads.detail("slurm:1").workload.user == before
-    # Not known by having been told: found by looking at everybody.
-    assert Queries(site.context).scoped_to(VIEWER).workloads.page(user=before).total == 2
+    # This name was not redacted before, so it comes from the workload history.
+    assert open_queries(site.context).scoped_to(VIEWER).workloads.page(user=before).total == 2
 
 
-def test_texts_name_nobody_when_people_wrote_them(small_cluster: SmallCluster) -> None:
+def test_error_is_raised_when_the_site_has_no_secret(small_cluster: SmallCluster) -> None:
+    with pytest.raises(StoreError, match="no pseudonym secret"):
+        Pseudonyms(small_cluster.records, lambda: NOW)
+    names = []
+    for _ in range(2):
+        ensure_secret(small_cluster.records, lambda: NOW)
+        names.append(Pseudonyms(small_cluster.records, lambda: NOW).of(USER, "ada"))
+    assert names[0] == names[1]
+
+
+def test_names_are_scrubbed_from_texts_of_users(small_cluster: SmallCluster) -> None:
+    ensure_secret(small_cluster.records, lambda: NOW)
     names = Pseudonyms(small_cluster.records, lambda: NOW)
     ada, nlp = names.of(USER, "ada"), names.of(PROJECT, "nlp")
     assert names.scrub("Ada's job (nlp) broke /home/ada/x.py") == f"{ada}'s job ({nlp}) broke /home/{ada}/x.py"
@@ -138,29 +160,21 @@ def test_texts_name_nobody_when_people_wrote_them(small_cluster: SmallCluster) -
     assert names.scrub("ada and bob", frozenset({"ada"})) == f"ada and {names.of(USER, 'bob')}"
 
 
-def test_new_kinds_of_documents_are_hidden_when_nobody_said_how_they_are_seen(site: Queries) -> None:
-    site.context.records.write_document("new-kind", "x", {"user": "ada"}, at_ms=NOW)
+def test_new_kinds_of_documents_are_hidden_by_default(site: Queries) -> None:
+    records_of(site.context).write_document("new-kind", "x", {"user": "ada"}, at_ms=NOW)
     records = site.scoped_to(ADA).context.records
     assert records.document("new-kind", "x") is None
     assert records.documents("new-kind") == []
     with pytest.raises(ForbiddenError):
-        records.write_document("new-kind", "y", {}, at_ms=NOW)
+        open_services(site).scoped_to(site.scoped_to(ADA)).context.write_document("new-kind", "y", {}, at_ms=NOW)
     assert records.document("site", "pseudonym-secret") is None
-
-
-def test_scoped_stores_take_nothing_in_when_somebody_writes(site: Queries) -> None:
-    records = site.scoped_to(ADA).context.records
-    with pytest.raises(ForbiddenError):
-        records.write_workloads([], at_ms=NOW)
-    with pytest.raises(ForbiddenError):
-        records.remove_nodes([NodeId("n1")])
 
 
 def test_history_is_complete_when_names_are_hidden(site: Queries) -> None:
     whole = site.context.records.workload_history().sort("id")
-    seen = site.scoped_to(ADA).context.records.workload_history().sort("id")
-    assert seen.drop("user", "project").equals(whole.drop("user", "project"))
-    users = dict(zip(seen["id"], seen["user"], strict=True))
+    history = site.scoped_to(ADA).context.records.workload_history().sort("id")
+    assert history.drop("user", "project").equals(whole.drop("user", "project"))
+    users = dict(zip(history["id"], history["user"], strict=True))
     assert users["slurm:1"] == "ada"
     assert users["slurm:2"].startswith("user ")
 
@@ -170,6 +184,8 @@ def test_codes_are_the_same_when_another_replica_made_them(small_cluster: SmallC
     small_cluster.records.write_workloads(
         [Workload(id=WorkloadId(name), state=WorkloadState.RUNNING, gpus_requested=1)], at_ms=NOW
     )
+
+    ensure_secret(small_cluster.records, lambda: NOW)
 
     def replica() -> WorkloadCodes:
         names = Pseudonyms(small_cluster.records, lambda: NOW)
@@ -185,12 +201,12 @@ def test_codes_are_the_same_when_another_replica_made_them(small_cluster: SmallC
 
 def test_parts_keep_no_more_than_the_whole_when_many_share_a_cache() -> None:
     shared = VersionedCache(2)
-    made: list[str] = []
+    created: list[str] = []
 
     def make() -> int:
-        made.append(owner)
-        return len(made)
+        created.append(owner)
+        return len(created)
 
     for owner in ("a", "b", "c", "c", "a"):
         CachePart(shared, owner).get("key", 1, make)
-    assert made == ["a", "b", "c", "a"]
+    assert created == ["a", "b", "c", "a"]

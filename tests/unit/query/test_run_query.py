@@ -1,4 +1,4 @@
-"""What is asked about runs: the tree with workloads, baselines and repeats; lines over time, step, epoch and phase; bands."""
+"""Queries about runs: the tree with workloads, baselines and repeats; lines over time, step, epoch and phase; bands."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +28,7 @@ def progress(samples: float) -> dict[tuple[str, str | None, str], list[float]]:
     return {("samples", None, "run"): [0.0, samples / 3, samples / 1.5, samples]}
 
 
-def test_workload_tells_slowdown_and_fairness_when_the_same_ran_alone_before(stores: RunStores) -> None:
+def test_workload_has_slowdown_and_fairness_when_the_same_ran_alone_before(stores: RunStores) -> None:
     stores.take(
         "a", spooled("a", about={"experiment": "e", "workload": "alone"}, series=progress(1000) | own_energy("a", 500))
     )
@@ -52,7 +52,7 @@ def test_workload_tells_slowdown_and_fairness_when_the_same_ran_alone_before(sto
     assert stores.queries.runs.workload("c")[0].id == "b"
 
 
-def test_intervals_are_told_when_a_workload_was_repeated(stores: RunStores) -> None:
+def test_intervals_are_computed_when_a_workload_was_repeated(stores: RunStores) -> None:
     for number, seconds in enumerate((10.0, 11.0, 12.0)):
         stores.take(
             f"r{number}",
@@ -66,7 +66,7 @@ def test_intervals_are_told_when_a_workload_was_repeated(stores: RunStores) -> N
     assert repeats.makespan_s.low == pytest.approx(11 - 4.302653 / 3**0.5, abs=1e-4)
 
 
-def test_recorded_runs_tell_their_energy_with_scope_and_method_when_listed(stores: RunStores) -> None:
+def test_recorded_runs_have_energy_with_scope_and_method_when_listed(stores: RunStores) -> None:
     run = stores.take_recorded("solo")
     (row,) = stores.queries.runs.all()
     assert row.run == run
@@ -74,17 +74,17 @@ def test_recorded_runs_tell_their_energy_with_scope_and_method_when_listed(store
     assert (round(row.energy.joules), row.energy.scope, row.energy.method) == (6035, "process", "measured")
     assert row.power_watts == pytest.approx(407.46, abs=0.01)
     detail = stores.queries.runs.one(run)
-    power = next(one for one in detail.series if one.metric == "power_watts")
+    power = next(series for series in detail.series if series.metric == "power_watts")
     assert (power.place, power.scope, power.count) == ("h200:0", "device", 149)
     names = stores.queries.runs.metrics([run])
-    assert next(one for one in names.metrics if one.metric == "power_watts").unit == "watts"
+    assert next(metric for metric in names.metrics if metric.metric == "power_watts").unit == "watts"
 
 
-def lines(stores: RunStores, **asked: object) -> pl.DataFrame:
-    return stores.queries.run_series.lines(LineRequest(**{"runs": ["a"], "metrics": ["loss"], **asked}))  # type: ignore[arg-type]
+def lines(stores: RunStores, **changes: object) -> pl.DataFrame:
+    return stores.queries.run_series.lines(LineRequest(**{"runs": ["a"], "metrics": ["loss"], **changes}))  # type: ignore[arg-type]
 
 
-def test_lines_stand_over_any_axis_when_the_run_told_steps_and_epochs(stores: RunStores) -> None:
+def test_lines_have_any_axis_when_the_run_reported_steps_and_epochs(stores: RunStores) -> None:
     series = {("loss", None, "run"): [5.0, 4.0, 3.0, 2.0, 1.0], ("power_watts", "n1:0", "device"): [1.0, 2.0, 3.0]}
     marks = [("epoch", "0", 0.0), ("epoch", "1", 5.0), ("phase", "train", 2.5)]
     stores.take("a", spooled("a", series=series, steps=True, marks=marks))
@@ -106,18 +106,18 @@ def test_every_sample_counts_when_many_fall_into_one_millisecond(stores: RunStor
     values = [float(number % 7) for number in range(5000)]
     values[4321] = 99.0
     stores.take("a", spooled("a", seconds=0.5, series={("loss", None, "run"): values}, steps=True))
-    found = lines(stores, axis="step", points=100)
-    assert len(found) <= 102
-    assert (found["value"].max(), found["x"][-1]) == (99.0, 4999.0)
+    table = lines(stores, axis="step", points=100)
+    assert len(table) <= 102
+    assert (table["value"].max(), table["x"][-1]) == (99.0, 4999.0)
 
 
 def test_band_holds_the_repeats_when_runs_are_grouped(stores: RunStores) -> None:
     for run, level in (("a", 1.0), ("b", 3.0)):
         stores.take(run, spooled(run, series={("loss", None, "run"): [level, level]}))
-    asked = LineRequest(runs=(), metrics=["loss"], points=5)
-    found = stores.queries.run_series.bands([["a", "b"], ["a"]], asked, band="range")
-    assert found.filter(group=0).select("mean", "low", "high", "lines").unique().row(0) == (2.0, 1.0, 3.0, 2)
-    assert found.filter(group=1).select("mean", "low", "high", "lines").unique().row(0) == (1.0, 1.0, 1.0, 1)
+    request = LineRequest(runs=(), metrics=["loss"], points=5)
+    table = stores.queries.run_series.bands([["a", "b"], ["a"]], request, band="range")
+    assert table.filter(group=0).select("mean", "low", "high", "lines").unique().row(0) == (2.0, 1.0, 3.0, 2)
+    assert table.filter(group=1).select("mean", "low", "high", "lines").unique().row(0) == (1.0, 1.0, 1.0, 1)
 
 
 def test_other_runs_are_answered_when_one_was_deleted(stores: RunStores) -> None:
@@ -126,8 +126,8 @@ def test_other_runs_are_answered_when_one_was_deleted(stores: RunStores) -> None
     stores.intake.delete("a")
     assert set(lines(stores, runs=["a", "b"], metrics=["loss"])["run"]) == {"b"}
     assert stores.queries.runs.metrics(["a", "b"]).metrics[0].runs == 1
-    asked = LineRequest(runs=(), metrics=["loss"], points=10)
-    assert set(stores.queries.run_series.bands([["a"], ["a", "b"]], asked, band="range")["group"]) == {1}
+    request = LineRequest(runs=(), metrics=["loss"], points=10)
+    assert set(stores.queries.run_series.bands([["a"], ["a", "b"]], request, band="range")["group"]) == {1}
     for ask in (lambda: lines(stores, runs=["a"], metrics=["loss"]), lambda: stores.queries.runs.metrics(["a"])):
         with pytest.raises(NotFoundError, match="no run `a`"):
             ask()
@@ -146,7 +146,7 @@ def test_question_is_refused_when_it_makes_no_sense(stores: RunStores) -> None:
         stores.queries.runs.workload("x")
 
 
-def test_cost_of_work_is_a_line_when_energy_and_work_are_told(stores: RunStores) -> None:
+def test_cost_of_work_is_a_line_when_energy_and_work_are_reported(stores: RunStores) -> None:
     seconds = list(range(0, 101, 2))
     series = {
         ("energy_joules", "n1:0", "device"): [1e6 + 300.0 * second for second in seconds],
@@ -154,19 +154,19 @@ def test_cost_of_work_is_a_line_when_energy_and_work_are_told(stores: RunStores)
         ("samples", None, "run"): [20.0 * second for second in seconds],
     }
     stores.take("a", spooled("a", seconds=100.0, series=series))
-    told = {one.metric: one.label for one in stores.queries.runs.metrics(["a"]).metrics}
-    assert told["joules_per_work"] == "Joules per sample"
-    assert told["work_per_second_per_watt"] == "Samples/s per watt"
-    found = lines(stores, metrics=["joules_per_work", "work_per_second_per_watt"])
-    assert found["scope"].unique().to_list() == ["run"]
-    cost, gain = (found.filter(metric=name) for name in ("joules_per_work", "work_per_second_per_watt"))
+    labels = {metric.metric: metric.label for metric in stores.queries.runs.metrics(["a"]).metrics}
+    assert labels["joules_per_work"] == "Joules per sample"
+    assert labels["work_per_second_per_watt"] == "Samples/s per watt"
+    table = lines(stores, metrics=["joules_per_work", "work_per_second_per_watt"])
+    assert table["scope"].unique().to_list() == ["run"]
+    cost, gain = (table.filter(metric=name) for name in ("joules_per_work", "work_per_second_per_watt"))
     assert cost["value"].to_list() == pytest.approx([5.0] * len(cost))  # the run's own part, not the whole GPU's
     assert gain["value"].to_list() == pytest.approx([0.2] * len(gain))
     assert (cost["x"][0], cost["x"][-1]) == (10.0, 100.0)
     assert lines(stores, metrics=["joules_per_work"], scope="device").is_empty()
 
 
-def test_work_is_told_by_steps_or_a_rate_when_there_are_no_samples(stores: RunStores) -> None:
+def test_work_is_computed_from_steps_or_a_rate_when_there_are_no_samples(stores: RunStores) -> None:
     joules = [100.0 * second for second in range(0, 101, 2)]
     energy: Series = {("energy_joules", "run:a/n1:0", "process"): joules}
     losses: Series = {("loss", None, "run"): [1.0] * 101}
@@ -175,8 +175,8 @@ def test_work_is_told_by_steps_or_a_rate_when_there_are_no_samples(stores: RunSt
     energy = {("energy_joules", "run:b/n1:0", "process"): joules}
     rates: Series = {("tokens_per_second", None, "run"): [50.0] * 101}
     stores.take("b", spooled("b", start_s=200, seconds=100.0, series=energy | rates))
-    found = lines(stores, runs=["b"], metrics=["joules_per_work"])
-    assert found["value"].to_list() == pytest.approx([2.0] * len(found))
+    table = lines(stores, runs=["b"], metrics=["joules_per_work"])
+    assert table["value"].to_list() == pytest.approx([2.0] * len(table))
     assert stores.queries.runs.metrics(["a", "b"]).metrics[-3].label == "Joules per work"
     stores.take("c", spooled("c", start_s=400, series=losses))
     assert lines(stores, runs=["c"], metrics=["joules_per_work"]).is_empty()
@@ -185,7 +185,7 @@ def test_work_is_told_by_steps_or_a_rate_when_there_are_no_samples(stores: RunSt
 def test_runs_are_read_once_when_nothing_changed(stores: RunStores, monkeypatch: pytest.MonkeyPatch) -> None:
     stores.take("a", spooled("a"))
     reads = []
-    records = stores.queries.context.records
+    records = stores.records
     read = records.runs
 
     def counted(*, after: int = 0) -> RunList:

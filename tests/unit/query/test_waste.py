@@ -1,4 +1,4 @@
-"""GPU-hours that were held in vain."""
+"""Wasted GPU-hours."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def test_units_add_up_to_the_whole_when_asked_one_by_one(small_cluster: SmallClu
     assert unmeasured["wasted_gpu_hours"].null_count() == len(unmeasured)
 
 
-def test_nothing_is_said_when_nothing_was_measured(small_cluster: SmallCluster) -> None:
+def test_waste_is_null_when_nothing_was_measured(small_cluster: SmallCluster) -> None:
     small_cluster.now = UnixMs(NOW - 5 * HOUR_MS)
     answer = small_cluster.queries.waste.waste(hours=2)
     assert (answer.wasted_gpu_hours, answer.measured_gpu_hours) == (None, 0)

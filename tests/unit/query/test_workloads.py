@@ -1,11 +1,11 @@
-"""Workloads, search, series and the words for waiting."""
+"""Workloads, search, series and explanations of waiting."""
 
 import pytest
 from clusters.small import HOUR_MS, NOW, SmallCluster
 
 from clusterscape.errors import NotFoundError, QueryError
 from clusterscape.model import Reservation, UnixMs, Workload, WorkloadId, WorkloadState
-from clusterscape.query.reasons import _WORDS as _REASONS
+from clusterscape.query.reasons import _EXPLANATIONS as _REASONS
 from clusterscape.query.reasons import WaitKind, classify_pending, explain_pending, explain_waiting
 
 
@@ -81,22 +81,22 @@ def test_reason_becomes_a_sentence_when_explained(reason: str, words: str) -> No
             "Waits for job 12 to succeed. That did not happen; it will never start.",
         ),
         ("Reservation", {"reservation": "course"}, "Waits for its reservation course to begin."),
-        ("QOSGrpGRES", {}, "The limit of QOS small on GPUs in all is reached (QOSGrpGRES)."),
+        ("QOSGrpGRES", {}, "The limit of QOS small on GPUs in total is reached (QOSGrpGRES)."),
         ("AssocMaxJobsLimit", {}, "The limit of project nlp on workloads is reached (AssocMaxJobsLimit)."),
         (
             "ReqNodeNotAvail",
             {"reason_detail": "ReqNodeNotAvail, Reserved for maintenance"},
-            "Its nodes are reserved for maintenance (maint), and it would not end before.",
+            "Its nodes are reserved for maintenance (maint), and it would not end before that.",
         ),
         (
             "ReqNodeNotAvail",
             {"reason_detail": "ReqNodeNotAvail, UnavailableNodes:gpu[1-3]"},
             "Needs gpu[1-3], which is down, drained or reserved.",
         ),
-        ("Priority", {}, "Others with a higher priority are ahead."),
+        ("Priority", {}, "Workloads with a higher priority are ahead."),
     ],
 )
-def test_what_is_waited_for_is_named_when_the_scheduler_tells(reason: str, facts: dict[str, str], words: str) -> None:
+def test_explanation_names_what_a_workload_waits_for(reason: str, facts: dict[str, str], words: str) -> None:
     waiting = Workload(
         id=WorkloadId("slurm:1"),
         state=WorkloadState.WAITING,
@@ -110,7 +110,7 @@ def test_what_is_waited_for_is_named_when_the_scheduler_tells(reason: str, facts
     assert explain_waiting(waiting, [maint, course]) == words
 
 
-def test_only_what_somebody_holds_back_is_held() -> None:
+def test_only_held_workloads_are_classified_as_held() -> None:
     assert {reason for reason in _REASONS if classify_pending(reason) is WaitKind.HELD} == {
         "JobHeldUser",
         "JobHeldAdmin",
@@ -145,7 +145,7 @@ def test_only_held_times_count_when_another_workload_had_the_unit(small_cluster:
     assert table.is_empty()
 
 
-def test_series_says_what_is_missing_when_asked_wrongly(small_cluster: SmallCluster) -> None:
+def test_error_names_what_is_missing_when_a_series_request_is_wrong(small_cluster: SmallCluster) -> None:
     series = small_cluster.queries.series.series
     with pytest.raises(QueryError, match="exactly one"):
         series(metrics=["gpu_util_ratio"])

@@ -1,4 +1,4 @@
-"""What stays is not walked through again and again, and what nobody holds any more goes all the same."""
+"""Live objects are frozen, so that collections skip them; unreachable objects are still freed."""
 
 import gc
 import weakref
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from clusterscape.runtime.garbage import settle
+from clusterscape.runtime.server import freeze_survivors
 
 
 class Knot:
-    """Holds itself."""
+    """An object that refers to itself."""
 
     def __init__(self) -> None:
         self.itself = self
@@ -22,26 +22,26 @@ def thawed() -> Iterator[None]:
     gc.unfreeze()
 
 
-def test_what_is_alive_is_put_aside_when_garbage_is_settled() -> None:
+def test_live_objects_are_frozen_when_survivors_are_frozen() -> None:
     kept = [Knot() for _ in range(1000)]
-    settle()
+    freeze_survivors()
     assert gc.get_freeze_count() > len(kept)
-    assert not any(each is kept for each in gc.get_objects())
+    assert not any(obj is kept for obj in gc.get_objects())
 
 
-def test_new_cycles_go_when_garbage_is_settled() -> None:
-    settle()
-    seen = weakref.ref(Knot())
-    settle()
-    assert seen() is None
+def test_new_cycles_are_freed_when_survivors_are_frozen() -> None:
+    freeze_survivors()
+    reference = weakref.ref(Knot())
+    freeze_survivors()
+    assert reference() is None
 
 
-def test_cycles_that_were_put_aside_go_when_everything_is_looked_through() -> None:
+def test_frozen_cycles_are_freed_when_the_collection_is_full() -> None:
     knot = Knot()
-    seen = weakref.ref(knot)
-    settle()
+    reference = weakref.ref(knot)
+    freeze_survivors()
     del knot
-    settle()
-    assert seen() is not None
-    settle(whole=True)
-    assert seen() is None
+    freeze_survivors()
+    assert reference() is not None
+    freeze_survivors(full=True)
+    assert reference() is None

@@ -1,4 +1,4 @@
-"""What a clock that jumps is taken for."""
+"""The steady clock when the system clock jumps."""
 
 import logging
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import pytest
 
 from clusterscape.model import UnixMs
-from clusterscape.runtime.steady_clock import BELIEVED_AFTER_MS, SteadyClock
+from clusterscape.runtime.steady_clock import ACCEPTED_AFTER_MS, SteadyClock
 
 HOUR_MS = 3_600_000
 
 
 @dataclass
 class Machine:
-    """Its clock is so far ahead of the time since its boot."""
+    """``ahead_ms``: difference between its clock and the time since boot."""
 
     elapsed_ms: int = 1_000
     ahead_ms: int = 1_700_000_000_000
@@ -31,7 +31,7 @@ def machine(caplog: pytest.LogCaptureFixture) -> Machine:
     return Machine()
 
 
-def test_clock_is_followed_in_silence_when_it_is_set_right_little_by_little(
+def test_clock_is_followed_without_a_log_line_when_it_is_corrected_gradually(
     machine: Machine, caplog: pytest.LogCaptureFixture
 ) -> None:
     steady = machine.steady()
@@ -42,7 +42,7 @@ def test_clock_is_followed_in_silence_when_it_is_set_right_little_by_little(
     assert not caplog.records
 
 
-def test_nothing_grows_old_and_one_line_says_so_when_the_clock_jumps_forward(
+def test_time_stays_steady_and_one_line_is_logged_when_the_clock_jumps_forward(
     machine: Machine, caplog: pytest.LogCaptureFixture
 ) -> None:
     steady = machine.steady()
@@ -51,12 +51,12 @@ def test_nothing_grows_old_and_one_line_says_so_when_the_clock_jumps_forward(
     for _ in range(50):
         machine.elapsed_ms += 5_000
         assert steady.now() == before + machine.elapsed_ms - 1_000
-    assert [record.message.partition(" by ")[0] for record in caplog.records] == ["this machine's clock jumped forward"]
-    machine.elapsed_ms += BELIEVED_AFTER_MS
+    assert [record.message.partition(" by ")[0] for record in caplog.records] == ["the system clock jumped forward"]
+    machine.elapsed_ms += ACCEPTED_AFTER_MS
     assert steady.now() == machine.clock(), "after a day it is believed"
 
 
-def test_clock_is_believed_again_when_it_comes_back(machine: Machine, caplog: pytest.LogCaptureFixture) -> None:
+def test_clock_is_used_again_when_it_returns(machine: Machine, caplog: pytest.LogCaptureFixture) -> None:
     steady = machine.steady()
     machine.ahead_ms += 2 * HOUR_MS
     steady.now()
@@ -67,12 +67,12 @@ def test_clock_is_believed_again_when_it_comes_back(machine: Machine, caplog: py
     assert len(caplog.records) == 2
 
 
-def test_clock_is_followed_and_one_line_says_so_when_it_jumps_back(
+def test_clock_is_followed_and_one_line_is_logged_when_it_jumps_back(
     machine: Machine, caplog: pytest.LogCaptureFixture
 ) -> None:
     steady = machine.steady()
     machine.ahead_ms -= 2 * HOUR_MS
     assert steady.now() == steady.now() == machine.clock()
     assert [record.message.partition(";")[0] for record in caplog.records] == [
-        "this machine's clock jumped back by 2 h 0 min"
+        "the system clock jumped back by 2 h 0 min"
     ]

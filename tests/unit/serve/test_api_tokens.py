@@ -9,8 +9,7 @@ from clusters.guarded import FROM_PAGE, PASSWORD, GuardedSite, guarded_site, sig
 from clusters.small import SmallCluster
 from fastapi.testclient import TestClient
 
-from clusterscape.model.access import Outcome, Scope, Way
-from clusterscape.model.viewers import Role
+from clusterscape.model.access import Outcome, Role, Scope, Way
 
 VIEW = {"version": 1, "title": "By project"}
 
@@ -67,14 +66,14 @@ def test_token_opens_what_its_scopes_say_when_it_is_sent(site: GuardedSite, ada:
     assert answers(writes) == [403, 403, 200, 403]
 
 
-def test_secret_is_told_once_and_kept_nowhere_when_a_token_is_made(site: GuardedSite, ada: TestClient) -> None:
-    made = make(ada, "read", days=30)
+def test_secret_is_shown_once_and_never_stored_when_a_token_is_created(site: GuardedSite, ada: TestClient) -> None:
+    new_token = make(ada, "read", days=30)
     (listed,) = ada.get("/api/v1/tokens").json()
-    assert listed == made["token"]
-    assert made["secret"].startswith(listed["start"])
-    assert made["secret"] not in ada.get("/api/v1/tokens").text
+    assert listed == new_token["token"]
+    assert new_token["secret"].startswith(listed["start"])
+    assert new_token["secret"] not in ada.get("/api/v1/tokens").text
     for path in (site.static.parent / "access").iterdir():
-        assert made["secret"].encode() not in path.read_bytes()
+        assert new_token["secret"].encode() not in path.read_bytes()
 
 
 def test_token_ends_when_it_is_old_revoked_or_its_owner_is_gone(site: GuardedSite, admin: TestClient) -> None:
@@ -93,7 +92,9 @@ def test_token_ends_when_it_is_old_revoked_or_its_owner_is_gone(site: GuardedSit
     sign_in(admin, "root")
     assert not opens(short)
     (key,) = [
-        each["key"] for each in admin.get("/api/v1/tokens?everybody=true").json() if revoked.startswith(each["start"])
+        token["key"]
+        for token in admin.get("/api/v1/tokens?everybody=true").json()
+        if revoked.startswith(token["start"])
     ]
     assert admin.delete(f"/api/v1/tokens/{key}").status_code == 204
     assert admin.delete(f"/api/v1/tokens/{key}").status_code == 404
@@ -103,7 +104,7 @@ def test_token_ends_when_it_is_old_revoked_or_its_owner_is_gone(site: GuardedSit
     assert not opens(orphan)
 
 
-def test_token_is_no_more_than_its_owner_when_the_owner_loses_a_role(site: GuardedSite, admin: TestClient) -> None:
+def test_token_loses_rights_when_its_owner_loses_a_role(site: GuardedSite, admin: TestClient) -> None:
     account = site.identity.store.account(Way.LOCAL, "root")
     assert account is not None
     script = site.client()
@@ -118,7 +119,9 @@ def test_token_is_no_more_than_its_owner_when_the_owner_loses_a_role(site: Guard
     assert admin.get("/api/v1/accounts").status_code == 403, "sessions follow at once, too"
 
 
-def test_others_tokens_are_out_of_reach_when_one_is_no_administrator(site: GuardedSite, ada: TestClient) -> None:
+def test_tokens_of_others_are_inaccessible_when_the_user_is_no_administrator(
+    site: GuardedSite, ada: TestClient
+) -> None:
     account = site.identity.store.account(Way.LOCAL, "root")
     assert account is not None
     site.make_token(account, Scope.ADMIN)
@@ -132,7 +135,9 @@ def test_others_tokens_are_out_of_reach_when_one_is_no_administrator(site: Guard
     assert ada.post("/api/v1/tokens", json={"title": "x", "scopes": ["read"], "days": 400}).status_code == 422
 
 
-def test_accounts_are_kept_when_an_administrator_asks(site: GuardedSite, admin: TestClient, ada: TestClient) -> None:
+def test_accounts_are_managed_when_an_administrator_requests_it(
+    site: GuardedSite, admin: TestClient, ada: TestClient
+) -> None:
     new = {"login": "lin", "password": "a long enough one", "role": "lead", "projects": ["vision"], "title": "Lin"}
     assert ada.post("/api/v1/accounts", json=new).status_code == 403
     assert admin.post("/api/v1/accounts", json=new).status_code == 201
@@ -141,31 +146,31 @@ def test_accounts_are_kept_when_an_administrator_asks(site: GuardedSite, admin: 
     assert admin.post("/api/v1/accounts", json={**new, "login": "joe", "password": "joe's secret"}).status_code == 422
     lin = site.client()
     sign_in(lin, "lin", "a long enough one")
-    who = lin.get("/api/v1/session").json()["who"]
-    assert (who["role"], who["projects"], who["title"]) == ("lead", ["vision"], "Lin")
+    account = lin.get("/api/v1/session").json()["who"]
+    assert (account["role"], account["projects"], account["title"]) == ("lead", ["vision"], "Lin")
     change = {"role": "viewer", "projects": []}
     assert admin.put("/api/v1/accounts/local/lin", json=change).json()["role"] == "viewer"
     assert lin.get("/api/v1/session").json()["who"]["role"] == "viewer"
-    assert [each["login"] for each in admin.get("/api/v1/accounts").json()] == ["ada", "lin", "root"]
+    assert [account["login"] for account in admin.get("/api/v1/accounts").json()] == ["ada", "lin", "root"]
     assert admin.delete("/api/v1/accounts/local/root").status_code == 422
     assert admin.put("/api/v1/accounts/local/root", json={"role": "viewer"}).status_code == 422
     assert admin.put("/api/v1/accounts/oidc/lin", json={"role": "viewer"}).status_code == 404
 
 
-def test_changes_exports_and_refusals_are_noted_when_they_happen(
+def test_changes_exports_and_refusals_are_logged_when_they_happen(
     site: GuardedSite, admin: TestClient, ada: TestClient
 ) -> None:
-    made = make(ada, "read")
+    new_token = make(ada, "read")
     ada.put("/api/v1/views/mine", json=VIEW)
     ada.get("/api/v1/units.parquet")
     ada.post("/api/v1/rules/read", json={"text": "util < 5%"})
     ada.get("/api/v1/accounts")
     script = site.client(address="203.0.113.5")
-    script.put("/api/v1/views/mine", json=VIEW, headers=as_bearer(made["secret"]))
+    script.put("/api/v1/views/mine", json=VIEW, headers=as_bearer(new_token["secret"]))
     script.get("/api/v1/cluster", headers=as_bearer("cst_wrong"))
     page = admin.get("/api/v1/audit").json()
-    told = [(each["actor"], each["action"], each["outcome"]) for each in page["entries"]][::-1]
-    assert told == [
+    logged = [(entry["actor"], entry["action"], entry["outcome"]) for entry in page["entries"]][::-1]
+    assert logged == [
         ("root", "sign_in", "done"),
         ("ada", "sign_in", "done"),
         ("ada", "token.create", "done"),
@@ -176,9 +181,9 @@ def test_changes_exports_and_refusals_are_noted_when_they_happen(
         (None, "token", "refused"),
     ]
     refused = page["entries"][1]
-    assert refused["way"] == f"token:{made['token']['key']}"
+    assert refused["way"] == f"token:{new_token['token']['key']}"
     assert (refused["address"], refused["target"]) == ("203.0.113.5", "PUT /api/v1/views/mine")
-    assert made["secret"] not in admin.get("/api/v1/audit").text
+    assert new_token["secret"] not in admin.get("/api/v1/audit").text
     assert PASSWORD not in admin.get("/api/v1/audit").text
 
 
@@ -188,7 +193,13 @@ def test_audit_log_is_read_page_by_page_when_it_is_long(site: GuardedSite, admin
     first = admin.get("/api/v1/audit?limit=2&action=rule").json()
     second = admin.get(f"/api/v1/audit?limit=2&action=rule&before={first['next']}").json()
     third = admin.get(f"/api/v1/audit?limit=2&action=rule&before={second['next']}").json()
-    assert [each["target"] for page in (first, second, third) for each in page["entries"]] == ["4", "3", "2", "1", "0"]
+    assert [entry["target"] for page in (first, second, third) for entry in page["entries"]] == [
+        "4",
+        "3",
+        "2",
+        "1",
+        "0",
+    ]
     assert third["next"] is None
     assert len(admin.get("/api/v1/audit?actor=eve").json()["entries"]) == 3
 

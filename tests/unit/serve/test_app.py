@@ -1,4 +1,4 @@
-"""The HTTP surface: one error shape, versions, compression, live."""
+"""The HTTP API: one error shape, versions, compression, live updates."""
 
 import asyncio
 import gzip
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from clusters.opened import open_services
 from clusters.small import NOW, SmallCluster
 from fastapi.testclient import TestClient
 
@@ -28,7 +29,9 @@ def client(small_cluster: SmallCluster, tmp_path: Path) -> Iterator[TestClient]:
     (tmp_path / "static/assets").mkdir(parents=True)
     (tmp_path / "static/index.html").write_text("<title>ClusterScape</title>")
     (tmp_path / "static/assets/app-1.js").write_text("1")
-    with TestClient(create_app(small_cluster.queries, static=tmp_path / "static")) as client:
+    queries = small_cluster.queries
+    app = create_app(queries, services=open_services(queries), static=tmp_path / "static")
+    with TestClient(app) as client:
         yield client
 
 
@@ -119,7 +122,7 @@ def test_missing_client_is_explained_when_it_is_not_built(small_cluster: SmallCl
         assert "make setup" in client.get("/").text
 
 
-def test_own_metrics_tell_lag_and_query_times_when_scraped(client: TestClient) -> None:
+def test_own_metrics_report_lag_and_query_times_when_scraped(client: TestClient) -> None:
     client.get("/api/v1/cluster")
     text = client.get("/metrics").text
     assert "clusterscape_scrape_lag_seconds 1.0" in text
@@ -137,7 +140,7 @@ def test_own_metrics_count_a_rule_as_due_when_it_has_yet_to_judge_the_past(clien
     assert count_due() == before + 1
 
 
-async def test_live_stream_tells_every_change_and_ends_when_the_server_stops(small_cluster: SmallCluster) -> None:
+async def test_live_stream_sends_every_change_and_ends_when_the_server_stops(small_cluster: SmallCluster) -> None:
     hub = LiveHub(small_cluster.changes, lambda: NOW)
     hub.open()
     events: list[dict[str, int]] = []
@@ -157,7 +160,7 @@ async def test_live_stream_tells_every_change_and_ends_when_the_server_stops(sma
     assert hub.clients == 0
 
 
-def test_server_lives_when_a_frame_is_written_and_looked_at_at_once() -> None:
+def test_server_does_not_deadlock_when_a_frame_is_written_and_read_concurrently() -> None:
     """Polars locks a frame while writing it to a Python buffer; a second reader that holds the GIL must not wait for it."""
     script = """
 import threading

@@ -1,4 +1,4 @@
-"""The built client's files: whole, compressed once, kept by the browser."""
+"""Files of the built client: complete, compressed once, cached by the browser."""
 
 from pathlib import Path
 

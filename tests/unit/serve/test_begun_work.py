@@ -1,4 +1,4 @@
-"""Simulations and what-ifs that somebody began: who may stop them, and how many one user may have."""
+"""Running simulations and what-ifs: the roles that may stop them, and limits per user."""
 
 import threading
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from clusters.opened import open_queries, open_services
 from clusters.queued import QueuedCluster
 from clusters.queued import queued_cluster as queued_cluster
 from clusters.told_viewers import believe_names
@@ -15,14 +16,15 @@ from fastapi.testclient import TestClient
 
 from clusterscape.collect.job_traces import read_trace
 from clusterscape.errors import ThrottledError
-from clusterscape.model.viewers import Role, Viewer
+from clusterscape.executors import FairQueue, FairWorker
+from clusterscape.model.access import Role, Viewer
 from clusterscape.query import Queries
-from clusterscape.query.fair_queue import FairQueue, FairWorker
-from clusterscape.query.scheduling.simulations_answers import SimulationAsk
-from clusterscape.query.scheduling.simulations_kept import KEPT_PER_OWNER, KeptSimulations
 from clusterscape.query.scheduling.whatif_answers import QueueWhatIf
-from clusterscape.query.scheduling.whatif_runs import KEPT_RUNS_PER_USER, WhatIfRuns
 from clusterscape.serve.app import create_app
+from clusterscape.services import Services
+from clusterscape.services.simulation_answers import SimulationAsk
+from clusterscape.services.simulations import KEPT_PER_OWNER, KeptSimulations
+from clusterscape.services.whatif_runs import KEPT_RUNS_PER_USER, WhatIfRuns
 from clusterscape.settings.limits import WorkLimits
 from clusterscape.store.artifacts import FolderArtifactStore
 
@@ -45,7 +47,7 @@ def assert_waited(event: threading.Event) -> None:
 
 @contextmanager
 def held(*workers: FairWorker) -> Iterator[None]:
-    """Nothing that is begun gets its turn."""
+    """Occupy the workers, so that queued work does not start."""
     is_over = threading.Event()
     for worker in workers:
         worker.submit("test", lambda: assert_waited(is_over))
@@ -55,17 +57,18 @@ def held(*workers: FairWorker) -> Iterator[None]:
         is_over.set()
 
 
-def make_queries(
+def make_site(
     cluster: QueuedCluster, folder: Path, *, is_private: bool, limits: WorkLimits | None = None
-) -> Queries:
+) -> tuple[Queries, Services]:
     context = replace(
         cluster.queries.context,
         artifacts=FolderArtifactStore(folder / "artifacts"),
         read_job_trace=lambda path, format, zone: read_trace(path, format, timezone=zone),
         is_private=is_private,
-        work=limits or WorkLimits(runs_per_user=100, runs_waiting=1000),
+        work=limits or WorkLimits(simulations_per_user=100, queued_simulations=1000),
     )
-    return Queries(context)
+    queries = open_queries(context)
+    return queries, open_services(queries)
 
 
 def may_stop(began: str, stops: str) -> bool:
@@ -73,15 +76,15 @@ def may_stop(began: str, stops: str) -> bool:
 
 
 @pytest.mark.parametrize("is_private", [False, True])
-def test_only_who_began_it_and_operators_stop_it_when_anybody_tries(
+def test_work_is_stopped_only_by_its_owner_or_operators_when_anybody_tries(
     queued_cluster: QueuedCluster, tmp_path: Path, is_private: bool
 ) -> None:
     queued_cluster.wait("slurm:10", 8, hours=6, since_h=2, user="ada")
-    queries = make_queries(queued_cluster, tmp_path, is_private=is_private)
-    app = create_app(queries, static=tmp_path)
+    queries, services = make_site(queued_cluster, tmp_path, is_private=is_private)
+    app = create_app(queries, services=services, static=tmp_path)
     believe_names(app, VIEWERS)
     refused = 404 if is_private else 403
-    with TestClient(app) as client, held(queries.simulations._worker, queries.what_if_runs._board.worker):
+    with TestClient(app) as client, held(services.simulations._worker, services.what_if_runs._board.worker):
         uploads = {
             name: client.post(
                 "/api/v1/job-traces?name=t.swf", content=f"; Note: {name}\n{SWF}", headers={"x-as": name}
@@ -89,8 +92,8 @@ def test_only_who_began_it_and_operators_stop_it_when_anybody_tries(
             for name in VIEWERS
         }
         for number, (began, stops) in enumerate(product(VIEWERS, VIEWERS)):
-            asked = {"trace": uploads[began], "omegas": [number / 100]}
-            simulation = client.post("/api/v1/simulations", json=asked, headers={"x-as": began}).json()["simulation"]
+            request = {"trace": uploads[began], "omegas": [number / 100]}
+            simulation = client.post("/api/v1/simulations", json=request, headers={"x-as": began}).json()["simulation"]
             run = client.post("/api/v1/scheduling/whatif/runs", json={}, headers={"x-as": began}).json()["run"]
             for address in (f"/api/v1/simulations/{simulation}", f"/api/v1/scheduling/whatif/runs/{run}"):
                 answer = client.delete(address, headers={"x-as": stops})
@@ -101,28 +104,29 @@ def test_only_who_began_it_and_operators_stop_it_when_anybody_tries(
 
 def test_others_read_no_what_if_when_the_site_is_private(queued_cluster: QueuedCluster, tmp_path: Path) -> None:
     queued_cluster.wait("slurm:10", 8, hours=6, since_h=2, user="ada")
-    app = create_app(make_queries(queued_cluster, tmp_path, is_private=True), static=tmp_path)
+    queries, services = make_site(queued_cluster, tmp_path, is_private=True)
+    app = create_app(queries, services=services, static=tmp_path)
     viewers = {**VIEWERS, **{name: Viewer(login=name, role=Role.VIEWER) for name in ("vera", "vic")}}
     believe_names(app, viewers)
     with TestClient(app) as client:
         run = client.post("/api/v1/scheduling/whatif/runs", json={"futures": 2}, headers={"x-as": "vera"}).json()["run"]
-        found = {
+        statuses = {
             name: client.get(f"/api/v1/scheduling/whatif/runs/{run}", headers={"x-as": name}).status_code
             for name in viewers
         }
     may = ("vera", *OPERATORS)
-    assert found == {name: 200 if name in may else 404 for name in viewers}
+    assert statuses == {name: 200 if name in may else 404 for name in viewers}
 
 
 def test_surplus_is_refused_and_others_go_on_when_one_user_begins_too_many(
     queued_cluster: QueuedCluster, tmp_path: Path
 ) -> None:
     queued_cluster.wait("slurm:10", 8, hours=6, since_h=2, user="ada")
-    limits = WorkLimits(runs_per_user=3, runs_waiting=5)
-    app = create_app(make_queries(queued_cluster, tmp_path, is_private=True, limits=limits), static=tmp_path)
+    limits = WorkLimits(simulations_per_user=3, queued_simulations=5)
+    queries, services = make_site(queued_cluster, tmp_path, is_private=True, limits=limits)
+    app = create_app(queries, services=services, static=tmp_path)
     believe_names(app, VIEWERS)
-    queries: Queries = app.state.clusterscape.queries
-    with TestClient(app) as client, held(queries.what_if_runs._board.worker, queries.simulations._worker):
+    with TestClient(app) as client, held(services.what_if_runs._board.worker, services.simulations._worker):
 
         def begin(name: str) -> int:
             answer = client.post("/api/v1/scheduling/whatif/runs", json={}, headers={"x-as": name})
@@ -145,7 +149,7 @@ def test_surplus_is_refused_and_others_go_on_when_one_user_begins_too_many(
 
 def test_results_of_one_user_make_room_for_their_own_when_they_begin_many(queued_cluster: QueuedCluster) -> None:
     queued_cluster.wait("slurm:10", 8, hours=6, since_h=2, user="ada")
-    runs: WhatIfRuns = queued_cluster.queries.what_if_runs
+    runs: WhatIfRuns = queued_cluster.services.what_if_runs
     kept = runs.start(QueueWhatIf(futures=2), user="ada")
     runs.stop(kept.run)
     for _ in range(KEPT_RUNS_PER_USER + 4):
@@ -184,10 +188,10 @@ def test_job_counts_until_it_ended_when_it_raises() -> None:
 
 
 def test_kept_results_of_others_stay_when_one_owner_keeps_many(queued_cluster: QueuedCluster, tmp_path: Path) -> None:
-    queries = make_queries(queued_cluster, tmp_path, is_private=False)
-    trace = queries.job_traces.upload("t.swf", [SWF.encode()], by=VIEWERS["ada"]).trace
-    begun = queries.simulations.ask(SimulationAsk(trace=trace, jitter=0), by=VIEWERS["ada"])
-    kept = KeptSimulations(queries.context)
+    _, services = make_site(queued_cluster, tmp_path, is_private=False)
+    trace = services.job_traces.upload("t.swf", [SWF.encode()], by=VIEWERS["ada"]).trace
+    begun = services.simulations.ask(SimulationAsk(trace=trace, jitter=0), by=VIEWERS["ada"])
+    kept = KeptSimulations(services.context)
     kept.keep(replace(begun, simulation="a0", made_at=1), "ada")
     for at in range(KEPT_PER_OWNER + 5):
         kept.keep(replace(begun, simulation=f"e{at}", made_at=10 + at), "eve")

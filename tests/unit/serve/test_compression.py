@@ -1,4 +1,4 @@
-"""Responses are compressed in one place: by what the client accepts, and never what must not be."""
+"""Responses are compressed in one place, with an encoding that the client accepts, unless they must not be."""
 
 import gzip
 from collections.abc import AsyncIterator, Callable
@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from starlette.responses import Response, StreamingResponse
 
-from clusterscape.serve.compression import Compress, choose_encoding
+from clusterscape.serve.wire import Compress, choose_encoding
 
 TEXT = b'{"gpu": 1}' * 20_000
 UNPACK: dict[str, Callable[[bytes], bytes]] = {

@@ -30,9 +30,9 @@ def read_arrow(body: bytes) -> pl.DataFrame:
 
 def test_everything_answers_when_a_workload_is_diagnosed(client: TestClient) -> None:
     start = NOW - HOUR_MS
-    found = client.get(f"{BASE}/diagnosis", params={"from": start, "by": "euclidean"}).json()
-    assert found["window"] == {"start": start, "end": NOW}
-    assert (found["by"], [cluster["size"] for cluster in found["clusters"]]) == ("euclidean", [24, 8])
+    diagnosis = client.get(f"{BASE}/diagnosis", params={"from": start, "by": "euclidean"}).json()
+    assert diagnosis["window"] == {"start": start, "end": NOW}
+    assert (diagnosis["by"], [cluster["size"] for cluster in diagnosis["clusters"]]) == ("euclidean", [24, 8])
     histograms = client.get(f"{BASE}/histograms", params={"metric": "gpu_util_ratio", "bins": 12})
     table = read_arrow(histograms.content)
     assert table.columns == ["unit", *(f"b{i}" for i in range(12))]

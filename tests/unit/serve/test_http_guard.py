@@ -1,4 +1,4 @@
-"""The guard of connections: counts, slow transfers, and a log that nobody can fill."""
+"""The connection guard: counts, slow transfers, and a bounded log."""
 
 import asyncio
 import logging
@@ -60,8 +60,8 @@ async def test_connections_are_counted_by_address_when_they_come_and_go() -> Non
     assert guard.admit(IdleConnection("2001:db8::4"))
 
 
-async def test_no_time_passes_for_connections_when_something_holds_up_the_event_loop() -> None:
-    guard = HttpGuard(HttpLimits(head_s=0.2))
+async def test_connections_do_not_time_out_when_the_event_loop_is_blocked() -> None:
+    guard = HttpGuard(HttpLimits(header_timeout_s=0.2))
     first_check = asyncio.get_running_loop().create_future()
     guard.admit(IdleConnection("192.0.2.1", first_check))
     time.sleep(0.5)  # noqa: ASYNC251 - that is what is tested
@@ -95,10 +95,38 @@ def test_one_record_a_minute_is_logged_when_much_is_refused(caplog: pytest.LogCa
 
 
 @pytest.mark.parametrize("refusal", Refusal)
-def test_refusal_is_a_whole_answer_when_it_is_sent(refusal: Refusal) -> None:
+def test_refusal_is_a_complete_response_when_it_is_sent(refusal: Refusal) -> None:
     head, _, body = encode_refusal(refusal).partition(b"\r\n\r\n")
     lines = head.decode().split("\r\n")
     assert lines[0].startswith(f"HTTP/1.1 {refusal.status} ")
     assert f"content-length: {len(body)}" in lines
     assert "connection: close" in lines
     assert "X-Content-Type-Options: nosniff" in lines
+
+
+async def record_order(pipelined: int) -> list[str]:
+    """Order of execution of pipelined requests that are ready at the same time and of other callbacks."""
+    guard, loop, over = HttpGuard(), asyncio.get_running_loop(), asyncio.Event()
+    order: list[str] = []
+
+    def run_pipelined() -> None:
+        order.append("pipelined")
+        if order.count("pipelined") == pipelined:
+            over.set()
+
+    def run_other() -> None:
+        order.append("other")
+        if not over.is_set():
+            loop.call_soon(run_other)
+
+    for _ in range(pipelined):
+        guard.start_pipelined(run_pipelined)
+    loop.call_soon(run_other)
+    await over.wait()
+    return order
+
+
+def test_others_run_between_any_two_pipelined_requests_however_many_are_ready() -> None:
+    order = asyncio.run(record_order(50))
+    assert order.count("pipelined") == 50
+    assert not [at for at in range(1, len(order)) if order[at - 1] == order[at] == "pipelined"]

@@ -1,4 +1,4 @@
-"""The parts of who is asking that need no server: addresses, throttling, groups, scopes; and proxies before one."""
+"""Parts of authentication that need no server: addresses, throttling, groups, scopes; and reverse proxies."""
 
 import itertools
 from collections.abc import Iterator
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from clusters.guarded import FROM_PAGE, GuardedSite, guarded_site
+from clusters.opened import open_services
 from clusters.small import SmallCluster
 from fastapi.testclient import TestClient
 from hypothesis import given
@@ -13,11 +14,10 @@ from hypothesis import strategies as st
 
 from clusterscape.errors import ConfigError, QueryError, ThrottledError
 from clusterscape.model import UnixMs
-from clusterscape.model.access import Scope, Way
-from clusterscape.model.viewers import Role
+from clusterscape.model.access import Role, Scope, Way
 from clusterscape.serve.app import create_app
-from clusterscape.serve.identity.addresses import Addresses, neighborhood
-from clusterscape.serve.identity.groups import find_standing
+from clusterscape.serve.identity.addresses import Addresses, rate_limit_network
+from clusterscape.serve.identity.groups import resolve_groups
 from clusterscape.serve.identity.oidc import OidcProvider, decode_pending, find_claim
 from clusterscape.serve.identity.passwords import check_new_password
 from clusterscape.serve.identity.throttle import SignInThrottle, Throttle
@@ -28,13 +28,13 @@ PROXY = "10.0.0.5"
 VIEW = {"version": 1, "title": "By project"}
 
 
-def whence(
+def read_client(
     client: str, headers: dict[str, str], *, trusted: tuple[str, ...] = (PROXY,), public: str | None = None
 ) -> tuple[str, str]:
     raw = [(name.lower().encode(), value.encode()) for name, value in {"Host": "inner:8321", **headers}.items()]
     scope = {"type": "http", "client": (client, 1), "scheme": "http", "headers": raw}
-    found = Addresses(trusted, public).whence(scope)
-    return found.address, found.origin
+    client_info = Addresses(trusted, public).read_client(scope)
+    return client_info.address, client_info.origin
 
 
 @pytest.mark.parametrize(
@@ -60,23 +60,23 @@ def whence(
 def test_forwarded_headers_count_only_when_a_trusted_proxy_sent_them(
     client: str, headers: dict[str, str], expected: tuple[str, str]
 ) -> None:
-    assert whence(client, headers) == expected
+    assert read_client(client, headers) == expected
 
 
 def test_last_forwarded_header_counts_when_a_proxy_let_one_of_the_client_through() -> None:
     forwarded = [(b"x-forwarded-host", b"evil.example"), (b"x-forwarded-host", b"gpus.example.org")]
     scope = {"type": "http", "client": (PROXY, 1), "scheme": "http", "headers": [(b"host", b"inner"), *forwarded]}
-    assert Addresses((PROXY,), None).whence(scope).origin == "http://gpus.example.org"
+    assert Addresses((PROXY,), None).read_client(scope).origin == "http://gpus.example.org"
 
 
 def test_public_address_is_the_origin_when_it_is_set() -> None:
-    assert whence("203.0.113.9", {}, public="https://gpus.example.org")[1] == "https://gpus.example.org"
+    assert read_client("203.0.113.9", {}, public="https://gpus.example.org")[1] == "https://gpus.example.org"
 
 
 def test_neighbors_are_one_place_when_they_share_an_ipv6_network() -> None:
-    assert neighborhood("2001:db8:1:2::1") == neighborhood("2001:db8:1:2:ffff::9") == "2001:db8:1:2::/64"
-    assert neighborhood("::ffff:192.0.2.1") == "192.0.2.1"
-    assert neighborhood("192.0.2.1") != neighborhood("192.0.2.2")
+    assert rate_limit_network("2001:db8:1:2::1") == rate_limit_network("2001:db8:1:2:ffff::9") == "2001:db8:1:2::/64"
+    assert rate_limit_network("::ffff:192.0.2.1") == "192.0.2.1"
+    assert rate_limit_network("192.0.2.1") != rate_limit_network("192.0.2.2")
 
 
 @given(st.lists(st.integers(0, 5), max_size=60), st.integers(1, 4))
@@ -98,7 +98,7 @@ def test_memory_is_bounded_when_every_guess_is_of_another_name() -> None:
     for number in range(1000):
         throttle.note(str(number))
     assert len(throttle) == 100
-    throttle.take_back("999")
+    throttle.undo("999")
     assert len(throttle) == 99
 
 
@@ -117,17 +117,17 @@ def test_one_address_and_one_account_are_limited_in_all_when_the_other_changes()
     throttle.begin("198.51.100.200", "bob")
 
 
-def test_greatest_role_and_all_projects_count_when_somebody_is_in_several_groups() -> None:
+def test_highest_role_and_all_projects_count_when_a_user_is_in_several_groups() -> None:
     auth = AuthSettings(
         roles={"staff": Role.RESEARCHER, "ops": Role.OPERATOR},
         projects={"pi": ("vision", "speech")},
         projects_pattern="^proj_(.+)$",
     )
-    found = find_standing(["staff", "ops", "pi", "proj_nlp", "other"], auth)
-    assert found.role is Role.OPERATOR
-    assert found.projects == frozenset({"vision", "speech", "nlp"})
-    assert find_standing([], auth).role is Role.RESEARCHER
-    assert find_standing(["other"], AuthSettings(default_role=None)).role is None
+    rights = resolve_groups(["staff", "ops", "pi", "proj_nlp", "other"], auth)
+    assert rights.role is Role.OPERATOR
+    assert rights.projects == frozenset({"vision", "speech", "nlp"})
+    assert resolve_groups([], auth).role is Role.RESEARCHER
+    assert resolve_groups(["other"], AuthSettings(default_role=None)).role is None
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_password_is_refused_when_it_is_easy_to_guess_or_too_long(password: str)
 
 
 @given(st.text())
-def test_cookie_of_a_sign_in_is_nothing_when_anybody_wrote_it(text: str) -> None:
+def test_sign_in_cookie_is_rejected_when_its_content_is_arbitrary(text: str) -> None:
     assert decode_pending(text) is None
 
 
@@ -178,17 +178,17 @@ def test_plain_http_provider_is_refused_when_it_is_not_on_loopback() -> None:
 
 
 @pytest.mark.parametrize(
-    ("auth", "said"),
+    ("auth", "message"),
     [
         ({"modes": ["oidc"]}, "auth.oidc.issuer"),
         ({"modes": ["proxy"]}, "auth.trusted_proxies"),
         ({"trusted_proxies": ["proxy.example"]}, "trusted_proxies"),
-        ({"projects_pattern": "x"}, "parentheses"),
+        ({"projects_pattern": "x"}, "exactly one capture group"),
         ({"public_url": "https://x.example/path"}, "public_url"),
     ],
 )
-def test_settings_are_refused_when_they_would_let_anybody_in_or_nobody(auth: dict[str, object], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_settings_are_refused_when_they_admit_everybody_or_nobody(auth: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         read_settings(environ={}, overrides={"auth": auth})
 
 
@@ -205,12 +205,17 @@ def proxied(small_cluster: SmallCluster, tmp_path: Path) -> Iterator[GuardedSite
         yield site
 
 
-def test_proxy_names_who_asks_when_it_is_trusted(proxied: GuardedSite) -> None:
+def test_proxy_names_the_user_when_it_is_trusted(proxied: GuardedSite) -> None:
     site = proxied
     ada = {"X-Remote-User": "ada", "X-Remote-Groups": "staff, ops", "X-Remote-Name": "Ada"}
     behind, outside = site.client(address=PROXY), site.client(address="203.0.113.9")
-    who = behind.get("/api/v1/session", headers=ada).json()["who"]
-    assert (who["login"], who["role"], who["title"], who["way"]) == ("ada", "operator", "Ada", "proxy")
+    signed_in = behind.get("/api/v1/session", headers=ada).json()["who"]
+    assert (signed_in["login"], signed_in["role"], signed_in["title"], signed_in["way"]) == (
+        "ada",
+        "operator",
+        "Ada",
+        "proxy",
+    )
     assert behind.get("/api/v1/cluster", headers=ada).status_code == 200
     assert behind.get("/api/v1/cluster").status_code == 401
     assert outside.get("/api/v1/cluster", headers=ada).status_code == 401, "anybody can write headers"
@@ -242,7 +247,8 @@ def test_other_names_for_this_machine_are_refused_when_it_is_for_this_machine_on
 
 
 def test_other_sites_change_nothing_when_nobody_has_to_sign_in(small_cluster: SmallCluster) -> None:
-    client = TestClient(create_app(small_cluster.queries))
+    queries = small_cluster.queries
+    client = TestClient(create_app(queries, services=open_services(queries)))
     foreign = {"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}
     assert client.put("/api/v1/views/v", json=VIEW, headers=foreign).status_code == 403
     assert client.put("/api/v1/views/v", json=VIEW).status_code == 200

@@ -1,4 +1,4 @@
-"""Telling many listeners of a change: one after another, evenly, and nobody is forgotten."""
+"""Notifications to many clients are spread evenly over time, and every client gets one."""
 
 import asyncio
 import itertools
@@ -6,21 +6,21 @@ import itertools
 import pytest
 
 from clusterscape.model import UnixMs
-from clusterscape.serve.live import FEW, LONGEST_SPREAD_S, LiveHub, spread_s
+from clusterscape.serve.live import LONGEST_SPREAD_S, UNSTAGGERED_CLIENTS, LiveHub, spread_s
 from clusterscape.store.changes import Changes
 
 
-def test_nobody_waits_when_few_listen() -> None:
-    assert [spread_s(clients) for clients in (0, 1, FEW)] == [0.0, 0.0, 0.0]
+def test_notifications_are_not_delayed_when_few_clients_listen() -> None:
+    assert [spread_s(clients) for clients in (0, 1, UNSTAGGERED_CLIENTS)] == [0.0, 0.0, 0.0]
 
 
-def test_telling_takes_longer_but_never_long_when_more_listen() -> None:
-    spreads = [spread_s(clients) for clients in range(FEW, 1000)]
-    assert all(one <= other for one, other in itertools.pairwise(spreads))
+def test_notifications_are_spread_over_a_bounded_time_when_more_clients_listen() -> None:
+    spreads = [spread_s(clients) for clients in range(UNSTAGGERED_CLIENTS, 1000)]
+    assert all(shorter <= longer for shorter, longer in itertools.pairwise(spreads))
     assert spreads[-1] == LONGEST_SPREAD_S
 
 
-async def test_all_are_told_of_the_last_change_when_many_listen(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_all_clients_get_the_last_change_when_many_listen(monkeypatch: pytest.MonkeyPatch) -> None:
     changes = Changes()
     hub = LiveHub(changes, lambda: UnixMs(0))
     hub.open()
@@ -37,9 +37,9 @@ async def test_all_are_told_of_the_last_change_when_many_listen(monkeypatch: pyt
     waiting = [asyncio.ensure_future(anext(stream)) for stream in streams]
     await asyncio.sleep(0)
     await asyncio.to_thread(changes.bump_rules)
-    told = await asyncio.wait_for(asyncio.gather(*waiting), 30)
-    assert all(b'"rules_version":2' in event for event in told)
-    # Evenly: of a hundred, no two are told within a third of their share of the time, and none has long nobody before it.
+    events = await asyncio.wait_for(asyncio.gather(*waiting), 30)
+    assert all(b'"rules_version":2' in event for event in events)
+    # Gaps between the notifications of 100 clients are between a third and three times the mean.
     turns = sorted(delays)
     gaps = [(late - early) * 100 / spread_s(100) for early, late in itertools.pairwise(turns)]
     assert min(gaps) > 1 / 3
@@ -51,7 +51,7 @@ async def test_all_are_told_of_the_last_change_when_many_listen(monkeypatch: pyt
     assert hub.clients == 0
 
 
-async def test_streams_end_at_once_when_the_server_stops_while_they_wait_for_their_turn() -> None:
+async def test_streams_end_immediately_when_the_server_stops_during_a_delay() -> None:
     changes = Changes()
     hub = LiveHub(changes, lambda: UnixMs(0))
     hub.open()
@@ -62,4 +62,4 @@ async def test_streams_end_at_once_when_the_server_stops_while_they_wait_for_the
     await asyncio.to_thread(changes.bump_rules)
     hub.close()
     ended = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 30)
-    assert all(isinstance(each, bytes | StopAsyncIteration) for each in ended)
+    assert all(isinstance(result, bytes | StopAsyncIteration) for result in ended)

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 
 import polars as pl
 import pytest
+from clusters.opened import open_services
 from clusters.small import HOUR_MS, NOW, SmallCluster
 from fastapi.testclient import TestClient
 
-from clusterscape.query.past import MINUTE_MS
+from clusterscape.model.durations import MINUTE_MS
 from clusterscape.serve.app import create_app
 
 SEVEN_HOURS_AGO = NOW - 7 * HOUR_MS
@@ -17,7 +18,8 @@ VIEW = {"version": 1, "title": "By project", "layers": [{"by": "project"}]}
 
 @pytest.fixture
 def client(small_cluster: SmallCluster) -> Iterator[TestClient]:
-    with TestClient(create_app(small_cluster.queries)) as client:
+    queries = small_cluster.queries
+    with TestClient(create_app(queries, services=open_services(queries))) as client:
         yield client
 
 
@@ -36,11 +38,11 @@ def test_snapshot_tick_and_summary_are_of_one_version_when_asked_for_a_past_minu
 
 def test_past_answer_stays_when_only_the_present_changes(client: TestClient, small_cluster: SmallCluster) -> None:
     path = f"/api/v1/snapshot?at={SEVEN_HOURS_AGO}"
-    known = {"If-None-Match": client.get(path).headers["etag"]}
+    cached = {"If-None-Match": client.get(path).headers["etag"]}
     small_cluster.changes.bump_inventory()
-    assert client.get(path, headers=known).status_code == 304
-    assert client.get(f"/api/v1/snapshot?at={SEVEN_HOURS_AGO - MINUTE_MS}", headers=known).status_code == 200
-    assert client.get("/api/v1/snapshot", headers=known).status_code == 200
+    assert client.get(path, headers=cached).status_code == 304
+    assert client.get(f"/api/v1/snapshot?at={SEVEN_HOURS_AGO - MINUTE_MS}", headers=cached).status_code == 200
+    assert client.get("/api/v1/snapshot", headers=cached).status_code == 200
 
 
 def test_timeline_is_columns_of_one_length_when_fetched(client: TestClient) -> None:

@@ -1,4 +1,4 @@
-"""Routes redact their answers or cannot be defined; codes in requests become ids, whatever pieces bodies come in."""
+"""Routes redact their responses or cannot be defined; codes in requests become ids, however bodies are split."""
 
 import asyncio
 import json
@@ -14,14 +14,14 @@ from fastapi.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from clusterscape.model.identity_fields import UnitRef, UserName
-from clusterscape.query.redaction import Redactor, UnmarkedTextError, ViewerScope
-from clusterscape.query.redaction.pseudonyms import Pseudonyms
-from clusterscape.query.redaction.workload_codes import WorkloadCodes
+from clusterscape.query.redaction import ScopeRedactor, UnmarkedTextError, ViewerScope
+from clusterscape.query.redaction.pseudonyms import Pseudonyms, WorkloadCodes
 from clusterscape.query.rule_answers import TrialAnswer
 from clusterscape.serve.app import ROUTES
 from clusterscape.serve.redaction import RedactedRoute, RevealIds
-from clusterscape.serve.routes.rules import _tell
+from clusterscape.serve.routes.rules import _encode_progress
 from clusterscape.serve.state import AppState, State
+from clusterscape.services.site_secret import ensure_secret
 
 ID = "kubernetes:team/job-1"
 
@@ -29,6 +29,7 @@ ID = "kubernetes:team/job-1"
 @pytest.fixture
 def codes(small_cluster: SmallCluster) -> WorkloadCodes:
     records = small_cluster.records
+    ensure_secret(records, lambda: NOW)
     return WorkloadCodes(Pseudonyms(records, lambda: NOW), records, lambda: NOW)
 
 
@@ -39,7 +40,7 @@ def every_cut(body: bytes) -> Iterator[list[bytes]]:
 
 
 async def read_through(codes: WorkloadCodes, parts: list[bytes]) -> bytes:
-    """What a route reads of a body that comes in these parts; the test client would join them."""
+    """The body that a route reads when it arrives in these parts; the test client would join them."""
     waiting = [
         {"type": "http.request", "body": part, "more_body": at < len(parts)} for at, part in enumerate(parts, start=1)
     ]
@@ -96,7 +97,7 @@ def test_answers_are_redacted_when_routes_are_plain_or_coroutines(codes: Workloa
     async def get_awaited(state: State) -> Answer | None:
         return Answer("ada", ID)
 
-    redactor = Redactor(ViewerScope("bob"), codes._names, codes, codes._records)
+    redactor = ScopeRedactor(ViewerScope("bob"), codes._names, codes, codes._records)
     state = cast(AppState, SimpleNamespace(redactor=redactor))
     hidden = Answer(redactor.names.of("user", "ada"), codes.hide(ID))
     plain, awaited = (route for route in router.routes if isinstance(route, RedactedRoute))
@@ -130,12 +131,12 @@ def test_route_is_refused_when_its_answer_has_a_text_without_a_marker() -> None:
 
 
 def test_every_route_redacts_its_answer_when_the_server_is_built() -> None:
-    routes = [route for area in ROUTES for route in area.router.routes]
+    routes = [route for router in ROUTES for route in router.routes]
     assert [route for route in routes if not isinstance(route, RedactedRoute)] == []
 
 
-def test_streamed_trials_are_redacted_when_they_are_told_line_by_line(codes: WorkloadCodes) -> None:
-    redactor = Redactor(ViewerScope("bob"), codes._names, codes, codes._records)
+def test_streamed_trials_are_redacted_when_they_are_sent_line_by_line(codes: WorkloadCodes) -> None:
+    redactor = ScopeRedactor(ViewerScope("bob"), codes._names, codes, codes._records)
     trial = TrialAnswer(
         text=f"about {ID}",
         start=0,
@@ -148,6 +149,6 @@ def test_streamed_trials_are_redacted_when_they_are_told_line_by_line(codes: Wor
         gpu_hours=0,
         violations=[],
     )
-    lines = b"".join(_tell(iter([0.5, trial]), redactor))
+    lines = b"".join(_encode_progress(iter([0.5, trial]), redactor))
     assert ID.encode() not in lines
     assert codes.hide(ID).encode() in lines

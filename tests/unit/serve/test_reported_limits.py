@@ -1,7 +1,8 @@
-"""A source that is beyond a limit is reported in /api/v1/sources, in /metrics and by ``clusterscape doctor``."""
+"""A source that exceeds a limit is reported in /api/v1/sources, in /metrics and by ``clusterscape doctor``."""
 
 from pathlib import Path
 
+from clusters.opened import open_queries
 from clusters.small import SmallCluster
 from fastapi.testclient import TestClient
 from servers.in_thread import served_in_thread
@@ -9,14 +10,13 @@ from servers.in_thread import served_in_thread
 from clusterscape.cli.checks import check_everything
 from clusterscape.ingest.pipeline import Ingest
 from clusterscape.model import InventoryObserved, Node, NodeId
-from clusterscape.query import Queries
 from clusterscape.serve.app import create_app
 from clusterscape.settings import ServerSettings, Settings, StorageSettings
 from clusterscape.settings.limits import SourceLimits
 
 
 def limited_ingest(cluster: SmallCluster) -> Ingest:
-    """Its Slurm names more nodes than are accepted."""
+    """A site whose Slurm names more nodes than are accepted."""
     limits = SourceLimits(nodes=5)
     ingest = Ingest(cluster.metrics, cluster.records, cluster.changes, clock=lambda: cluster.now, limits=limits)
     nodes = [Node(id=NodeId(f"new{number}")) for number in range(20)]
@@ -26,7 +26,7 @@ def limited_ingest(cluster: SmallCluster) -> Ingest:
 
 def test_a_limited_source_is_named_everywhere_when_the_server_is_asked(small_cluster: SmallCluster) -> None:
     ingest = limited_ingest(small_cluster)
-    queries = Queries(small_cluster.queries.context, ingest)
+    queries = open_queries(small_cluster.queries.context, ingest)
     with TestClient(create_app(queries, ingest=ingest)) as client:
         answer = client.get("/api/v1/sources").json()
         metrics = client.get("/metrics").text.splitlines()
@@ -41,7 +41,7 @@ def test_a_limited_source_is_named_everywhere_when_the_server_is_asked(small_clu
 
 
 def test_doctor_names_the_limit_when_a_server_runs(small_cluster: SmallCluster, tmp_path: Path) -> None:
-    queries = Queries(small_cluster.queries.context, limited_ingest(small_cluster))
+    queries = open_queries(small_cluster.queries.context, limited_ingest(small_cluster))
     with served_in_thread(queries) as url:
         server = ServerSettings(host="127.0.0.1", port=int(url.rsplit(":", 1)[1]))
         checks = check_everything(Settings(server=server, storage=StorageSettings(data_dir=tmp_path)), None)

@@ -1,36 +1,43 @@
-"""Concurrency limits: who runs, who waits, who is refused; and uploads that stall."""
+"""Concurrency limits: requests that run, wait or are refused; and uploads that stall."""
 
 import ast
 import asyncio
+import json
 import threading
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from clusters.small import SmallCluster
 from fastapi.routing import APIRoute
+from fastapi.testclient import TestClient
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from starlette.requests import Request
 from starlette.types import Message
 
 from clusterscape.errors import QueryError, ThrottledError, UploadStalledError
 from clusterscape.executors import ThreadPool
 from clusterscape.serve.app import ROUTES, create_app
-from clusterscape.serve.concurrency import ConcurrencyLimit
-from clusterscape.serve.costs import COSTS, Cost, build_request_limits
+from clusterscape.serve.costs import COSTS, ConcurrencyLimit, Cost, build_request_limits
+from clusterscape.serve.http_guard import HttpGuard
+from clusterscape.serve.refusals import Refusal
+from clusterscape.serve.request_limits import BodyKind, is_text
 from clusterscape.serve.response_cache import SHARED
 from clusterscape.serve.uploads import PIECE_BYTES, read_pieces, stream_to_thread
-from clusterscape.settings.limits import WorkLimits
+from clusterscape.settings.limits import HttpLimits, RunLimits, WorkLimits
 
 SOURCES = Path(__file__).parents[3] / "src/clusterscape"
 
 
 def a_limit(**changes: float) -> ConcurrencyLimit:
-    given = {"at_once": 3, "at_once_per_user": 2, "per_user": 4, "waiting": 4, "wait_s": 60.0} | changes
-    return ConcurrencyLimit(what="requests", **given)  # type: ignore[arg-type]  # whole numbers but for the last
+    limits = {"at_once": 3, "at_once_per_user": 2, "per_user": 4, "waiting": 4, "wait_s": 60.0} | changes
+    return ConcurrencyLimit(what="requests", **limits)  # type: ignore[arg-type]  # integers except the last
 
 
 class Ongoing:
-    """Requests that run until they are ended."""
+    """Requests that run until the test ends them."""
 
     def __init__(self, limit: ConcurrencyLimit) -> None:
         self.limit = limit
@@ -86,7 +93,7 @@ async def test_surplus_is_refused_when_a_user_or_all_have_too_many() -> None:
         await ongoing.end(name)
 
 
-async def test_place_is_given_back_when_the_client_leaves_or_the_task_is_cancelled() -> None:
+async def test_slot_is_released_when_the_client_leaves_or_the_task_is_cancelled() -> None:
     limit = a_limit(at_once=1)
     ongoing = Ongoing(limit)
     await ongoing.begin("ada-1")
@@ -129,7 +136,7 @@ async def test_slot_is_free_again_when_the_request_fails() -> None:
 
 
 def test_every_route_has_a_cost_when_routes_are_read() -> None:
-    routes = {route.name: route for area in ROUTES for route in area.router.routes if isinstance(route, APIRoute)}
+    routes = {route.name: route for router in ROUTES for route in router.routes if isinstance(route, APIRoute)}
     assert set(routes) == set(COSTS), "name the route in serve/costs.py"
     shared = {name for name, cost in COSTS.items() if cost is Cost.SHARED}
     assert {name for name, route in routes.items() if route.path in SHARED} >= shared
@@ -143,10 +150,10 @@ def test_every_route_has_a_cost_when_routes_are_read() -> None:
 
 
 def test_one_user_leaves_half_of_the_slots_to_others_when_limits_are_built() -> None:
-    limits = build_request_limits(WorkLimits(at_once=4)).by_cost
+    limits = build_request_limits(WorkLimits(concurrent_requests=4)).by_cost
     assert limits[Cost.EXPENSIVE].at_once_per_user == 2
     assert (limits[Cost.SIMULATION].at_once, limits[Cost.SIMULATION].at_once_per_user) == (2, 1)
-    assert build_request_limits(WorkLimits(at_once=1)).by_cost[Cost.EXPENSIVE].at_once_per_user == 1
+    assert build_request_limits(WorkLimits(concurrent_requests=1)).by_cost[Cost.EXPENSIVE].at_once_per_user == 1
 
 
 def a_request(chunks: Iterable[bytes], *, then_stalls: bool = False) -> Request:
@@ -222,7 +229,7 @@ async def test_error_of_the_thread_is_reported_when_it_stops_reading() -> None:
 
 
 def test_nothing_uses_the_default_executor_when_sources_are_read() -> None:
-    """It resolves names for collectors; work of requests would hold it up."""
+    """The default executor resolves names for collectors; work of requests would delay it."""
     wrong = []
     for path in sorted(SOURCES.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -266,3 +273,118 @@ async def test_slot_is_held_until_the_end_when_a_trial_of_a_rule_is_streamed(sma
     may_go_on.set()
     await asyncio.wait_for(asking, 60)
     assert limit.running == 0
+
+
+JSON = {"Content-Type": "application/json"}
+
+
+def in_parts(body: bytes, size: int = 1000) -> Iterator[bytes]:
+    return (body[at : at + size] for at in range(0, len(body), size))
+
+
+def limited_client(cluster: SmallCluster, **limits: int) -> tuple[TestClient, HttpGuard]:
+    guard = HttpGuard(HttpLimits(**limits))
+    return TestClient(create_app(cluster.queries, guard=guard)), guard
+
+
+@pytest.mark.parametrize("path", ["/api/v1/rules/read", "/api/v1/session", "/api/v1/runs/a/files/b"])
+def test_body_is_refused_when_it_is_too_large_however_it_is_sent(small_cluster: SmallCluster, path: str) -> None:
+    client, guard = limited_client(small_cluster, body_bytes=5000, session_body_bytes=5000, buffered_body_bytes=2**26)
+    body = b"a" * (RunLimits().piece_bytes + 1)
+    for content in (body, in_parts(body)):
+        answer = client.post(path, content=content, headers=JSON)
+        assert answer.status_code == 413
+        assert answer.json()["error"]["code"] == "too_large"
+        assert "bytes" in answer.json()["error"]["message"]
+    assert guard.refusals.counts[Refusal.LARGE_BODY] == 2
+    assert guard.held_bytes == 0
+
+
+def test_body_is_read_when_it_has_just_the_size_that_is_allowed(small_cluster: SmallCluster) -> None:
+    client, guard = limited_client(small_cluster, body_bytes=5000)
+    body = b'{"text": "a"}'.ljust(5000)
+    for content in (body, in_parts(body)):
+        assert client.post("/api/v1/rules/read", content=content, headers=JSON).status_code == 200
+    assert client.post("/api/v1/rules/read", content=body + b" ", headers=JSON).status_code == 413
+    assert guard.held_bytes == 0
+
+
+def test_body_is_refused_when_others_hold_all_that_may_be_held(small_cluster: SmallCluster) -> None:
+    client, guard = limited_client(small_cluster, buffered_body_bytes=2**20)
+    assert guard.hold(2**20 - 100)
+    answer = client.post("/api/v1/rules/read", content=b'{"text": "' + b"a" * 1000 + b'"}', headers=JSON)
+    assert answer.status_code == 429
+    assert answer.headers["retry-after"]
+    assert answer.json()["error"]["code"] == "throttled"
+    guard.release_bytes(2**20 - 100)
+    assert guard.held_bytes == 0
+    assert client.post("/api/v1/rules/read", content=b'{"text": "a"}', headers=JSON).status_code == 200
+
+
+def example_paths(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Every operation that reads JSON, with some value for each part of its path."""
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            if "application/json" in operation.get("requestBody", {}).get("content", {}):
+                parts = (
+                    {parameter["name"] for parameter in operation["parameters"]} if "parameters" in operation else set()
+                )
+                yield method.upper(), path.format(**dict.fromkeys(parts, "1"))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"text": "\\ud800"}',
+        b'["\\uDC00\\uD800"]',
+        b'{"\\uD83D x": 1}',
+        b'{"a": "\xed\xa0\x80"}',
+        b"\xff\xfe{}",
+        b'{"a": "\x00"}',
+    ],
+    ids=["high", "swapped", "key", "encoded", "bytes", "nul"],
+)
+def test_every_body_is_refused_when_it_is_not_unicode(small_cluster: SmallCluster, body: bytes) -> None:
+    client, _ = limited_client(small_cluster)
+    operations = list(example_paths(client.get("/openapi.json").json()))
+    assert len(operations) > 10
+    for method, path in operations:
+        answer = client.request(method, path, content=body, headers=JSON)
+        assert answer.status_code == 422, f"{method} {path}: {answer.text}"
+        assert answer.json()["error"]["hint"]
+
+
+def test_body_is_refused_when_it_is_json_of_another_encoding(small_cluster: SmallCluster) -> None:
+    client, _ = limited_client(small_cluster)
+    for encoding in ("utf-16", "utf-16-le", "utf-32"):
+        body = '{"text": "\\ud800"}'.encode(encoding)
+        assert client.post("/api/v1/rules/read", content=body, headers=JSON).status_code == 422
+
+
+@given(st.text(), st.booleans())
+@settings(max_examples=300, deadline=None)
+def test_lone_surrogates_are_detected_when_text_becomes_json(text: str, is_escaped: bool) -> None:
+    half = any("\ud800" <= sign <= "\udfff" for sign in text)
+    body = json.dumps({"a": text}, ensure_ascii=is_escaped).encode("utf-8", "surrogatepass")
+    assert is_text(body) is not half
+
+
+@given(st.lists(st.sampled_from([r"\\", r"\n", r"\ud800", r"\udc00", r"\u00e9", "u", "d800", "x"]), max_size=12))
+@settings(max_examples=500, deadline=None)
+def test_text_is_judged_as_json_reads_it_when_escapes_follow_each_other(parts: list[str]) -> None:
+    body = f'"{"".join(parts)}"'
+    is_whole = not any("\ud800" <= sign <= "\udfff" for sign in json.loads(body))
+    assert is_text(body.encode()) is is_whole
+
+
+def test_every_upload_has_a_limit_of_its_own_when_routes_are_listed(small_cluster: SmallCluster) -> None:
+    client, _ = limited_client(small_cluster)
+    uploads = [
+        (method.upper(), path)
+        for path, operations in client.get("/openapi.json").json()["paths"].items()
+        for method, operation in operations.items()
+        if COSTS.get(operation["operationId"]) is Cost.UPLOAD
+    ]
+    assert len(uploads) == sum(cost is Cost.UPLOAD for cost in COSTS.values())
+    for method, path in uploads:
+        assert BodyKind.of(method, path) in (BodyKind.FILE, BodyKind.RUN_PIECE), path

@@ -1,4 +1,4 @@
-"""The response cache: made once, shared by those who may see the same, and never older than the stores."""
+"""The response cache: computed once, shared by viewers with the same scope, and never older than the stores."""
 
 import asyncio
 import gzip
@@ -9,14 +9,15 @@ from typing import get_args
 
 import pytest
 import zstandard
+from clusters.opened import open_services
 from clusters.small import NOW, SmallCluster
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 from httpx2 import Response
 
 from clusterscape.model import UnixMs
-from clusterscape.model.viewers import Role, Viewer
-from clusterscape.query.redaction.viewer_scope import strip_viewer
+from clusterscape.model.access import Role, Viewer
+from clusterscape.query.redaction.redactor import strip_viewer
 from clusterscape.serve.app import ROUTES, create_app
 from clusterscape.serve.response_cache import SHARED, STALE_MS, CachedResponse, ResponseCache, Version
 from clusterscape.serve.state import State, find_viewer
@@ -37,7 +38,7 @@ def made(text: str, status: int = 200) -> Callable[[], Awaitable[CachedResponse]
 
 
 class Slow:
-    """An answer that is made when told."""
+    """A response that is computed when the test allows it."""
 
     def __init__(self) -> None:
         self.may_end = asyncio.Event()
@@ -49,25 +50,25 @@ class Slow:
         return answer(f"made {self.begun}")
 
 
-async def test_answer_is_made_once_when_many_ask_at_once() -> None:
+async def test_response_is_computed_once_when_many_request_it_concurrently() -> None:
     cache, slow = ResponseCache(lambda: NOW), Slow()
-    asked = [asyncio.create_task(cache.get("key", FIRST, slow.make)) for _ in range(50)]
+    requests = [asyncio.create_task(cache.get("key", FIRST, slow.make)) for _ in range(50)]
     await asyncio.sleep(0)
     slow.may_end.set()
-    assert {each.body for each in await asyncio.gather(*asked)} == {b"made 1"}
+    assert {response.body for response in await asyncio.gather(*requests)} == {b"made 1"}
     assert (cache.counts.misses, cache.counts.joined) == (1, 49)
     assert (await cache.get("key", FIRST, slow.make)).body == b"made 1"
     assert cache.counts.hits == 1
 
 
-async def test_answer_is_made_anew_when_something_changed() -> None:
+async def test_response_is_computed_again_when_the_state_changed() -> None:
     cache = ResponseCache(lambda: NOW)
     bodies = [(await cache.get("key", version, made(str(version)))).body for version in (FIRST, SECOND, SECOND)]
     assert bodies == [str(version).encode() for version in (FIRST, SECOND, SECOND)]
     assert (cache.counts.misses, cache.counts.hits) == (2, 1)
 
 
-async def test_others_are_answered_when_the_one_who_asked_first_hangs_up() -> None:
+async def test_other_clients_get_a_response_when_the_first_disconnects() -> None:
     cache, slow = ResponseCache(lambda: NOW), Slow()
     first, other = (asyncio.create_task(cache.get("key", FIRST, slow.make)) for _ in range(2))
     await asyncio.sleep(0)
@@ -77,7 +78,7 @@ async def test_others_are_answered_when_the_one_who_asked_first_hangs_up() -> No
     assert slow.begun == 1
 
 
-async def test_failure_is_told_and_not_kept_when_an_answer_cannot_be_made() -> None:
+async def test_failure_is_raised_and_not_cached_when_a_response_cannot_be_computed() -> None:
     cache = ResponseCache(lambda: NOW)
 
     async def fail() -> CachedResponse:
@@ -89,7 +90,7 @@ async def test_failure_is_told_and_not_kept_when_an_answer_cannot_be_made() -> N
     assert (await cache.get("key", FIRST, made("well"))).body == b"well"
 
 
-async def test_least_used_answers_go_when_there_are_too_many_bytes() -> None:
+async def test_least_used_responses_are_evicted_when_there_are_too_many_bytes() -> None:
     cache = ResponseCache(lambda: NOW, most_bytes=10)
     for key in "aba":
         await cache.get(key, FIRST, made("12345"))
@@ -101,7 +102,7 @@ async def test_least_used_answers_go_when_there_are_too_many_bytes() -> None:
     assert cache.counts.misses == before + 1
 
 
-async def test_last_answer_is_given_when_a_slow_one_is_being_made_anew() -> None:
+async def test_stale_response_is_served_when_a_new_one_takes_long() -> None:
     now = [NOW]
     cache, slow = ResponseCache(lambda: now[0]), Slow()
     await cache.get("key", FIRST, made("last"))
@@ -113,42 +114,45 @@ async def test_last_answer_is_given_when_a_slow_one_is_being_made_anew() -> None
     assert not other_past.done()
     assert not too_late.done()
     slow.may_end.set()
-    assert {(await each).body for each in (other_past, too_late)} <= {b"made 1", b"made 2"}
+    assert {(await request).body for request in (other_past, too_late)} <= {b"made 1", b"made 2"}
 
 
 @pytest.fixture
 def client(small_cluster: SmallCluster, tmp_path: Path) -> Iterator[TestClient]:
-    with TestClient(create_app(small_cluster.queries, static=tmp_path)) as client:
+    queries = small_cluster.queries
+    with TestClient(create_app(queries, services=open_services(queries), static=tmp_path)) as client:
         yield client
 
 
-def test_shared_routes_know_only_what_the_state_tells_them_when_routes_are_read() -> None:
-    found = {}
-    for area in ROUTES:
-        for route in area.router.routes:
+def test_shared_routes_depend_only_on_the_state_when_routes_are_read() -> None:
+    dependencies = {}
+    for router in ROUTES:
+        for route in router.routes:
             if isinstance(route, APIRoute) and route.path in SHARED and "GET" in (route.methods or ()):
-                found[route.path] = {each.call for each in route.dependant.dependencies}
-    assert set(found) == set(SHARED), "a path that is kept is no route"
+                dependencies[route.path] = {dependency.call for dependency in route.dependant.dependencies}
+    assert set(dependencies) == set(SHARED), "a cached path is no route"
     of_state = get_args(State)[1].dependency
-    assert all(calls == {of_state} for calls in found.values()), "who asks is part of the answer: it cannot be shared"
-    assert find_viewer not in set().union(*found.values())
+    assert all(calls == {of_state} for calls in dependencies.values()), (
+        "the response depends on the viewer: it cannot be shared"
+    )
+    assert find_viewer not in set().union(*dependencies.values())
 
 
-def test_viewers_know_the_same_people_when_they_are_taken_for_the_same() -> None:
+def test_viewers_see_the_same_people_when_they_share_a_cache_key() -> None:
     people, projects = (None, "ada", "bob"), (frozenset[str](), frozenset({"p"}), frozenset({"p", "q"}))
     viewers = [
         Viewer(login=login, role=role, projects=of, title=f"{login} {role}")
         for login, role, of in itertools.product(people, Role, projects)
     ]
-    asked = list(itertools.product((None, "ada", "bob", "eve"), (None, "p", "q", "r")))
-    for one, other in itertools.product(viewers, viewers):
-        if strip_viewer(one, is_private=True) == strip_viewer(other, is_private=True):
-            assert one.role is other.role
-            assert [one.knows(*each) for each in asked] == [other.knows(*each) for each in asked]
+    owners = list(itertools.product((None, "ada", "bob", "eve"), (None, "p", "q", "r")))
+    for first, second in itertools.product(viewers, viewers):
+        if strip_viewer(first, is_private=True) == strip_viewer(second, is_private=True):
+            assert first.role is second.role
+            assert [first.may_see(*owner) for owner in owners] == [second.may_see(*owner) for owner in owners]
     for viewer in viewers:
         stripped = strip_viewer(viewer, is_private=True)
         assert stripped.title is None
-        assert [stripped.knows(*each) for each in asked] == [viewer.knows(*each) for each in asked]
+        assert [stripped.may_see(*owner) for owner in owners] == [viewer.may_see(*owner) for owner in owners]
         assert strip_viewer(viewer, is_private=False) == Viewer(login=None, role=viewer.role)
 
 
@@ -171,7 +175,7 @@ UNPACK: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("encoding", UNPACK)
-def test_answer_says_the_same_when_it_is_compressed(client: TestClient, encoding: str) -> None:
+def test_response_is_the_same_when_it_is_compressed(client: TestClient, encoding: str) -> None:
     plain = client.get("/api/v1/rules", headers={"Accept-Encoding": "identity"})
     for _ in range(2):
         with client.stream("GET", "/api/v1/rules", headers={"Accept-Encoding": encoding}) as answer:
@@ -191,10 +195,10 @@ def test_change_is_seen_at_once_when_it_is_made_by_a_request(client: TestClient)
 def test_cached_responses_are_counted_by_route_when_they_are_sent(client: TestClient) -> None:
     for _ in range(3):
         client.get("/api/v1/nodes")
-    told = client.get("/metrics").text
-    assert 'clusterscape_query_seconds_count{route="/api/v1/nodes",status="200"} 3.0' in told
-    assert 'clusterscape_shared_answers_total{how="kept"} 2.0' in told
-    assert 'clusterscape_shared_answers_total{how="made"} 1.0' in told
+    metrics = client.get("/metrics").text
+    assert 'clusterscape_query_seconds_count{route="/api/v1/nodes",status="200"} 3.0' in metrics
+    assert 'clusterscape_shared_answers_total{how="kept"} 2.0' in metrics
+    assert 'clusterscape_shared_answers_total{how="made"} 1.0' in metrics
 
 
 def ask_tick(client: TestClient, **question: str | int) -> Response:

@@ -1,17 +1,18 @@
-"""Who may do what: every route says the least role, refusals say what to do, and only owners change what is theirs."""
+"""Rights: every route has a minimum role, refusals have a hint, and only owners change their items."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from clusters.opened import open_services
 from clusters.small import SmallCluster
 from clusters.told_viewers import believe_names
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 
-from clusterscape.model.viewers import Role, Viewer
+from clusterscape.model.access import Role, Viewer
+from clusterscape.serve.admission import MINIMUM_ROLES
 from clusterscape.serve.app import ROUTES, create_app
-from clusterscape.serve.rights import LEAST
 
 VIEW = {"version": 1, "title": "GPUs"}
 WRITING = {"POST", "PUT", "PATCH", "DELETE"}
@@ -29,25 +30,26 @@ def viewers() -> dict[str, Viewer]:
 
 @pytest.fixture
 def client(small_cluster: SmallCluster, tmp_path: Path) -> Iterator[TestClient]:
-    app = create_app(small_cluster.queries, static=tmp_path)
+    queries = small_cluster.queries
+    app = create_app(queries, services=open_services(queries), static=tmp_path)
     believe_names(app, viewers())
     with TestClient(app) as client:
         yield client
 
 
 def routes() -> dict[str, APIRoute]:
-    return {route.name: route for area in ROUTES for route in area.router.routes if isinstance(route, APIRoute)}
+    return {route.name: route for router in ROUTES for route in router.routes if isinstance(route, APIRoute)}
 
 
-def test_every_route_says_who_may_use_it_when_routes_are_read() -> None:
-    assert set(routes()) == set(LEAST), "name the route in serve/rights.py"
+def test_every_route_has_a_minimum_role_when_routes_are_read() -> None:
+    assert set(routes()) == set(MINIMUM_ROLES), "name the route in serve/admission.py"
 
 
 def test_viewers_change_nothing_when_routes_are_read() -> None:
     for name, route in routes().items():
-        least = LEAST[name]
-        if (route.methods or set()) & WRITING and name not in QUESTIONS and least is not None:
-            assert least.reaches(Role.RESEARCHER), name
+        minimum = MINIMUM_ROLES[name]
+        if (route.methods or set()) & WRITING and name not in QUESTIONS and minimum is not None:
+            assert minimum.is_at_least(Role.RESEARCHER), name
 
 
 def test_refusal_says_what_to_do_when_the_role_is_too_low(client: TestClient) -> None:
@@ -55,29 +57,37 @@ def test_refusal_says_what_to_do_when_the_role_is_too_low(client: TestClient) ->
     refused = client.put("/api/v1/rules/idle", json=rule, headers={"x-as": "lead"})
     assert refused.status_code == 403
     error = refused.json()["error"]
-    assert (error["code"], error["message"]) == ("forbidden", "this needs the role operator, and yours is lead")
+    assert (error["code"], error["message"]) == ("forbidden", "this requires the role operator, and yours is lead")
     assert error["hint"]
     assert client.put("/api/v1/rules/idle", json=rule, headers={"x-as": "operator"}).status_code == 200
 
 
-def test_only_owners_and_operators_change_views_when_they_are_somebodys(client: TestClient) -> None:
-    def put(who: str) -> int:
-        return client.put("/api/v1/views/mine", json=VIEW, headers={"x-as": who}).status_code
+def test_only_owners_and_operators_change_views_when_they_have_an_owner(client: TestClient) -> None:
+    def put(login: str) -> int:
+        return client.put("/api/v1/views/mine", json=VIEW, headers={"x-as": login}).status_code
 
-    assert [put(who) for who in ("viewer", "ada", "eve", "ada", "operator", "eve")] == [403, 200, 403, 200, 200, 403]
-    gone = [
-        client.delete("/api/v1/views/mine", headers={"x-as": who}).status_code for who in ("eve", "ada", "ada", "eve")
+    assert [put(login) for login in ("viewer", "ada", "eve", "ada", "operator", "eve")] == [
+        403,
+        200,
+        403,
+        200,
+        200,
+        403,
     ]
-    assert gone == [403, 204, 404, 404]
+    statuses = [
+        client.delete("/api/v1/views/mine", headers={"x-as": login}).status_code
+        for login in ("eve", "ada", "ada", "eve")
+    ]
+    assert statuses == [403, 204, 404, 404]
     listed = client.put("/api/v1/views/all", json=VIEW | {"owned_by": "ada"}, headers={"x-as": "operator"}).json()
     assert listed["document"] == VIEW
     assert client.delete("/api/v1/views/all", headers={"x-as": "ada"}).status_code == 403
 
 
-def test_comments_bear_the_name_of_who_is_signed_in_when_they_say_another(client: TestClient) -> None:
-    told = {"workload": "slurm:1", "author": "somebody else", "text": "mine"}
-    made = client.post("/api/v1/comments", json=told, headers={"x-as": "ada"}).json()
-    assert made["author"] == "ada"
-    address = f"/api/v1/comments/{made['key']}"
-    taken_back = [client.delete(address, headers={"x-as": who}).status_code for who in ("eve", "ada", "ada")]
+def test_comment_has_the_signed_in_author_when_it_names_another(client: TestClient) -> None:
+    comment = {"workload": "slurm:1", "author": "somebody else", "text": "mine"}
+    stored = client.post("/api/v1/comments", json=comment, headers={"x-as": "ada"}).json()
+    assert stored["author"] == "ada"
+    address = f"/api/v1/comments/{stored['key']}"
+    taken_back = [client.delete(address, headers={"x-as": login}).status_code for login in ("eve", "ada", "ada")]
     assert taken_back == [403, 204, 404]

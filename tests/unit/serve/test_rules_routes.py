@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 from alerting.channels import FORBIDDEN, PaperChannel
+from clusters.opened import open_queries, open_services
 from fastapi.testclient import TestClient
 from unit.watch.site import Curve, WatchedSite
 
 from clusterscape.model import UnixMs
-from clusterscape.query import Queries, QueryContext
+from clusterscape.query import QueryContext
 from clusterscape.serve.app import create_app
 from clusterscape.watch.alerts import Alerts
 
@@ -20,7 +21,7 @@ HOUR_MS = 3_600_000
 
 
 class Page:
-    """A followed site with an idle job, behind the app."""
+    """A watched site with an idle job, behind the app."""
 
     def __init__(self, folder: Path) -> None:
         self.paper = PaperChannel()
@@ -36,7 +37,8 @@ class Page:
             clock=lambda: self.site.now,
             cluster="test",
         )
-        self.client = TestClient(create_app(Queries(context, watch=self.site.watch)))
+        queries = open_queries(context, watch=self.site.watch)
+        self.client = TestClient(create_app(queries, services=open_services(queries)))
 
     def idle(self) -> str:
         assert self.client.put("/api/v1/rules/idle", json={"text": IDLE, "name": "Idle"}).status_code == 200
@@ -65,7 +67,7 @@ def test_rule_is_listed_in_all_forms_when_saved(page: Page) -> None:
     assert listed["unreadable"] == {}
 
 
-def test_unreadable_rule_is_told_with_its_reason_when_a_newer_version_wrote_it(page: Page) -> None:
+def test_unreadable_rule_is_reported_with_its_reason_when_a_newer_version_wrote_it(page: Page) -> None:
     page.site.records.write_document("rule", "newer", {"key": "newer", "expression": {"magic": 1}}, at_ms=UnixMs(0))
     page.site.watch.book.order([])
     page.changes.bump_rules()
@@ -87,7 +89,7 @@ def test_rule_changes_only_in_what_is_given_when_put_again(page: Page) -> None:
     assert not listed["idle-corner"]["is_changed"]
 
 
-def test_rules_stand_in_their_order_when_ordered(page: Page) -> None:
+def test_rules_are_listed_in_order_when_ordered(page: Page) -> None:
     page.idle()
     assert page.client.put("/api/v1/rule-order", json={"keys": ["idle"]}).status_code == 204
     assert page.client.get("/api/v1/rules").json()["rules"][0]["key"] == "idle"
@@ -95,16 +97,16 @@ def test_rules_stand_in_their_order_when_ordered(page: Page) -> None:
 
 def test_violations_are_served_in_all_views_when_a_rule_is_broken(page: Page) -> None:
     job = page.idle()
-    (found,) = page.client.get("/api/v1/violations?hours=2").json()["violations"]
-    assert (found["workload"], found["units"], found["readings"]) == (job, ["n1:0"], "gpu_util p95 10%")
+    (violation,) = page.client.get("/api/v1/violations?hours=2").json()["violations"]
+    assert (violation["workload"], violation["units"], violation["readings"]) == (job, ["n1:0"], "gpu_util p95 10%")
     narrowed = page.client.get(f"/api/v1/violations?start={page.site.now - 60_000}&end={page.site.now}").json()
     assert narrowed["gpu_hours"] == pytest.approx(1 / 60)
     units = page.client.get("/api/v1/violations/units").json()["rules"]
-    assert {each["rule"]: each["units"] for each in units}["idle"] == ["n1:0"]
+    assert {rule["rule"]: rule["units"] for rule in units}["idle"] == ["n1:0"]
     line = page.client.get("/api/v1/violations/timeline?hours=1&steps=4").json()["gpus"]["idle"]
     assert line[-1] == 1
-    told = page.client.get(f"/api/v1/workloads/{job}/rules").json()
-    assert told["verdicts"][0]["readings"][0]["value_words"] == "10%"
+    verdicts = page.client.get(f"/api/v1/workloads/{job}/rules").json()
+    assert verdicts["verdicts"][0]["readings"][0]["value_words"] == "10%"
 
 
 def test_rule_and_its_violations_are_gone_when_deleted(page: Page) -> None:
@@ -130,33 +132,33 @@ def test_mute_and_comment_live_and_end_when_posted_and_deleted(page: Page) -> No
     assert page.client.get("/api/v1/comments").json() == []
 
 
-def test_page_is_told_to_ask_again_when_notes_change(page: Page) -> None:
+def test_page_is_notified_when_notes_change(page: Page) -> None:
     job = page.idle()
     before = page.changes.versions.rules
     page.client.post("/api/v1/comments", json={"workload": job, "author": "bob", "text": "hm"})
     assert page.changes.versions.rules > before
 
 
-async def test_alert_channels_tell_how_they_do_when_one_fails(page: Page) -> None:
+async def test_alert_channels_report_their_state_when_one_fails(page: Page) -> None:
     page.idle()
     page.paper.answers = [FORBIDDEN]
     page.site.now = UnixMs(page.site.now + 600_000)
     await page.alerts.deliver_due()
-    told = page.client.get("/api/v1/alerts").json()
-    (channel,) = told["channels"]
-    assert told["unposted"] == 0
+    alerts = page.client.get("/api/v1/alerts").json()
+    (channel,) = alerts["channels"]
+    assert alerts["unposted"] == 0
     assert (channel["name"], channel["is_configured"], channel["last_error"]) == ("paper", True, "403 Forbidden")
     assert (channel["is_lasting"], channel["delivered"], channel["attempts"]) == (True, 0, 1)
     assert channel["waiting"] == 1
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "body", "status", "said"),
+    ("method", "path", "body", "status", "message"),
     [
-        ("PUT", "/rules/Not%20a%20key", {"text": IDLE}, 422, "cannot be a rule's key"),
+        ("PUT", "/rules/Not%20a%20key", {"text": IDLE}, 422, "not a valid rule key"),
         ("PUT", "/rules/new", {}, 422, "needs its conditions"),
         ("PUT", "/rules/new", {"text": "gpu_utl p95 < 5%"}, 422, "gpu_utl"),
-        ("PUT", "/rules/new", {"text": IDLE, "color": "red"}, 422, "is no color"),
+        ("PUT", "/rules/new", {"text": IDLE, "color": "red"}, 422, "is not a color"),
         ("PUT", "/rules/new", {"text": IDLE, "name": "x" * 101}, 422, "101 characters"),
         ("PUT", "/rules/new", {"text": IDLE, "severity": "huge"}, 422, "severity"),
         ("PUT", "/rules/new", {"text": IDLE, "tint": "#ffffff"}, 422, "tint"),
@@ -166,7 +168,7 @@ async def test_alert_channels_tell_how_they_do_when_one_fails(page: Page) -> Non
         ("PUT", "/rule-order", {"keys": ["nothing"]}, 404, "no rule"),
         ("GET", "/violations?hours=0", None, 422, "hours"),
         ("GET", "/violations?hours=nan", None, 422, "hours"),
-        ("GET", "/violations?start=5&end=1", None, 422, "before it begins"),
+        ("GET", "/violations?start=5&end=1", None, 422, "must be after the start"),
         ("GET", "/violations?start=-1", None, 422, "start"),
         ("GET", "/violations/timeline?steps=0", None, 422, "steps"),
         ("GET", "/violations/timeline?steps=2001", None, 422, "steps"),
@@ -188,28 +190,28 @@ async def test_alert_channels_tell_how_they_do_when_one_fails(page: Page) -> Non
     ],
 )
 def test_error_says_what_was_wrong_when_the_input_is_bad(
-    page: Page, method: str, path: str, body: object, status: int, said: str
+    page: Page, method: str, path: str, body: object, status: int, message: str
 ) -> None:
     answer = page.client.request(method, f"/api/v1{path}", json=body)
     assert answer.status_code == status
     error = answer.json()["error"]
-    assert said in error["message"] + (error["hint"] or "")
+    assert message in error["message"] + (error["hint"] or "")
 
 
 def test_shipped_rule_cannot_be_removed_when_nobody_changed_it(page: Page) -> None:
     page.site.watch.book.remove("idle-corner")
     answer = page.client.delete("/api/v1/rules/idle-corner")
-    assert (answer.status_code, answer.json()["error"]["hint"]) == (422, "Switch it off instead.")
+    assert (answer.status_code, answer.json()["error"]["hint"]) == (422, "Disable it instead.")
 
 
-def test_trial_tells_how_far_it_is_when_asked_line_by_line(page: Page) -> None:
+def test_trial_reports_progress_when_it_is_streamed(page: Page) -> None:
     page.idle()
-    given = {"text": IDLE, "hours": 1}
-    plain = page.client.post("/api/v1/rules/try", json=given).json()
-    answer = page.client.post("/api/v1/rules/try", json=given, headers={"Accept": "application/x-ndjson"})
+    trial = {"text": IDLE, "hours": 1}
+    plain = page.client.post("/api/v1/rules/try", json=trial).json()
+    answer = page.client.post("/api/v1/rules/try", json=trial, headers={"Accept": "application/x-ndjson"})
     assert answer.headers["content-type"].startswith("application/x-ndjson")
-    *told, last = [json.loads(line) for line in answer.text.splitlines()]
-    shares = [line["share"] for line in told]
+    *progress, last = [json.loads(line) for line in answer.text.splitlines()]
+    shares = [line["share"] for line in progress]
     assert shares == sorted(shares)
     assert shares[0] == 0
     assert len(shares) > 3

@@ -1,4 +1,4 @@
-"""Signing in with a password or the server's token: cookies, sessions, throttling, and what another site's page may not."""
+"""Sign-in with a password or the server's token: cookies, sessions, throttling, and requests of other sites."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,8 +9,7 @@ from clusters.guarded import FROM_PAGE, PASSWORD, GuardedSite, guarded_site, sig
 from clusters.small import SmallCluster
 from fastapi.testclient import TestClient
 
-from clusterscape.model.access import Outcome, Scope, Way
-from clusterscape.model.viewers import Role
+from clusterscape.model.access import Outcome, Role, Scope, Way
 from clusterscape.serve.identity import passwords
 from clusterscape.serve.identity.security_headers import ALWAYS
 from clusterscape.serve.identity.sessions import digest_of
@@ -36,26 +35,26 @@ def status(client: TestClient, path: str = "/api/v1/cluster") -> int:
     return client.get(path).status_code
 
 
-def test_everything_but_page_health_and_session_is_shut_when_nobody_is_signed_in(client: TestClient) -> None:
+def test_only_page_health_and_session_are_open_when_nobody_is_signed_in(client: TestClient) -> None:
     for path in ("/api/v1/cluster", "/api/v1/live", "/api/v1/accounts", "/api/v1/nothing", "/metrics", "/openapi.json"):
         answer = client.get(path)
         assert (answer.status_code, answer.json()["error"]["code"]) == (401, "access"), path
         assert answer.headers["www-authenticate"] == "Bearer"
     for path in ("/healthz", "/", "/overview"):
         assert status(client, path) == 200
-    told = client.get("/api/v1/session").json()
-    assert told["who"] is None
-    assert (told["takes_password"], told["takes_token"], told["provider"]) == (True, False, None)
+    session = client.get("/api/v1/session").json()
+    assert session["who"] is None
+    assert (session["takes_password"], session["takes_token"], session["provider"]) == (True, False, None)
 
 
 def test_password_opens_the_page_when_it_is_right(client: TestClient) -> None:
     sign_in(client, "ada")
     assert status(client) == 200
-    who = client.get("/api/v1/session").json()["who"]
-    assert (who["login"], who["role"], who["way"]) == ("ada", "researcher", "local")
+    account = client.get("/api/v1/session").json()["who"]
+    assert (account["login"], account["role"], account["way"]) == ("ada", "researcher", "local")
 
 
-def test_wrong_name_and_wrong_password_are_told_alike_when_signing_in(client: TestClient) -> None:
+def test_wrong_name_and_wrong_password_give_the_same_error_when_signing_in(client: TestClient) -> None:
     answers = [
         client.post("/api/v1/session", json={"login": login, "password": "wrong password"})
         for login in ("ada", "nobody")
@@ -68,14 +67,14 @@ def test_unknown_name_costs_a_hash_when_a_password_is_verified(monkeypatch: pyte
     verified: list[str] = []
 
     class Counting:
-        def verify(self, stored: str, given: str) -> bool:
+        def verify(self, stored: str, password: str) -> bool:
             verified.append(stored)
             return True
 
-    decoy = passwords._decoy()
+    dummy_hash = passwords._dummy_hash()
     monkeypatch.setattr(passwords, "_HASHER", Counting())
     assert not passwords.verify_password(None, "anything")
-    assert verified == [decoy]
+    assert verified == [dummy_hash]
 
 
 def test_cookie_is_kept_from_scripts_and_other_sites_when_set(site: GuardedSite) -> None:
@@ -136,8 +135,8 @@ def test_session_ends_when_it_is_idle_or_old(client: TestClient, site: GuardedSi
 
 def test_sign_out_ends_this_or_every_session_when_asked(site: GuardedSite) -> None:
     first, second, third = (site.client() for _ in range(3))
-    for each in (first, second, third):
-        sign_in(each, "ada")
+    for client in (first, second, third):
+        sign_in(client, "ada")
     kept = first.cookies["clusterscape_session"]
     assert first.delete("/api/v1/session", headers=FROM_PAGE).status_code == 204
     assert "clusterscape_session" not in first.cookies
@@ -202,7 +201,7 @@ def test_every_answer_forbids_foreign_scripts_and_frames_when_sent(client: TestC
     assert "strict-transport-security" not in headers
 
 
-def test_failures_forbid_them_too_when_the_server_is_at_fault(site: GuardedSite) -> None:
+def test_security_headers_are_sent_when_the_server_fails(site: GuardedSite) -> None:
     @site.app.get("/api/broken")
     def fail() -> None:
         raise RuntimeError("a defect")
@@ -215,18 +214,18 @@ def test_failures_forbid_them_too_when_the_server_is_at_fault(site: GuardedSite)
     assert answer.headers["content-security-policy"] == ALWAYS["Content-Security-Policy"]
 
 
-def test_what_was_typed_is_not_told_back_when_a_form_is_wrong(client: TestClient) -> None:
+def test_input_is_not_echoed_when_a_form_is_wrong(client: TestClient) -> None:
     for form in ({"login": "ada", "password": [PASSWORD]}, {"token": {"x": PASSWORD}}, {"password": PASSWORD * 100}):
         answer = client.post("/api/v1/session", json=form)
         assert answer.status_code == 422
         assert PASSWORD not in answer.text
 
 
-def test_https_is_held_to_when_the_page_came_by_it(site: GuardedSite) -> None:
+def test_strict_transport_security_is_sent_when_the_page_came_over_https(site: GuardedSite) -> None:
     assert "max-age" in site.client(HTTPS).get("/").headers["strict-transport-security"]
 
 
-def test_answers_are_not_shared_between_people_when_they_depend_on_who_asks(client: TestClient) -> None:
+def test_responses_are_not_shared_when_they_depend_on_the_viewer(client: TestClient) -> None:
     sign_in(client, "ada")
     answer = client.get("/api/v1/cluster")
     assert answer.headers["cache-control"] == "no-store"
@@ -243,8 +242,8 @@ def test_static_token_opens_everything_when_it_is_the_only_way(small_cluster: Sm
         assert client.get("/api/v1/cluster", headers={"Authorization": "Bearer wrong"}).status_code == 401
         assert client.post("/api/v1/session", json={"token": "wrong"}).status_code == 401
         assert client.post("/api/v1/session", json={"token": TOKEN}).status_code == 204
-        who = client.get("/api/v1/session").json()["who"]
-        assert (who["login"], who["role"], who["way"]) == (None, "admin", "static")
+        account = client.get("/api/v1/session").json()["who"]
+        assert (account["login"], account["role"], account["way"]) == (None, "admin", "static")
         assert TOKEN not in client.cookies["clusterscape_session"]
         cookies = dict(client.cookies)
     with guarded_site(small_cluster, tmp_path, token="another-token-of-the-site") as site:
@@ -266,7 +265,7 @@ def test_own_password_is_changed_and_other_sessions_end_when_asked(site: Guarded
     sign_in(site.client(), "ada", "a better passphrase")
 
 
-def test_somebody_is_out_at_once_when_their_account_is_shut(site: GuardedSite, client: TestClient) -> None:
+def test_user_is_signed_out_immediately_when_the_account_is_closed(site: GuardedSite, client: TestClient) -> None:
     admin = site.client()
     site.add_account("root", Role.ADMIN)
     sign_in(client, "ada")
@@ -278,7 +277,7 @@ def test_somebody_is_out_at_once_when_their_account_is_shut(site: GuardedSite, c
     assert refused.status_code == 401
 
 
-def test_sign_ins_are_noted_when_right_or_wrong(site: GuardedSite, client: TestClient) -> None:
+def test_sign_ins_are_logged_when_they_succeed_or_fail(site: GuardedSite, client: TestClient) -> None:
     client.post("/api/v1/session", json={"login": "ada", "password": "wrong"})
     client.post("/api/v1/session", json={"login": f"{PASSWORD} typed into the wrong field", "password": "x"})
     sign_in(client, "ada")
@@ -290,7 +289,7 @@ def test_sign_ins_are_noted_when_right_or_wrong(site: GuardedSite, client: TestC
     ]
 
 
-def test_hash_is_made_anew_when_it_was_weaker(
+def test_password_is_rehashed_when_its_hash_was_weaker(
     site: GuardedSite, client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stronger = PasswordHasher(time_cost=2, memory_cost=16, parallelism=1)

@@ -1,4 +1,4 @@
-"""Traces over the API: sent, read, listed, asked, drawn, deleted; every refusal is a sentence."""
+"""Traces over HTTP: upload, import, lists, queries, charts, deletion; every refusal has a message."""
 
 import io
 import time
@@ -8,12 +8,13 @@ from typing import Any
 
 import polars as pl
 import pytest
+from clusters.opened import open_queries
 from clusters.small import SmallCluster
 from fastapi.testclient import TestClient
 
 from clusterscape.ingest.traces import TraceIntake
 from clusterscape.model import UnixMs
-from clusterscape.query import Queries, QueryContext
+from clusterscape.query import QueryContext
 from clusterscape.runtime.trace_importing import import_files
 from clusterscape.serve.app import create_app
 from clusterscape.store.artifacts import FolderArtifactStore
@@ -42,7 +43,7 @@ def make_client(cluster: SmallCluster, folder: Path) -> TestClient:
         cluster="small",
         artifacts=artifacts,
     )
-    return TestClient(create_app(Queries(context), trace_writer=intake))
+    return TestClient(create_app(open_queries(context), trace_writer=intake))
 
 
 @pytest.fixture
@@ -52,9 +53,9 @@ def client(small_cluster: SmallCluster, tmp_path: Path) -> Iterator[TestClient]:
 
 
 def send(client: TestClient, kind: str, workload: str | None = None) -> str:
-    made = client.post("/api/v1/traces", json={"name": kind, "workload_id": workload})
-    assert made.status_code == 201, made.text
-    trace = str(made.json()["trace_id"])
+    created = client.post("/api/v1/traces", json={"name": kind, "workload_id": workload})
+    assert created.status_code == 201, created.text
+    trace = str(created.json()["trace_id"])
     for path in sorted(RECORDED.glob(f"{kind}_*")):
         sent = client.put(f"/api/v1/traces/{trace}/files/{path.name}", content=path.read_bytes())
         assert sent.json() == {"path": path.name, "size": path.stat().st_size}
@@ -77,24 +78,27 @@ def table(client: TestClient, path: str) -> pl.DataFrame:
 def tables(client: TestClient, path: str) -> list[pl.DataFrame]:
     answer = client.get(path)
     assert answer.status_code == 200, answer.text
-    found, at = [], 0
+    frames, at = [], 0
     for length in map(int, answer.headers["x-tables"].split(",")):
-        found.append(pl.read_ipc_stream(io.BytesIO(answer.content[at : at + length])))
+        frames.append(pl.read_ipc_stream(io.BytesIO(answer.content[at : at + length])))
         at += length
     assert at == len(answer.content)
-    return found
+    return frames
 
 
-def test_everything_can_be_asked_when_a_trace_was_sent(client: TestClient) -> None:
+def test_every_route_answers_when_a_trace_was_uploaded(client: TestClient) -> None:
     trace = send(client, "ddp")
     base = f"/api/v1/traces/{trace}"
     answer: dict[str, Any] = client.get(base).json()
     report = answer["report"]
-    assert [each["rank"] for each in answer["ranks"]] == [0, 1, 2, 3]
+    assert [row["rank"] for row in answer["ranks"]] == [0, 1, 2, 3]
     assert answer["stages"] == [{"stage": None, "ranks": [0, 1, 2, 3]}]
     assert answer["process_groups"][0]["ranks"] == [0, 1, 2, 3]
-    assert [(one["kind"], one["rank"]) for one in report["verdicts"][:2]] == [("slow_worker", 0), ("input_stall", 3)]
-    assert all(one["spans"] for one in report["verdicts"])
+    assert [(verdict["kind"], verdict["rank"]) for verdict in report["verdicts"][:2]] == [
+        ("slow_worker", 0),
+        ("input_stall", 3),
+    ]
+    assert all(verdict["spans"] for verdict in report["verdicts"])
     assert report["what_if"][0]["speed_up"] > 1
     steps = table(client, f"{base}/steps")
     parts = steps["compute_ns"] + steps["exposed_wait_ns"] + steps["exposed_transfer_ns"] + steps["idle_ns"]
@@ -124,8 +128,8 @@ def _check_pictures(client: TestClient, base: str) -> None:
 
 
 def _check_spans(client: TestClient, base: str, spans: list[dict[str, Any]]) -> None:
-    found = [client.get(f"{base}/spans/{each['span']}").json() for each in spans]
-    talk = next(each for each in found if each["collective"] is not None)
+    details = [client.get(f"{base}/spans/{span['span']}").json() for span in spans]
+    talk = next(detail for detail in details if detail["collective"] is not None)
     assert [member["rank"] for member in talk["members"]][-1] == 0
     assert [member["is_last"] for member in talk["members"]] == [False, False, False, True]
     last = talk["members"][-1]
@@ -135,7 +139,7 @@ def _check_spans(client: TestClient, base: str, spans: list[dict[str, Any]]) -> 
     assert (missing.status_code, missing.json()["error"]["code"]) == (404, "not_found")
 
 
-def test_questions_are_answered_or_refused_in_words_when_a_pipeline_is_asked(client: TestClient) -> None:
+def test_requests_are_answered_or_refused_with_a_reason_when_a_trace_has_a_pipeline(client: TestClient) -> None:
     trace = send(client, "pipe")
     base = f"/api/v1/traces/{trace}"
     balanced = client.post(f"{base}/whatif", json={"change": {"kind": "balance"}}).json()
@@ -149,7 +153,7 @@ def test_questions_are_answered_or_refused_in_words_when_a_pipeline_is_asked(cli
     assert not any(change["is_significant"] for change in same["changes"])
     for path, word in (
         ("marey?classes=nonsense", "unknown class nonsense"),
-        ("marey?from_ns=5&to_ns=1", "ends before it begins"),
+        ("marey?from_ns=5&to_ns=1", "must be after its start"),
         ("operators?ranks=a", "whole numbers"),
     ):
         answer = client.get(f"{base}/{path}")
@@ -170,7 +174,7 @@ def test_traces_are_listed_by_workload_when_they_belong_to_one(client: TestClien
     assert client.get(f"/api/v1/traces/{first}/marey").status_code == 404
 
 
-def test_upload_is_refused_in_words_when_it_cannot_be_kept(client: TestClient) -> None:
+def test_upload_is_refused_with_a_reason_when_it_cannot_be_stored(client: TestClient) -> None:
     trace = client.post("/api/v1/traces", json={"name": "x"}).json()["trace_id"]
     base = f"/api/v1/traces/{trace}"
     large = client.put(f"{base}/files/a.json", content=b"1" * (MOST + 1))
@@ -180,7 +184,7 @@ def test_upload_is_refused_in_words_when_it_cannot_be_kept(client: TestClient) -
     streamed = client.put(f"{base}/files/a.json", content=iter([b"1" * MOST, b"1"]))
     assert streamed.status_code == 413
     assert client.put(f"{base}/files/..%2f..%2fx", content=b"1").status_code in (404, 405, 422)
-    assert client.post(f"{base}/import").json()["error"]["message"] == "no files were sent for this trace"
+    assert client.post(f"{base}/import").json()["error"]["message"] == "no files were uploaded for this trace"
     assert client.get(f"{base}/marey").status_code == 422
     assert client.get(f"{base}").json()["report"] is None
     assert client.put("/api/v1/traces/nowhere/files/a.json", content=b"1").status_code == 404

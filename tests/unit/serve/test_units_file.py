@@ -1,4 +1,4 @@
-"""Units as a file, and what was wasted by unit, over HTTP and in the terminal."""
+"""Units as a file, and waste by unit, over HTTP and in the terminal."""
 
 import io
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Ways of backfilling on nodes: with one GPU a node as in the batch engine; on larger ones no GPU is given twice."""
+"""Backfilling on nodes: with one GPU per node as in the batch engine; on larger nodes no GPU is given twice."""
 
 from dataclasses import replace
 
@@ -86,7 +86,7 @@ def test_starts_are_those_of_the_batch_engine_when_every_node_has_one_gpu(
     assert simulate_cluster(scenario).start_s.tolist() == simulate(batch).start_s.tolist()
 
 
-def test_the_queue_is_measured_once_in_a_look_when_candidates_start_during_it() -> None:
+def test_queue_is_measured_once_per_pass_when_candidates_start_during_it() -> None:
     # The head is promised 10 s. Three wait, so ω is whole and candidates may take 15 s; with two it would be 13 s.
     rows = [(0, 10, 0, 6, 0), (0, 5, 0, 8, 0), (0, 10, 0, 1, 0), (0, 15, 0, 1, 0)]
     sizes = np.array([row[3] for row in rows], np.int64)
@@ -103,22 +103,22 @@ def test_all_jobs_end_and_no_node_is_overfull_when_predictions_are_exceeded(
     sizes = np.array([row[3] for row in rows], np.int64)
     jobs = make_jobs(rows, np.where(sizes > 4, 2, 1), np.where(sizes > 4, 4, sizes))
     faults = (NodeFault(node="n0", kind=FaultKind.FAIL, from_s=6, to_s=20),) if fails else ()
-    found = simulate_cluster(replace(scenario_of(make_cluster(4, 4, 4), jobs, kind), faults=faults, checkpoint_s=3))
-    assert found.has_ended.all()
-    assert (found.start_s >= jobs.submit_s).all()
-    if not (found.attempts > 1).any():
-        assert (found.end_s == found.start_s + jobs.run_s).all()
+    schedule = simulate_cluster(replace(scenario_of(make_cluster(4, 4, 4), jobs, kind), faults=faults, checkpoint_s=3))
+    assert schedule.has_ended.all()
+    assert (schedule.start_s >= jobs.submit_s).all()
+    if not (schedule.attempts > 1).any():
+        assert (schedule.end_s == schedule.start_s + jobs.run_s).all()
         owners = np.repeat(np.arange(len(jobs)), jobs.nodes)
         for node in range(3):
-            here = owners[found.nodes == node]
-            for moment in found.start_s[here]:
-                active = here[(found.start_s[here] <= moment) & (moment < found.end_s[here])]
+            here = owners[schedule.nodes == node]
+            for moment in schedule.start_s[here]:
+                active = here[(schedule.start_s[here] <= moment) & (moment < schedule.end_s[here])]
                 assert jobs.gpus[active].sum() <= 4
 
 
 def test_refusal_says_why_when_conservative_backfilling_is_asked_for_on_nodes() -> None:
     jobs = make_jobs([(0, 1, 0, 1, 0)], np.ones(1, np.int64), np.ones(1, np.int64))
-    with pytest.raises(QueryError, match="not there for clusters") as refused:
+    with pytest.raises(QueryError, match="not available for clusters") as refused:
         scenario_of(make_cluster(1), jobs, "conservative")
     assert "the placement would have to choose" in (refused.value.hint or "")
     assert "frugal" in (refused.value.hint or "")

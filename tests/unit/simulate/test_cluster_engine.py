@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clusterscape.demo.scheduler import Job, JobStarted, SimNode, Simulation
+from clusterscape.demo.scheduler import JobStarted, SimNode, Simulation, SubmittedJob
 from clusterscape.errors import QueryError
 from clusterscape.simulate.batch import PRESETS, Backfill, BackfillKind, find_policy
 from clusterscape.simulate.cluster import (
@@ -16,10 +16,12 @@ from clusterscape.simulate.cluster import (
     ClusterJobs,
     ClusterScenario,
     ClusterSchedule,
-    Partition,
+    NodePool,
+    RunningJobs,
     compute_cluster_measures,
     jitter_cluster,
     simulate_cluster,
+    simulate_from_now,
 )
 from clusterscape.simulate.faults import FaultKind, NodeFault
 from clusterscape.simulate.placements import find_placement, placement_names
@@ -32,7 +34,7 @@ def make_cluster(
     *gpus: int,
     partition: list[int] | None = None,
     slices: int = 0,
-    partitions: tuple[Partition, ...] = (Partition("p"),),
+    partitions: tuple[NodePool, ...] = (NodePool("p"),),
 ) -> Cluster:
     count = len(gpus)
     return Cluster(
@@ -49,7 +51,7 @@ def make_cluster(
 
 
 def make_jobs(*rows: Mapping[str, int | float]) -> ClusterJobs:
-    """Rows by name; ``share`` is of one GPU. What is not said is 1 GPU of 1 node for 10 s at time 0."""
+    """Columns by name; ``share`` is of one GPU. Default: 1 GPU of 1 node for 10 s at time 0."""
     usual = {"submit": 0, "run": 10, "nodes": 1, "gpus": 1, "share": 1.0, "cpu": 0, "memory": 0, "models": 0}
     usual |= {"partition": 0, "user": 0, "priority": 0}
 
@@ -89,23 +91,23 @@ def run(
 
 def test_gang_starts_all_at_once_when_enough_nodes_are_free() -> None:
     jobs = make_jobs({"run": 5, "gpus": 3}, {"nodes": 2, "gpus": 2, "submit": 1}, {"submit": 2, "gpus": 1, "run": 3})
-    found = run(make_cluster(4, 4), jobs)
-    assert found.start_s.tolist() == [0, 5, 2]
-    assert sorted(found.nodes[1:3].tolist()) == [0, 1]
-    assert found.promise_s[1] == 5
+    schedule = run(make_cluster(4, 4), jobs)
+    assert schedule.start_s.tolist() == [0, 5, 2]
+    assert sorted(schedule.nodes[1:3].tolist()) == [0, 1]
+    assert schedule.promise_s[1] == 5
 
 
 def test_idle_gpus_count_as_blocked_when_they_are_not_where_a_gang_could_use_them() -> None:
     jobs = make_jobs({"gpus": 3}, {"gpus": 3}, {"gpus": 2, "submit": 1, "run": 1})
-    found = run(make_cluster(4, 4), jobs)
-    assert found.start_s.tolist() == [0, 0, 10]
-    assert found.integrals.blocked == 2 * 9
+    schedule = run(make_cluster(4, 4), jobs)
+    assert schedule.start_s.tolist() == [0, 0, 10]
+    assert schedule.integrals.blocked == 2 * 9
 
 
 def test_shares_pack_on_one_gpu_when_they_fit_together() -> None:
     jobs = make_jobs(*({"share": 0.5} for _ in range(5)))
-    found = run(make_cluster(2), jobs)
-    assert found.start_s.tolist() == [0, 0, 0, 0, 10]
+    schedule = run(make_cluster(2), jobs)
+    assert schedule.start_s.tolist() == [0, 0, 0, 0, 10]
 
 
 def test_shares_take_whole_slices_when_gpus_are_cut_into_instances() -> None:
@@ -114,7 +116,7 @@ def test_shares_take_whole_slices_when_gpus_are_cut_into_instances() -> None:
     assert run(make_cluster(1, slices=7), jobs).start_s.tolist() == [0, 0, 0, 10, 10]
 
 
-def test_processors_memory_and_model_are_heeded_when_a_job_asks_for_them() -> None:
+def test_processors_memory_and_model_are_respected_when_a_job_requests_them() -> None:
     cluster = make_cluster(8, 8)
     jobs = make_jobs({"cpu": 16_000}, {"cpu": 16_000}, {"cpu": 1}, {"memory": 2_000})
     assert run(cluster, make_jobs({"cpu": 16_000}, {"cpu": 16_000}, {"cpu": 1})).start_s.tolist() == [0, 0, 10]
@@ -124,7 +126,7 @@ def test_processors_memory_and_model_are_heeded_when_a_job_asks_for_them() -> No
 
 
 def test_partitions_have_their_own_queues_and_user_limits_when_there_are_several() -> None:
-    partitions = (Partition("a"), Partition("b", max_gpus_per_user=2))
+    partitions = (NodePool("a"), NodePool("b", max_gpus_per_user=2))
     cluster = make_cluster(2, 4, partition=[0, 1], partitions=partitions)
     rows = [{"gpus": 2}, {"gpus": 2}, {"partition": 1, "gpus": 2}, {"partition": 1}, {"partition": 1, "user": 1}]
     assert run(cluster, make_jobs(*rows)).start_s.tolist() == [0, 10, 0, 10, 0]
@@ -144,9 +146,9 @@ def test_job_starts_again_from_its_checkpoint_when_its_node_fails() -> None:
 
 def test_job_never_starts_when_its_only_node_never_returns() -> None:
     fault = NodeFault(node="n0", kind=FaultKind.DRAIN, from_s=0)
-    found = run(make_cluster(1), make_jobs({"submit": 5}), faults=(fault,))
-    assert not found.has_started.any()
-    assert compute_cluster_measures(found) is None
+    schedule = run(make_cluster(1), make_jobs({"submit": 5}), faults=(fault,))
+    assert not schedule.has_started.any()
+    assert compute_cluster_measures(schedule) is None
 
 
 def test_cheapest_victim_goes_and_its_work_is_charged_when_a_higher_priority_arrives() -> None:
@@ -160,7 +162,7 @@ def test_cheapest_victim_goes_and_its_work_is_charged_when_a_higher_priority_arr
     assert patient.start_s.tolist() == [0, 30, 100]
 
 
-def test_everybody_who_fits_starts_when_nothing_is_promised() -> None:
+def test_every_job_that_fits_starts_when_nothing_is_promised() -> None:
     jobs = make_jobs({"gpus": 3, "run": 10}, {"gpus": 4, "submit": 1}, {"gpus": 1, "submit": 2, "run": 100})
     assert run(make_cluster(4), jobs, "first-fit").start_s.tolist() == [0, 102, 2]
     assert run(make_cluster(4), jobs, "easy").start_s.tolist() == [0, 10, 20]
@@ -168,11 +170,11 @@ def test_everybody_who_fits_starts_when_nothing_is_promised() -> None:
 
 
 def test_refusal_says_what_there_is_when_a_choice_has_no_meaning_on_nodes() -> None:
-    with pytest.raises(QueryError, match="not there for clusters"):
+    with pytest.raises(QueryError, match="not available for clusters"):
         run(make_cluster(1), make_jobs({}), "conservative")
-    with pytest.raises(QueryError, match="events = batch only"):
+    with pytest.raises(QueryError, match="only events = batch"):
         run(make_cluster(1), make_jobs({}), semantics=PRESETS["pyss"])
-    with pytest.raises(QueryError, match="no node 'x'"):
+    with pytest.raises(QueryError, match="unknown node 'x'"):
         run(make_cluster(1), make_jobs({}), faults=(NodeFault(node="x", kind=FaultKind.FAIL, from_s=0),))
 
 
@@ -206,16 +208,16 @@ def test_no_gpu_is_given_twice_and_all_jobs_end_when_any_rules_apply(
 ) -> None:
     faults = (NodeFault(node="n0", kind=FaultKind.FAIL, from_s=20, to_s=50),) if fails else ()
     jobs, cluster = make_jobs(*rows), make_cluster(4, 4, 4)
-    found = run(cluster, jobs, kind, placement, faults=faults, preempts=True, checkpoint_s=5)
-    assert found.has_ended.all()
-    assert (found.start_s >= jobs.submit_s).all()
-    if not (found.attempts > 1).any():
-        assert (found.end_s == found.start_s + jobs.run_s).all()
+    schedule = run(cluster, jobs, kind, placement, faults=faults, preempts=True, checkpoint_s=5)
+    assert schedule.has_ended.all()
+    assert (schedule.start_s >= jobs.submit_s).all()
+    if not (schedule.attempts > 1).any():
+        assert (schedule.end_s == schedule.start_s + jobs.run_s).all()
         for node in range(3):
-            pods = np.flatnonzero(found.nodes == node)
+            pods = np.flatnonzero(schedule.nodes == node)
             owners = np.repeat(np.arange(len(jobs)), jobs.nodes)[pods]
-            for moment in found.start_s[owners]:
-                active = owners[(found.start_s[owners] <= moment) & (moment < found.end_s[owners])]
+            for moment in schedule.start_s[owners]:
+                active = owners[(schedule.start_s[owners] <= moment) & (moment < schedule.end_s[owners])]
                 assert (jobs.gpus * jobs.units)[active].sum() <= 4 * UNITS_PER_GPU
                 assert jobs.cpu_milli[active].sum() <= 16_000
 
@@ -228,14 +230,14 @@ def test_starts_are_those_of_the_event_engine_when_gpus_are_whole(
     kind: BackfillKind, depth: int | None, placement: str, rows: list[dict[str, int | float]]
 ) -> None:
     rows = [row | {"share": 1.0, "cpu": 0, "gpus": max(1, row["gpus"])} for row in rows]
-    found = run(make_cluster(4, 4, 2, 4), make_jobs(*rows), kind, placement)
+    schedule = run(make_cluster(4, 4, 2, 4), make_jobs(*rows), kind, placement)
     simulation = Simulation(
         [SimNode(f"n{place}", "p", gpus) for place, gpus in enumerate((4, 4, 2, 4))],
         find_placement(placement),
         depth=depth,
     )
     simulation.add_jobs(
-        Job(
+        SubmittedJob(
             id=place,
             partition="p",
             submit_s=int(row["submit"]),
@@ -248,7 +250,7 @@ def test_starts_are_those_of_the_event_engine_when_gpus_are_whole(
         for place, row in enumerate(rows)
     )
     starts = {event.job.id: event.time_s for event in simulation.run() if isinstance(event, JobStarted)}
-    assert found.start_s.tolist() == [starts[place] for place in range(len(rows))]
+    assert schedule.start_s.tolist() == [starts[place] for place in range(len(rows))]
 
 
 @PATIENT
@@ -269,8 +271,8 @@ def test_schedule_and_fingerprint_are_the_same_when_nothing_changed(
 
 
 def test_measures_are_those_worked_out_by_hand_when_a_job_waits() -> None:
-    found = run(make_cluster(2), make_jobs({"gpus": 2, "run": 10}, {"gpus": 1, "run": 10, "submit": 2}))
-    measures = compute_cluster_measures(found)
+    schedule = run(make_cluster(2), make_jobs({"gpus": 2, "run": 10}, {"gpus": 1, "run": 10, "submit": 2}))
+    measures = compute_cluster_measures(schedule)
     assert measures is not None
     assert (measures.jobs, measures.wait_s, measures.violation_s) == (2, 4.0, 0.0)
     assert measures.utilization == pytest.approx(30 / 40)
@@ -287,3 +289,68 @@ def test_run_times_differ_by_at_most_a_second_when_jittered() -> None:
     other = jitter_cluster(scenario, np.random.default_rng(0))
     assert (abs(other.jobs.run_s - scenario.jobs.run_s) <= 1).all()
     assert (other.jobs.estimate_s >= other.jobs.run_s).all()
+
+
+def scenario(count: int = 60, seed: int = 1) -> ClusterScenario:
+    random = np.random.default_rng(seed)
+    run = random.integers(10, 500, count)
+    zeros, ones = np.zeros(count, np.int64), np.ones(count, np.int64)
+    jobs = ClusterJobs(
+        row=np.arange(count),
+        submit_s=np.sort(random.integers(0, 800, count)),
+        run_s=run,
+        estimate_s=run + random.integers(0, 300, count),
+        nodes=ones,
+        gpus=random.integers(1, 9, count),
+        units=ones * UNITS_PER_GPU,
+        cpu_milli=zeros,
+        memory_mib=zeros,
+        models=zeros,
+        partition=zeros,
+        user=zeros,
+        priority=zeros,
+        number=np.arange(count),
+    )
+    node = np.zeros(4, np.int64)
+    cluster = Cluster(tuple("abcd"), node + 8, node, node, node, ("gpu",), node, node)
+    return ClusterScenario(cluster, jobs, find_policy("fcfs"), Backfill("easy"), find_placement("most-allocated"))
+
+
+def cut(full: ClusterScenario, now_s: int) -> tuple[ClusterScenario, RunningJobs, np.ndarray]:
+    """The scenario at ``now_s``: its unfinished jobs, those that run, and the rows of the unfinished jobs."""
+    schedule = simulate_cluster(full)
+    left = np.flatnonzero(schedule.end_s > now_s)
+    runs = (schedule.start_s <= now_s)[left]
+    elapsed = np.where(runs, now_s - schedule.start_s[left], 0)
+    jobs = full.jobs
+    columns = {name: getattr(jobs, name)[left] for name in jobs.__slots__}
+    columns["run_s"] = columns["run_s"] - elapsed
+    columns["estimate_s"] = columns["estimate_s"] - elapsed
+    rows = np.flatnonzero(runs)
+    standing = RunningJobs(now_s, rows, schedule.nodes[schedule.first_pod[left[rows]]])
+    return replace(full, jobs=ClusterJobs(**columns)), standing, left
+
+
+@pytest.mark.parametrize("now_s", [0, 100, 333, 700, 1200])
+def test_schedule_goes_on_as_before_when_it_is_cut_in_the_middle(now_s: int) -> None:
+    full = scenario()
+    rest, standing, left = cut(full, now_s)
+    ends = simulate_from_now(rest, standing).end_s
+    assert ends.tolist() == simulate_cluster(full).end_s[left].tolist()
+
+
+def test_running_job_ends_on_its_node_when_the_node_is_drained() -> None:
+    full = scenario()
+    rest, standing, _ = cut(full, 333)
+    drained = replace(rest, faults=(NodeFault(node="a", kind=FaultKind.DRAIN, from_s=333),))
+    schedule = simulate_from_now(drained, standing)
+    on_a = np.flatnonzero(schedule.nodes[schedule.first_pod] == 0)
+    assert set(on_a.tolist()) == set(standing.job[standing.node == 0].tolist())
+    assert schedule.has_ended.all()
+
+
+def test_running_jobs_must_fit_when_a_simulation_begins_with_them() -> None:
+    full = scenario(2)
+    jobs = replace(full.jobs, gpus=np.array([8, 8]), submit_s=np.array([0, 0]))
+    with pytest.raises(QueryError, match="too small for its running jobs"):
+        simulate_from_now(replace(full, jobs=jobs), RunningJobs(0, np.array([0, 1]), np.array([0, 0])))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clusterscape.cli.sched_cluster import describe
+from clusterscape.cli.sched_cluster import parse_cluster
 from clusterscape.collect.job_traces import read_trace
 from clusterscape.errors import QueryError
 from clusterscape.model.jobs import JobTrace
@@ -35,7 +35,7 @@ def prepare(trace: JobTrace, cluster: Cluster, **names: dict[str, str]) -> tuple
 
 def test_gangs_are_cut_to_nodes_and_shares_stay_shares_when_gpus_are_counted(tmp_path: Path) -> None:
     trace = make_trace(tmp_path, "0,0,10,20,16,2,4", "1,0,10,20,12,,4", "2,0,10,20,0.5,1,1", "3,0,10,20,4,4,4")
-    jobs, notes = prepare(trace, describe(NODES, "test").cluster)
+    jobs, notes = prepare(trace, parse_cluster(NODES, "test").cluster)
     assert jobs.nodes.tolist() == [2, 2, 1, 4][:3]
     assert jobs.gpus.tolist() == [8, 6, 1]
     assert jobs.units.tolist() == [UNITS_PER_GPU, UNITS_PER_GPU, UNITS_PER_GPU // 2]
@@ -45,22 +45,22 @@ def test_gangs_are_cut_to_nodes_and_shares_stay_shares_when_gpus_are_counted(tmp
 def test_jobs_are_left_out_and_counted_when_a_partition_refuses_them(tmp_path: Path) -> None:
     trace = make_trace(tmp_path, "0,0,10,20,1,1,1", "1,0,10,20,9,2,1", "2,0,10,9000,1,1,1")
     limits = {"partitions": [{"name": "all", "max_gpus_per_job": 8, "max_hours": 2}]}
-    jobs, notes = prepare(trace, describe(NODES | limits, "test").cluster)
+    jobs, notes = prepare(trace, parse_cluster(NODES | limits, "test").cluster)
     assert len(jobs) == 1
     assert "1 dropped: larger than partition all allows (8 GPUs) (line 3)" in notes
-    assert "1 dropped: asks for longer than partition all allows (7,200 s) (line 4)" in notes
+    assert "1 dropped: requests more time than partition all allows (7,200 s) (line 4)" in notes
 
 
 def test_error_says_why_when_no_job_is_left(tmp_path: Path) -> None:
     trace = make_trace(tmp_path, "0,0,10,20,99,1,1")
     with pytest.raises(QueryError, match="no job of"):
-        prepare(trace, describe(NODES, "test").cluster)
-    with pytest.raises(QueryError, match="no partition 'x'"):
-        prepare(trace, describe(NODES, "test").cluster, partition_of={"q": "x"})
+        prepare(trace, parse_cluster(NODES, "test").cluster)
+    with pytest.raises(QueryError, match="unknown partition 'x'"):
+        prepare(trace, parse_cluster(NODES, "test").cluster, partition_of={"q": "x"})
 
 
 def test_processors_are_refused_when_a_trace_counts_no_gpus(tmp_path: Path) -> None:
     path = tmp_path / "trace.swf"
     path.write_text("; MaxProcs: 8\n1 0 -1 10 6 -1 -1 6 10 -1 1 1 -1 -1 -1 -1 -1 -1\n")
     with pytest.raises(QueryError, match="counts processors"):
-        prepare(read_trace(path), describe(NODES, "test").cluster)
+        prepare(read_trace(path), parse_cluster(NODES, "test").cluster)

@@ -1,4 +1,4 @@
-"""Which simulations a sweep does, and how results are kept."""
+"""Simulations of a sweep, and storage of results."""
 
 import numpy as np
 

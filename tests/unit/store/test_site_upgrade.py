@@ -1,4 +1,4 @@
-"""A site as the version before this schema left it is opened by this one, and all of it is there."""
+"""A site of the previous schema version is opened with all its data."""
 
 import shutil
 import sqlite3
@@ -32,7 +32,7 @@ OLD = Path(__file__).parents[2] / "data/site-0003"
 
 @pytest.fixture
 def storage(tmp_path: Path) -> StorageSettings:
-    """A copy of the old site, records as the SQLite file they were."""
+    """A copy of the old site, with its records as an SQLite file."""
     folder = tmp_path / "site"
     shutil.copytree(OLD, folder)
     connection = sqlite3.connect(folder / "records.db")
@@ -59,9 +59,9 @@ def check(storage: StorageSettings) -> None:
     assert records.units() == [FULL_UNIT]
     named = job(2, name="Größe “1”")
     older = replace(FULL_WORKLOAD, **{name: SINCE[name] for name in SINCE})  # type: ignore[arg-type]
-    assert [records.workload(each.id) for each in (FULL_WORKLOAD, job(1), named)] == [older, job(1), named]
+    assert [records.workload(workload.id) for workload in (FULL_WORKLOAD, job(1), named)] == [older, job(1), named]
     assert records.allocations() == [FULL_ALLOCATION]
-    assert [(each.rule, each.gpus) for each in records.violations()] == [("idle", 1)]
+    assert [(violation.rule, violation.gpus) for violation in records.violations()] == [("idle", 1)]
     assert records.sources() == [FULL_STATUS]
     view = records.document("views", "mine")
     assert view is not None

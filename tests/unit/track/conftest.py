@@ -1,4 +1,4 @@
-"""The command with a state folder of its own."""
+"""The command with a separate state folder."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""``clusterscape.run()`` in a script: light, never in the way, whole whatever the script does."""
+"""``clusterscape.run()`` in a script: cheap, without side effects, and complete for any end of the script."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tracking.command import Command
 
-from clusterscape.track.clock import SteadyClock
+from clusterscape.track.spool import RunClock
 from clusterscape.track.spooled import read_run
 
 
@@ -43,7 +43,7 @@ def test_own_run_begins_and_ends_when_nobody_tracks_the_script(command: Command)
     assert (run.state, run.about["name"], run.about["experiment"], run.samples) == ("completed", "alone", "x", 1)
 
 
-def test_cause_is_told_when_an_own_run_raises(command: Command) -> None:
+def test_cause_is_reported_when_an_own_run_raises(command: Command) -> None:
     done = run_python(command, "import clusterscape\nwith clusterscape.run():\n    raise ValueError('wrong')\n")
     assert done.returncode == 1
     assert command.only_run().cause == "ValueError: wrong"
@@ -80,11 +80,11 @@ def test_numbers_of_other_kinds_are_read_at_once_when_logged(command: Command) -
 
 
 def test_time_never_goes_back_when_the_wall_clock_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = SteadyClock()
+    clock = RunClock()
     first = clock.now_us()
     monkeypatch.setattr("time.time_ns", lambda: 0)
     assert clock.now_us() >= first
-    assert SteadyClock(clock.anchor_ns).now_us() >= first
+    assert RunClock(clock.anchor_ns).now_us() >= first
 
 
 def test_run_is_found_torn_when_a_file_was_cut(tmp_path: Path, command: Command) -> None:

@@ -1,4 +1,4 @@
-"""What DCGM and the machine tell beside a run: from a stand-in ``dcgmi``, an exporter, and this machine's /proc."""
+"""Values of DCGM and the host during a run: from a fake ``dcgmi``, an exporter, and this machine's /proc."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -37,7 +37,7 @@ def values(run: SpooledRun) -> dict[tuple[str, str | None, str], float | None]:
     return {(metric.name, metric.unit, metric.scope): metric.last for metric in run.metrics}
 
 
-def test_profiling_is_recorded_when_dcgmi_tells_it(command: Command, tmp_path: Path) -> None:
+def test_profiling_is_recorded_when_dcgmi_reports_it(command: Command, tmp_path: Path) -> None:
     program = tmp_path / "dcgmi"
     program.write_text(DMON)
     program.chmod(0o755)
@@ -46,10 +46,10 @@ def test_profiling_is_recorded_when_dcgmi_tells_it(command: Command, tmp_path: P
     assert done.returncode == 0, done.stderr
     run = command.only_run()
     host = run.about["host"]
-    found = values(run)
-    assert found["sm_active_ratio", f"{host}:0", "device"] == 0.8
-    assert found["tensor_active_ratio", f"{host}:0", "device"] == 0.3
-    assert not [key for key in found if key[1] == f"{host}:1"]
+    measured = values(run)
+    assert measured["sm_active_ratio", f"{host}:0", "device"] == 0.8
+    assert measured["tensor_active_ratio", f"{host}:0", "device"] == 0.3
+    assert not [key for key in measured if key[1] == f"{host}:1"]
     assert run.listeners["dcgm"]["state"] == "running"
 
 
@@ -67,7 +67,7 @@ def test_run_goes_on_and_says_so_when_dcgmi_is_missing_or_ends(command: Command,
     assert "Unable to connect to the host engine" in str(failed["message"])
 
 
-def test_exporter_is_asked_when_its_address_is_told(command: Command) -> None:
+def test_exporter_is_read_when_its_address_is_given(command: Command) -> None:
     class Exporter(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
@@ -75,7 +75,7 @@ def test_exporter_is_asked_when_its_address_is_told(command: Command) -> None:
             self.wfile.write(EXPORTED.encode())
 
         def log_message(self, *_: object) -> None:
-            """Quiet."""
+            """Log nothing."""
 
     with HTTPServer(("127.0.0.1", 0), Exporter) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -85,15 +85,15 @@ def test_exporter_is_asked_when_its_address_is_told(command: Command) -> None:
     assert done.returncode == 0, done.stderr
     run = command.only_run()
     host = str(run.about["host"])
-    found = values(run)
-    assert found["sm_active_ratio", f"{host}:0", "device"] == 0.75
-    memory = found["host_memory_used_bytes", host, "host"]
+    measured = values(run)
+    assert measured["sm_active_ratio", f"{host}:0", "device"] == 0.75
+    memory = measured["host_memory_used_bytes", host, "host"]
     assert memory is not None
     assert memory > 2**20
-    cores = found["host_cpu_cores", host, "host"]
+    cores = measured["host_cpu_cores", host, "host"]
     assert cores is not None
     assert cores >= 0
-    assert ("host_network_receive_bytes_per_second", host, "host") in found
+    assert ("host_network_receive_bytes_per_second", host, "host") in measured
 
 
 def test_rows_are_read_and_others_left_out_when_dcgmi_prints() -> None:
@@ -103,7 +103,7 @@ def test_rows_are_read_and_others_left_out_when_dcgmi_prints() -> None:
     assert 1 not in parse_exporter(EXPORTED)  # a MIG instance is not the GPU
 
 
-def test_address_is_refused_when_it_is_none() -> None:
+def test_address_is_refused_when_it_is_invalid() -> None:
     with pytest.raises(ConfigError, match="dcgm=here is not an exporter's address"):
         parse_listeners(["dcgm=here"])
     choices, later = parse_listeners(["smi", "dcgmi", "free", "nsys"])

@@ -1,4 +1,4 @@
-"""Listeners against real processes: each run reads its own, whatever else the machine does, and none can harm a run."""
+"""Listeners with real processes: each run reads its own values, and a failing listener does not affect the run."""
 
 import threading
 import time
@@ -11,14 +11,13 @@ from servers.programs import need_program
 from tracking.command import Command
 from tracking.stub_nvml import build_stub
 
-from clusterscape.track.clock import SteadyClock
 from clusterscape.track.listeners.contract import ListenedRun, ListenerContext, ListenerUnavailableError
 from clusterscape.track.listeners.prometheus import parse_exposition
 from clusterscape.track.listeners.rapl import RaplListener
 from clusterscape.track.listeners.ticker import Ticker
-from clusterscape.track.spool import Spool
+from clusterscape.track.processes import ProcessTree
+from clusterscape.track.spool import RunClock, Spool
 from clusterscape.track.spooled import MetricSummary, SpooledRun, read_run
-from clusterscape.track.tree import RunTree
 
 # Keeps a core busy for a share of the time, half of it in a child that ends; says what the system charged it with.
 BURNER = """\
@@ -60,19 +59,19 @@ def test_each_run_reads_its_own_processor_time_when_two_burn_together(command: C
     runs = sorted(command.runs(), key=lambda run: run.params["share"])
     assert [run.params["share"] for run in runs] == ["0.5", "1"]
     for run in runs:
-        found = metrics(run)
-        own = found["own_cpu_seconds", None].last
-        total = found["process_cpu_seconds", None].last
+        by_name = metrics(run)
+        own = by_name["own_cpu_seconds", None].last
+        total = by_name["process_cpu_seconds", None].last
         seconds = run.times_s["running"]
         assert own is not None
         assert total is not None
         assert seconds is not None
         # Within 5 points of a core of what the system charged: a busy machine gives a burner less than it asks for.
         assert abs(total - own) / seconds < 0.05
-        mean = found["process_cpu_cores", None].mean
+        mean = by_name["process_cpu_cores", None].mean
         assert mean is not None
         assert abs(mean - own / seconds) < 0.15  # of few samples of unequal length
-        assert found["process_memory_bytes", None].last
+        assert by_name["process_memory_bytes", None].last
 
 
 def test_gpu_values_carry_scope_and_method_when_a_run_shares_a_gpu(command: Command, tmp_path: Path) -> None:
@@ -88,15 +87,15 @@ def test_gpu_values_carry_scope_and_method_when_a_run_shares_a_gpu(command: Comm
     )
     assert command("run", "-l", "nvml=5", "model.py").returncode == 0
     run = command.only_run()
-    found = {(metric.name, metric.scope): metric for metric in run.metrics}
+    by_name = {(metric.name, metric.scope): metric for metric in run.metrics}
     host = run.about["host"]
-    device = found["gpu_util_ratio", "device"]
+    device = by_name["gpu_util_ratio", "device"]
     assert (device.unit, device.last, device.method) == (f"{host}:1", 0.2, "measured")
-    own = found["gpu_util_ratio", "process"]
+    own = by_name["gpu_util_ratio", "process"]
     assert (own.unit, own.method) == (f"run:{run.run}/{host}:1", "measured")
     assert own.last == pytest.approx(0.3)
-    assert found["memory_used_bytes", "process"].last == 1000
-    assert found["energy_joules", "process"].method == "estimated"
+    assert by_name["memory_used_bytes", "process"].last == 1000
+    assert by_name["energy_joules", "process"].method == "estimated"
     assert {metric.unit for metric in run.metrics} == {device.unit, own.unit}
     assert run.listeners["nvml"]["state"] == "running"
 
@@ -119,16 +118,16 @@ def test_one_sampler_serves_all_runs_of_a_host_when_several_go_on(command: Comma
 
 
 class Numbered(BaseHTTPRequestHandler):
-    """Says one more each time."""
+    """Responds with the number of requests so far."""
 
-    asked = 0
+    requests = 0
 
     def do_GET(self) -> None:
-        Numbered.asked += 1
+        Numbered.requests += 1
         self.send_response(200)
         self.end_headers()
         self.wfile.write(
-            f'# HELP x y\nsteps_total{{rank="0"}} {Numbered.asked}\nbad NaN\nloss 0.5 1700000000\n'.encode()
+            f'# HELP x y\nsteps_total{{rank="0"}} {Numbered.requests}\nbad NaN\nloss 0.5 1700000000\n'.encode()
         )
 
     def log_message(self, *_: object) -> None:
@@ -145,9 +144,9 @@ def test_endpoint_of_the_script_is_read_when_it_has_one(command: Command) -> Non
         server.shutdown()
         server.server_close()
     assert done.returncode == 0
-    found = metrics(command.only_run())
-    assert set(found) == {('steps_total{rank="0"}', None), ("loss", None)}
-    assert found["loss", None].last == 0.5
+    by_name = metrics(command.only_run())
+    assert set(by_name) == {('steps_total{rank="0"}', None), ("loss", None)}
+    assert by_name["loss", None].last == 0.5
 
 
 def test_only_finite_numbers_are_taken_when_an_endpoint_answers() -> None:
@@ -156,22 +155,22 @@ def test_only_finite_numbers_are_taken_when_an_endpoint_answers() -> None:
 
 
 class Failing:
-    """Raises every second time."""
+    """A listener that raises every second time."""
 
     name = "failing"
     period_s = 0.02
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.calls = 0
 
     def open(self, runs: Sequence[ListenedRun]) -> None:
         pass
 
     def sample(self, runs: Sequence[ListenedRun], time_us: int) -> None:
-        self.asked += 1
-        if self.asked % 2:
+        self.calls += 1
+        if self.calls % 2:
             raise RuntimeError("no answer")
-        runs[0].spool.sample(time_us, "asked", self.asked)
+        runs[0].spool.sample(time_us, "asked", self.calls)
 
     def finish(self, run: ListenedRun, time_us: int) -> None:
         raise OSError("gone")
@@ -182,16 +181,16 @@ class Failing:
 
 def test_listener_is_reported_and_goes_on_when_it_fails(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "tracker.spool")
-    run = ListenedRun("a", spool, RunTree(1), ())
-    ticker = Ticker(Failing(), SteadyClock(), [run])
+    run = ListenedRun("a", spool, ProcessTree(1), ())
+    ticker = Ticker(Failing(), RunClock(), [run])
     ticker.start()
     time.sleep(0.5)
     ticker.finish(run)
     ticker.stop(5)
     spool.close()
     read = read_run(tmp_path)
-    told = read.listeners["failing"]
-    assert (told["state"], told["message"]) == ("failed", "gone")
+    failing = read.listeners["failing"]
+    assert (failing["state"], failing["message"]) == ("failed", "gone")
     assert metrics(read)["asked", None].samples >= 2
 
 
@@ -201,7 +200,7 @@ def test_energy_adds_up_when_its_counter_wraps(tmp_path: Path) -> None:
     for name, text in {"name": "package-0", "max_energy_range_uj": "999", "energy_uj": "900"}.items():
         (zone / name).write_text(text)
     spool = Spool(tmp_path / "tracker.spool")
-    run = ListenedRun("a", spool, RunTree(1), ())
+    run = ListenedRun("a", spool, ProcessTree(1), ())
     listener = RaplListener(ListenerContext("host", tmp_path, None), tmp_path / "powercap")
     listener.open([run])
     for value in ("950", "30", "40"):

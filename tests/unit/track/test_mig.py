@@ -1,4 +1,4 @@
-"""MIG instances of plans, against a stand-in for the driver's library: made only where allowed, used by UUID, always removed."""
+"""MIG instances of plans, with a fake driver library: created only if allowed, used by UUID, always removed."""
 
 import json
 import signal
@@ -10,7 +10,7 @@ from tracking.command import Command, wait_for
 from tracking.stub_nvml import build_stub
 
 from clusterscape.errors import ConfigError, SourceError
-from clusterscape.track.mig_instance import MigInstance
+from clusterscape.track.devices import MigInstance
 from clusterscape.track.plans.collocation import parse_collocation
 from clusterscape.track.plans.mig import Journal, check_profiles, hold_instances
 
@@ -48,7 +48,7 @@ def test_runs_see_their_own_instance_when_mig_is_allowed(machine: Command) -> No
     assert sorted((machine.folder / "seen").read_text().split()) == ["MIG-stub-0-4", "MIG-stub-0-5"]
     assert instances(machine) == BEFORE
     about = [run.about for run in machine.runs()]
-    assert [(one["letter"], one["collocation"]) for one in about] == [
+    assert [(fields["letter"], fields["collocation"]) for fields in about] == [
         ("0_A_3g.40gb", "3g.40gb"),
         ("0_B_3g.40gb", "3g.40gb"),
     ]
@@ -69,10 +69,10 @@ def test_nothing_is_touched_when_mig_is_not_allowed(machine: Command) -> None:
     ("second", "message"),
     [
         ("2g.20gb", "GPU 0 has no MIG profile 2g.20gb"),
-        ("7g.80gb", "no MIG instance 7g.80gb on GPU 0"),  # no room beside the others
+        ("7g.80gb", "no MIG instance 7g.80gb on GPU 0"),  # no room next to the others
     ],
 )
-def test_all_is_as_before_when_an_instance_cannot_be_made(machine: Command, second: str, message: str) -> None:
+def test_instances_are_restored_when_one_cannot_be_created(machine: Command, second: str, message: str) -> None:
     machine.script("plan.csv", PLAN.format(second=second))
     done = machine("plan", "plan.csv", "--allow-mig")
     assert done.returncode in (1, 2)
@@ -82,7 +82,7 @@ def test_all_is_as_before_when_an_instance_cannot_be_made(machine: Command, seco
     assert machine.runs() == []
 
 
-def test_reason_is_told_when_mig_is_switched_off(machine: Command) -> None:
+def test_reason_is_reported_when_mig_is_switched_off(machine: Command) -> None:
     del machine.variables["STUB_NVML_MIG"]
     done = machine("plan", "plan.csv", "--allow-mig")
     assert done.returncode == 2
@@ -102,7 +102,7 @@ def test_leftovers_are_removed_when_the_plan_before_was_killed(machine: Command)
 
 
 class FakeDriver:
-    """For failures that no library can be told to have."""
+    """A driver with failures that the fake library cannot produce."""
 
     def __init__(self) -> None:
         self.there: list[int] = []
@@ -132,7 +132,7 @@ def test_instances_go_when_the_workload_fails_and_they_are_still_busy(tmp_path: 
 
     def work() -> None:
         with hold_instances([[(0, "1g.10gb")], [(0, "1g.10gb")]], tmp_path, driver) as held:
-            assert [[one.uuid for one in run] for run in held] == [["MIG-0"], ["MIG-1"]]
+            assert [[instance.uuid for instance in run] for run in held] == [["MIG-0"], ["MIG-1"]]
             assert json.loads((tmp_path / "mig/0.json").read_text())
             driver.busy = 2
             raise KeyboardInterrupt

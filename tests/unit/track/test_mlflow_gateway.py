@@ -1,4 +1,4 @@
-"""The endpoint that scripts take for an MLflow server, asked as MLflow's clients ask; and names as MLflow has them."""
+"""The MLflow-compatible endpoint, with requests of MLflow's clients; and names in MLflow's form."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from tracking.command import Command
 
 from clusterscape.track.mlflow.naming import clean, metric_of, status_of
-from clusterscape.track.mlflow.tracking_api import ApiError, MlflowRun, TrackingApi
+from clusterscape.track.mlflow.tracking_api import MlflowRun, TrackingApi, TrackingApiError
 
 # What MLflow's client sends, without MLflow.
 SCRIPT = """\
@@ -31,7 +31,7 @@ print(ask("GET", f"{api}runs/get?run_id={run}", host=base.rpartition("/")[0] + "
 """
 
 
-def test_script_is_answered_and_nobody_else_when_it_asks(command: Command) -> None:
+def test_only_the_script_gets_a_response_when_it_sends_a_request(command: Command) -> None:
     command.script("model.py", SCRIPT)
     done = command("run", "-l", "none", "model.py")
     assert done.returncode == 0, done.stderr
@@ -42,60 +42,62 @@ def test_script_is_answered_and_nobody_else_when_it_asks(command: Command) -> No
     assert not list(command.home.rglob("outside.txt"))
 
 
-class Said:
+class RecordedNotes:
     def __init__(self) -> None:
-        self.metrics_said: list[tuple[int, int, dict[str, float]]] = []
-        self.params_said: dict[str, str] = {}
-        self.tags_said: dict[str, str] = {}
+        self.logged_metrics: list[tuple[int, int, dict[str, float]]] = []
+        self.logged_params: dict[str, str] = {}
+        self.logged_tags: dict[str, str] = {}
 
     def metrics(self, time_us: int, step: int, values: object) -> None:
         assert isinstance(values, dict)
-        self.metrics_said.append((time_us, step, values))
+        self.logged_metrics.append((time_us, step, values))
 
     def params(self, params: object) -> None:
         assert isinstance(params, dict)
-        self.params_said |= params
+        self.logged_params |= params
 
     def tags(self, tags: object) -> None:
         assert isinstance(tags, dict)
-        self.tags_said |= tags
+        self.logged_tags |= tags
 
 
 @pytest.fixture
-def said() -> Said:
-    return Said()
+def recorded() -> RecordedNotes:
+    return RecordedNotes()
 
 
 @pytest.fixture
-def api(said: Said, tmp_path: Path) -> TrackingApi:
+def api(recorded: RecordedNotes, tmp_path: Path) -> TrackingApi:
     numbers = iter(range(100))
-    home = MlflowRun(run_id="home", experiment_id="1", name="train.py", notes=said, folder=tmp_path)
+    home = MlflowRun(run_id="home", experiment_id="1", name="train.py", notes=recorded, folder=tmp_path)
     return TrackingApi(home, lambda: f"inner{next(numbers)}")
 
 
-def test_inner_runs_are_kept_under_their_name_when_a_script_begins_some(api: TrackingApi, said: Said) -> None:
+def test_inner_runs_are_kept_under_their_name_when_a_script_begins_some(
+    api: TrackingApi, recorded: RecordedNotes
+) -> None:
     parent = {"key": "mlflow.parentRunId", "value": "home"}
     inner = api.answer("POST", "runs/create", {"experiment_id": "1", "run_name": "fold 1", "tags": [parent]})["run"]
     run = inner["info"]["run_id"]
     batch = {"run_id": run, "metrics": [{"key": "loss", "value": "NaN", "timestamp": 7, "step": 2}]}
     api.answer("POST", "runs/log-batch", {**batch, "params": [{"key": "lr", "value": "1"}]})
-    ((time_us, step, values),) = said.metrics_said
+    ((time_us, step, values),) = recorded.logged_metrics
     assert (time_us, step, list(values)) == (7000, 2, ["fold 1/loss"])
-    assert said.params_said == {"fold 1/lr": "1"}
+    assert recorded.logged_params == {"fold 1/lr": "1"}
     assert api.answer("GET", "runs/get", {"run_id": run})["run"]["data"]["metrics"][0]["value"] == "NaN"
-    with pytest.raises(ApiError, match="not tracked here"):
+    with pytest.raises(TrackingApiError, match="not tracked here"):
         api.answer("GET", "runs/get", {"run_id": "somebody's"})
 
 
-def test_every_experiment_is_the_runs_own_when_a_script_names_one(api: TrackingApi, said: Said) -> None:
-    found = api.answer("GET", "experiments/get-by-name", {"experiment_name": "mine"})["experiment"]
-    assert (found["experiment_id"], found["name"]) == ("1", "mine")
+def test_every_experiment_is_the_runs_own_when_a_script_names_one(api: TrackingApi, recorded: RecordedNotes) -> None:
+    experiment = api.answer("GET", "experiments/get-by-name", {"experiment_name": "mine"})["experiment"]
+    assert (experiment["experiment_id"], experiment["name"]) == ("1", "mine")
     assert api.answer("POST", "experiments/create", {"name": "other"}) == {"experiment_id": "1"}
-    assert said.tags_said["mlflow.experiment"] == "other"
+    assert recorded.logged_tags["mlflow.experiment"] == "other"
     assert json.dumps(api.answer("POST", "runs/log-inputs", {"run_id": "home"})) == "{}"
 
 
-def test_names_are_mlflows_when_hardware_is_sent() -> None:
+def test_names_are_those_of_mlflow_when_hardware_is_sent() -> None:
     assert metric_of("gpu_util_ratio", "n1:3", "device", run="r") == ("system/gpu_3_utilization_percentage", 100.0)
     assert metric_of("energy_joules", "run:r/n1:3", "process", run="r") == ("system/gpu_3_run_energy_joules", 1.0)
     assert metric_of("process_memory_bytes", None, "tree", run="r") == ("system/process_memory_megabytes", 1e-6)

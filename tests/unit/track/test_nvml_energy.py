@@ -1,4 +1,4 @@
-"""Energy of a GPU that runs share: whatever the counter rose by is somebody's, also when one of them ends in between."""
+"""Energy of a shared GPU: every increase of the counter is attributed to a run, even if one of them ends in between."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -7,14 +7,13 @@ from typing import cast
 from clusterscape.track.listeners.contract import ListenedRun, ListenerContext
 from clusterscape.track.listeners.host_sampler import HostSampler
 from clusterscape.track.listeners.nvml import NvmlListener
-from clusterscape.track.listeners.nvml_rates import Part
-from clusterscape.track.listeners.nvml_reading import GpuReading, ProcessReading
+from clusterscape.track.listeners.nvml_reading import GpuReading, Part, ProcessReading
+from clusterscape.track.processes import ProcessStat, ProcessTree
 from clusterscape.track.spool import Spool
-from clusterscape.track.tree import ProcessStat, RunTree
 
 
 class Readings:
-    """A sampler that says what it is told."""
+    """A sampler with readings that the test sets."""
 
     def __init__(self) -> None:
         self.joules = 0.0
@@ -26,8 +25,8 @@ class Readings:
         return [GpuReading(0, {"energy_joules": self.joules}, processes, [])]
 
 
-class Kept:
-    """A spool that keeps the last energy of the run's own."""
+class EnergySpool:
+    """A spool that keeps the last energy value of its run."""
 
     def __init__(self) -> None:
         self.energy: tuple[float, str] | None = None
@@ -48,10 +47,10 @@ class Tree:
 
 def test_nothing_is_lost_when_one_of_two_runs_ends_first(tmp_path: Path) -> None:
     listener = NvmlListener(ListenerContext("n1", tmp_path, None))
-    readings, kept = Readings(), {"a": Kept(), "b": Kept()}
+    readings, spools = Readings(), {"a": EnergySpool(), "b": EnergySpool()}
     listener._sampler = cast(HostSampler, readings)
     a, b = (
-        ListenedRun(name, cast(Spool, kept[name]), cast(RunTree, Tree(pid)), (0,))
+        ListenedRun(name, cast(Spool, spools[name]), cast(ProcessTree, Tree(pid)), (0,))
         for name, pid in (("a", -1), ("b", -2))
     )
     listener.sample([a, b], 0)
@@ -63,5 +62,5 @@ def test_nothing_is_lost_when_one_of_two_runs_ends_first(tmp_path: Path) -> None
     listener.sample([b], 2_000_000)
     readings.joules = 230.0
     listener.finish(b, 2_300_000)
-    assert kept["a"].energy == (80.0, "estimated")
-    assert kept["b"].energy == (150.0, "estimated")
+    assert spools["a"].energy == (80.0, "estimated")
+    assert spools["b"].energy == (150.0, "estimated")

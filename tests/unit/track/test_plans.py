@@ -1,4 +1,4 @@
-"""Plans: radT's CSV as it is and TOML with sweeps; runs of a workload start together, a stopped plan goes on where it was."""
+"""Plans: radT's CSV and TOML with sweeps; runs of a workload start together, a stopped plan resumes."""
 
 import csv
 import json
@@ -27,7 +27,7 @@ import os, pathlib, sys, time
 size = sys.argv[sys.argv.index("--batch-size") + 1]
 with open("started", "a") as file:
     file.write(f"{size} {time.time()}\\n")
-if size == "256" and not os.path.exists("mended"):
+if size == "256" and not os.path.exists("fixed"):
     sys.exit(3)
 """
 
@@ -46,7 +46,7 @@ def test_radt_plan_runs_as_it_is_and_resumes_what_failed_when_run_again(command:
     command.script("train.py", TRAIN)
     done = command("plan", "plan.csv")
     assert done.returncode == 1
-    assert "2 finished, 1 failed, 0 stopped, 0 done before" in done.stdout
+    assert "2 finished, 1 failed, 0 stopped, 0 skipped" in done.stdout
     assert sorted(started(command)) == ["128", "256", "64"]
     assert [row["Status"] for row in rows(plan)] == ["FINISHED", "FAILED (exit code 3)", "FINISHED"]
     assert sorted(path.name for path in command.folder.iterdir()) == ["plan.csv", "started", "train.py"]
@@ -55,28 +55,28 @@ def test_radt_plan_runs_as_it_is_and_resumes_what_failed_when_run_again(command:
     first, second = (runs[row["Run"]] for row in rows(plan)[:2])
     assert abs(first.moments["running"] - second.moments["running"]) <= 100
     assert first.params == {"batch-size": "128"}
-    command.script("mended", "")
+    command.script("fixed", "")
     done = command("plan", "plan.csv")
     assert done.returncode == 0, done.stderr
-    assert "1 finished, 0 failed, 0 stopped, 2 done before" in done.stdout
+    assert "1 finished, 0 failed, 0 stopped, 2 skipped" in done.stdout
     assert started(command)[3:] == ["256"]
     assert [row["Status"] for row in rows(plan)] == ["FINISHED"] * 3
 
 
 def test_plan_goes_on_where_it_was_when_it_is_killed_in_the_middle(command: Command) -> None:
     plan = command.script("plan.csv", RADT.replace("256", "1"))
-    command.script("train.py", TRAIN + "if size == '64' and not os.path.exists('mended'):\n    time.sleep(600)\n")
+    command.script("train.py", TRAIN + "if size == '64' and not os.path.exists('fixed'):\n    time.sleep(600)\n")
     with command.started("plan", "plan.csv") as tracker:
         wait_for(lambda: (command.folder / "started").exists() and "64" in started(command), "the second workload")
         tracker.send_signal(signal.SIGKILL)
         tracker.wait(60)
     assert [row["Status"] for row in rows(plan)] == ["FINISHED", "FINISHED", "RUNNING"]
-    command.script("mended", "")
+    command.script("fixed", "")
     assert command("plan", "plan.csv").returncode == 0
     assert sorted(started(command)) == ["1", "128", "64", "64"]
 
 
-def test_failures_are_retried_or_left_when_told_so(command: Command) -> None:
+def test_failures_are_retried_or_skipped_when_an_option_says_so(command: Command) -> None:
     plan = command.script("plan.csv", RADT)
     command.script("train.py", TRAIN)
     assert command("plan", "plan.csv", "--retries", "2", "--stop").returncode == 1
@@ -86,12 +86,12 @@ def test_failures_are_retried_or_left_when_told_so(command: Command) -> None:
     assert json.loads(done.stdout) == {"finished": 1, "failed": 0, "cancelled": 0, "skipped": 2}
 
 
-def test_dry_run_tells_and_does_nothing_when_asked(command: Command) -> None:
+def test_plan_is_printed_and_nothing_runs_when_it_is_a_dry_run(command: Command) -> None:
     plan = command.script("plan.csv", RADT)
     command.script("train.py", TRAIN)
-    told = json.loads(command("plan", "plan.csv", "--dry-run", "--json").stdout)
-    assert [[run["letter"] for run in group] for group in told["workloads"]] == [["cpu_A", "cpu_B"], ["cpu_mps"]]
-    assert told["workloads"][1][0]["arguments"] == ["--batch-size", "64"]
+    plan_json = json.loads(command("plan", "plan.csv", "--dry-run", "--json").stdout)
+    assert [[run["letter"] for run in group] for group in plan_json["workloads"]] == [["cpu_A", "cpu_B"], ["cpu_mps"]]
+    assert plan_json["workloads"][1][0]["arguments"] == ["--batch-size", "64"]
     assert "cpu_A: train.py --batch-size 128" in command("plan", "plan.csv", "--dry-run").stdout
     assert plan.read_text() == RADT
     assert command.runs() == []
@@ -135,7 +135,7 @@ def test_sweep_is_one_workload_for_each_combination_when_a_plan_is_toml(command:
         (("         1,       1,      ,   ,    cpu,          -", "1,1,,,cpu,mps"), "mixes collocations"),
     ],
 )
-def test_nothing_runs_and_the_line_is_told_when_a_plan_is_wrong(
+def test_nothing_runs_and_the_line_is_reported_when_a_plan_is_wrong(
     command: Command, change: tuple[str, str], message: str
 ) -> None:
     command.script("plan.csv", RADT.replace(*change, 1))
@@ -153,18 +153,18 @@ def test_plan_is_refused_when_it_holds_no_run(command: Command, text: str) -> No
 
 
 def test_second_plan_waits_for_its_device_when_the_first_holds_it(tmp_path: Path) -> None:
-    told: list[str] = []
-    with reserve(["cpu"], tmp_path, wait_s=0, on_wait=told.append):
-        with reserve(["0"], tmp_path, wait_s=0, on_wait=told.append):
+    waits: list[str] = []
+    with reserve(["cpu"], tmp_path, wait_s=0, on_wait=waits.append):
+        with reserve(["0"], tmp_path, wait_s=0, on_wait=waits.append):
             pass
         with (
             pytest.raises(StoreBusyError, match="another plan uses device cpu"),
-            reserve(["cpu"], tmp_path, wait_s=0, on_wait=told.append),
+            reserve(["cpu"], tmp_path, wait_s=0, on_wait=waits.append),
         ):
             pass
-    with reserve(["cpu"], tmp_path, wait_s=0, on_wait=told.append):
+    with reserve(["cpu"], tmp_path, wait_s=0, on_wait=waits.append):
         pass
-    assert told == []
+    assert waits == []
 
 
 def test_missing_gpus_are_named_when_a_machine_has_fewer() -> None:
@@ -176,7 +176,7 @@ def test_missing_gpus_are_named_when_a_machine_has_fewer() -> None:
 def test_mps_daemon_lives_as_long_as_the_workload_when_gpus_are_shared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The control program is a stand-in that writes down how it is called: there is no GPU here."""
+    """The MPS control program is a fake that records its calls, because there is no GPU."""
     program = tmp_path / "nvidia-cuda-mps-control"
     program.write_text(
         '#!/bin/sh\n[ "$1" = -d ] || read -r line\necho "$1$line $CUDA_MPS_PIPE_DIRECTORY" >> "$CALLS"\n'

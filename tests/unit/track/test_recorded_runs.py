@@ -1,4 +1,4 @@
-"""Runs recorded on an H200 (driver 580, nvml at 10 Hz): one alone, two under MPS. What stands in them must stay readable."""
+"""Runs recorded on an H200 (driver 580, nvml at 10 Hz): one alone, two under MPS. They must stay readable."""
 
 from pathlib import Path
 
@@ -13,9 +13,9 @@ OUTSIDE_JOULES = {"solo": 6058.1, "mps": 4659.0, "train_alone": 13395.9, "train_
 
 
 def value(run: SpooledRun, name: str, scope: str) -> tuple[float, str]:
-    (found,) = [metric for metric in run.metrics if (metric.name, metric.scope) == (name, scope)]
-    assert found.last is not None
-    return found.last, found.method
+    (metric_row,) = [metric for metric in run.metrics if (metric.name, metric.scope) == (name, scope)]
+    assert metric_row.last is not None
+    return metric_row.last, metric_row.method
 
 
 def test_energy_is_that_of_the_counter_when_a_run_was_alone() -> None:
@@ -43,18 +43,18 @@ def test_energy_adds_up_and_says_that_it_is_estimated_when_two_shared_the_gpu() 
     ]
 
 
-def test_sharing_costs_what_it_did_when_trainings_are_compared_with_running_alone(tmp_path: Path) -> None:
+def test_slowdown_is_as_recorded_when_trainings_are_compared_with_running_alone(tmp_path: Path) -> None:
     names = ("train_alone", "train_slices_a", "train_slices_b", "train_mps_a", "train_mps_b")
     with run_stores(tmp_path) as stores:
         for name in names:
             stores.take_recorded(name)
         (experiment,) = stores.queries.runs.tree().experiments
-    found = {workload.group: workload for workload in experiment.workloads}
-    for group, workload in found.items():
+    by_group = {workload.group: workload for workload in experiment.workloads}
+    for group, workload in by_group.items():
         assert workload.energy is not None
         assert workload.energy.joules == pytest.approx(OUTSIDE_JOULES[f"train_{group}"], rel=0.005)
         assert workload.energy.method == ("measured" if group == "alone" else "estimated")
-    assert found["slices"].slowdown == pytest.approx(2.12, abs=0.02)
-    assert found["mps"].slowdown == pytest.approx(1.97, abs=0.02)
-    assert found["mps"].fairness == pytest.approx(1.0, abs=0.001)
-    assert found["alone"].work_unit == "samples"
+    assert by_group["slices"].slowdown == pytest.approx(2.12, abs=0.02)
+    assert by_group["mps"].slowdown == pytest.approx(1.97, abs=0.02)
+    assert by_group["mps"].fairness == pytest.approx(1.0, abs=0.001)
+    assert by_group["alone"].work_unit == "samples"

@@ -1,4 +1,4 @@
-"""Which variables are recorded, what the user is shown of it, and runs that an earlier version recorded."""
+"""Recorded environment variables, the notice to the user, and runs of an earlier version."""
 
 import json
 import sys
@@ -8,10 +8,9 @@ import pytest
 from tracking.command import Command
 
 from clusterscape.model.run_frames import NO_STEP, encode_event, encode_samples
-from clusterscape.track.recorded_variables import RECORDED_VARIABLES, is_recorded, parse_patterns, select
 from clusterscape.track.recording_notice import ShownNotices
-from clusterscape.track.spool_redaction import redact_spools
-from clusterscape.track.spooled import read_run
+from clusterscape.track.reproduce import RECORDED_VARIABLES, is_recorded, parse_patterns, select_variables
+from clusterscape.track.spooled import read_run, redact_spools
 
 LIGHT = ("-l", "none")
 NOW = 1_794_800_000_000
@@ -44,16 +43,16 @@ def test_variable_is_recorded_when_it_changes_how_a_training_runs(name: str) -> 
     ],
 )
 def test_variable_is_not_recorded_when_nobody_allowed_it(name: str) -> None:
-    assert select({name: "x"}) == {}
+    assert select_variables({name: "x"}) == {}
 
 
 def test_last_pattern_decides_when_the_user_changes_the_list() -> None:
     environ = {"MY_A": "1", "MY_B": "2", "PATH": "/bin"}
-    assert select(environ, parse_patterns(["MY_*", "!MY_B"], {})) == {"MY_A": "1", "PATH": "/bin"}
-    assert select(environ, parse_patterns(["!PATH"], {})) == {}
-    assert select(environ, parse_patterns(["none"], {})) == {}
-    assert select(environ, parse_patterns(["none, MY_B"], {})) == {"MY_B": "2"}
-    assert select(environ, parse_patterns(["MY_A"], {"CLUSTERSCAPE_RECORD_ENV": "none"})) == {"MY_A": "1"}
+    assert select_variables(environ, parse_patterns(["MY_*", "!MY_B"], {})) == {"MY_A": "1", "PATH": "/bin"}
+    assert select_variables(environ, parse_patterns(["!PATH"], {})) == {}
+    assert select_variables(environ, parse_patterns(["none"], {})) == {}
+    assert select_variables(environ, parse_patterns(["none, MY_B"], {})) == {"MY_B": "2"}
+    assert select_variables(environ, parse_patterns(["MY_A"], {"CLUSTERSCAPE_RECORD_ENV": "none"})) == {"MY_A": "1"}
 
 
 def test_nothing_of_the_environment_is_recorded_when_the_user_says_none(command: Command) -> None:

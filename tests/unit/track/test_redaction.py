@@ -1,4 +1,4 @@
-"""What counts as a secret, and what must stay so that a run can be repeated."""
+"""Texts that are masked as secrets, and texts that must stay so that a run can be repeated."""
 
 import json
 import string
@@ -21,7 +21,7 @@ from clusterscape.track.spool import Spool
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJleHAiOjE3OTQ4MDAwMDAsInN1biI6Im1lIn0.c2lnbmF0dXJlLW9mLXRlc3Q"
 PEM_BODY = "MIIEpAIBAAKCAQEA" + "k3Jx9Qz7" * 12
 PEM = f"-----BEGIN RSA PRIVATE KEY-----\n{PEM_BODY}\n{PEM_BODY}\nAb3=\n-----END RSA PRIVATE KEY-----"
-# Put together here, so that no scanner of repositories takes them for real ones.
+# Assembled here, so that scanners of repositories do not take them for real secrets.
 SHAPES = {
     "jwt": JWT,
     "aws": "AKIA" + "Q3EGZJ7KX5W2MNP4",
@@ -43,7 +43,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("kind", SHAPES)
 @pytest.mark.parametrize("text", ["{}", "see {} there", "run_{}", "{},", '"{}"', "x={}&y=2", "(secret: {})"])
-def test_secret_is_masked_when_only_its_shape_tells(kind: str, text: str) -> None:
+def test_secret_is_masked_when_only_its_format_identifies_it(kind: str, text: str) -> None:
     secret = PEM if kind == "private key" else SHAPES[kind]
     masked = Redactor().text(text.format(secret))
     assert SHAPES[kind] not in masked
@@ -321,7 +321,7 @@ def test_no_secret_is_in_any_frame_when_an_event_was_written(tmp_path: Path, hid
 
 @settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(hidden=st.builds(Hidden, NAMES, SHAPED))
-def test_no_secret_is_in_any_frame_when_nothing_but_its_shape_tells(tmp_path: Path, hidden: Hidden) -> None:
+def test_no_secret_is_in_any_frame_when_only_its_format_identifies_it(tmp_path: Path, hidden: Hidden) -> None:
     fields = {"params": {"note": hidden.secret}, "cwd": f"/home/{hidden.secret}/x", "untracked": [hidden.secret]}
     text = written(tmp_path / "one.spool", "run", fields | {hidden.secret: 1})
     assert hidden.secret not in text
@@ -357,7 +357,7 @@ def read_events(path: Path) -> str:
 def strings_of(value: object) -> list[str]:
     """Every string, decoded: an escape must not hide a secret from the comparison."""
     if isinstance(value, dict):
-        return [part for pair in value.items() for one in pair for part in strings_of(one)]
+        return [part for pair in value.items() for item in pair for part in strings_of(item)]
     if isinstance(value, list):
-        return [part for one in value for part in strings_of(one)]
+        return [part for item in value for part in strings_of(item)]
     return [str(value)]

@@ -1,4 +1,4 @@
-"""``clusterscape run --repeat``: the same command again, and what is not the same now."""
+"""``clusterscape run --repeat``: the same command again, and a list of differences."""
 
 import json
 import os
@@ -9,16 +9,15 @@ import pytest
 from tracking.command import Command
 
 from clusterscape.errors import ConfigError
-from clusterscape.track.recorded import RecordedRun
-from clusterscape.track.repeat import compare, request_of
+from clusterscape.track.repeat import RecordedRun, compare, request_of
 
 LIGHT = ("-l", "none")
 
 
 def git(command: Command, *words: str) -> None:
     environ = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
-    who = ("-c", "user.name=me", "-c", "user.email=me@example.org")
-    subprocess.run(["git", *who, *words], cwd=command.folder, check=True, capture_output=True, env=environ)
+    author = ("-c", "user.name=me", "-c", "user.email=me@example.org")
+    subprocess.run(["git", *author, *words], cwd=command.folder, check=True, capture_output=True, env=environ)
 
 
 @pytest.fixture
@@ -54,8 +53,8 @@ def test_differences_are_listed_when_the_surroundings_changed(recorded: Command)
     recorded.variables = {"OMP_NUM_THREADS": "4", "MY_TOKEN": "other", "NCCL_NEW": "1", "NEITHER": "1"}
     done = recorded("run", "--repeat", recorded.only_run().run)
     assert done.returncode == 0, done.stderr
-    assert "not the same: variable OMP_NUM_THREADS: 4; it was 2" in done.stderr
-    assert "not the same: variable NCCL_NEW: 1; it was not there" in done.stderr
+    assert "changed: variable OMP_NUM_THREADS: 4; it was 2" in done.stderr
+    assert "changed: variable NCCL_NEW: 1; it was not there" in done.stderr
     assert "MY_TOKEN" not in done.stderr
     assert "NEITHER" not in done.stderr
 
@@ -67,8 +66,8 @@ def test_only_recorded_variables_are_compared_when_a_run_recorded_others(command
     command.variables = {"MY_SIZE": "4", "OMP_NUM_THREADS": "5"}
     done = command("run", "--repeat", command.only_run().run)
     assert done.returncode == 0, done.stderr
-    assert "not the same: variable MY_SIZE: 4; it was 3" in done.stderr
-    assert "not the same: variable MY_TOKEN: not set; its value was masked" in done.stderr
+    assert "changed: variable MY_SIZE: 4; it was 3" in done.stderr
+    assert "changed: variable MY_TOKEN: not set; its value was masked" in done.stderr
     assert "OMP_NUM_THREADS" not in done.stderr
 
 
@@ -100,16 +99,16 @@ def test_repeat_is_refused_when_the_code_changed(recorded: Command) -> None:
     recorded.script("model.py", "print('other')\n")
     done = recorded("run", "--repeat", run)
     assert done.returncode == 2
-    assert "the code is not that of run" in done.stderr
+    assert "the code has changed since run" in done.stderr
     git(recorded, "commit", "-q", "-a", "-m", "second")
     done = recorded("run", "--repeat", run)
     assert done.returncode == 2
-    assert "not the same: commit:" in done.stderr
+    assert "changed: commit:" in done.stderr
     assert len(recorded.runs()) == 1
     assert recorded("run", *LIGHT, "--anyway", "--repeat", run).stdout == "other\n"
 
 
-def test_reason_is_told_when_a_run_cannot_be_repeated(recorded: Command) -> None:
+def test_reason_is_reported_when_a_run_cannot_be_repeated(recorded: Command) -> None:
     assert "no run `nope`" in recorded("run", "--repeat", "nope").stderr
     assert "takes no script" in recorded("run", "--repeat", recorded.only_run().run, "model.py").stderr
 
@@ -117,9 +116,9 @@ def test_reason_is_told_when_a_run_cannot_be_repeated(recorded: Command) -> None
 def test_packages_and_driver_are_compared_when_they_were_recorded() -> None:
     then = {"packages": {"torch": "2.12"}, "driver": "580.1", "git": {"commit": "a", "diff": ""}}
     now = {"packages": {"torch": "2.13"}, "driver": "590.2", "git": None}
-    found = compare(then, now)
-    assert found.code == ["the folder is no git repository now; it was at commit a"]
-    assert found.surroundings == ["package torch: 2.13; it was 2.12", "driver: 590.2; it was 580.1"]
+    differences = compare(then, now)
+    assert differences.code == ["the folder is no git repository now; it was at commit a"]
+    assert differences.surroundings == ["package torch: 2.13; it was 2.12", "driver: 590.2; it was 580.1"]
     assert json.dumps(compare({}, {})) == "[[], []]"
 
 
@@ -138,7 +137,7 @@ def test_runs_execute_together_again_when_they_did_in_a_plan(command: Command) -
     first, second, _ = command.runs()
     done = command("run", "--repeat", second.run)
     assert done.returncode == 0, done.stderr
-    assert "2 runs executed together" in done.stderr
+    assert "repeating 2 runs that ran together" in done.stderr
     again = command.runs()[3:]
     assert [run.params for run in again] == [{"size": "1"}, {"size": "2"}]
     assert [run.tags for run in again] == [{"repeats": first.run}, {"repeats": second.run}]
@@ -161,7 +160,7 @@ def test_run_is_repeated_elsewhere_when_its_folder_is_gone(recorded: Command, tm
     assert (done.returncode, done.stdout) == (0, "['--size', '3']\n"), done.stderr
 
 
-def test_interpreter_of_here_is_taken_when_that_of_then_is_not_here(tmp_path: Path) -> None:
+def test_local_interpreter_is_used_when_the_recorded_one_does_not_exist(tmp_path: Path) -> None:
     about = {"command": ["/elsewhere/bin/python3.9", "model.py"], "cwd": str(tmp_path), "devices": ["cpu"]}
     run = RecordedRun("r", about, {}, {})
     assert request_of(run, python="/here/python").words == ["/here/python", "model.py"]
@@ -171,7 +170,7 @@ def test_interpreter_of_here_is_taken_when_that_of_then_is_not_here(tmp_path: Pa
         request_of(run._replace(about={}))
 
 
-def test_profiler_stands_in_front_when_it_is_asked_for(command: Command, tmp_path: Path) -> None:
+def test_command_starts_with_the_profiler_when_it_is_requested(command: Command, tmp_path: Path) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
     (programs / "nsys").write_text(

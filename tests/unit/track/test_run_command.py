@@ -1,4 +1,4 @@
-"""``clusterscape run`` in front of real scripts: nothing changes for them, and every end is told with its cause."""
+"""``clusterscape run`` with real scripts: they run unchanged, and every end is reported with its cause."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def test_four_times_are_separate_when_a_run_has_ended(command: Command) -> None:
         ("pass", "completed", None, 0),
     ],
 )
-def test_end_is_told_with_its_cause_when_a_script_ends(
+def test_end_is_reported_with_its_cause_when_a_script_ends(
     command: Command, code: str, state: str, cause: str | None, shell_code: int
 ) -> None:
     command.script("model.py", code)
@@ -63,8 +63,8 @@ def test_end_is_told_with_its_cause_when_a_script_ends(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_whole_tree_ends_when_the_tracker_is_told_to(command: Command, number: signal.Signals) -> None:
-    # A child in a session of its own is still of the run.
+def test_process_tree_ends_when_the_tracker_gets_a_signal(command: Command, number: signal.Signals) -> None:
+    # A child in a separate session still belongs to the run.
     command.script(
         "model.py",
         "import os, subprocess, sys, time\n"
@@ -130,16 +130,16 @@ def test_spool_stays_and_can_be_closed_when_the_tracker_is_killed(command: Comma
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["missing.py"], "there is no script missing.py"),
-        (["--", "no-such-program"], "there is no command no-such-program"),
+        (["missing.py"], "script missing.py not found"),
+        (["--", "no-such-program"], "command no-such-program not found"),
         (["-l", "proc+nose", "model.py"], "unknown listener `nose`"),
         (["-l", "nvml=fast", "model.py"], "nvml=fast is not a rate"),
         (["-d", "gpu0", "model.py"], "unknown device `gpu0`"),
         (["plan.csv"], "plan.csv is a plan"),
-        ([], "nothing to run"),
+        ([], "no script or command"),
     ],
 )
-def test_nothing_runs_and_the_reason_is_told_when_the_words_are_wrong(
+def test_nothing_runs_and_the_reason_is_reported_when_the_arguments_are_wrong(
     command: Command, words: list[str], message: str
 ) -> None:
     command.script("model.py", "open('ran', 'w')")

@@ -1,4 +1,4 @@
-"""Files of a run: whole frames survive anything, a torn tail and a full disk cost no more than themselves."""
+"""Files of a run: complete frames survive a torn tail and a full disk."""
 
 import math
 import resource
@@ -19,12 +19,12 @@ from clusterscape.track.spool import Spool
 
 
 def samples_in(path: Path) -> list[tuple[int, int, float]]:
-    found = []
+    samples = []
     for frame in iter_frames(path.read_bytes()):
         if frame.kind == FrameKind.SAMPLES:
             columns = decode_samples(frame.payload)
-            found += list(zip(columns.code, columns.step, columns.value, strict=True))
-    return found
+            samples += list(zip(columns.code, columns.step, columns.value, strict=True))
+    return samples
 
 
 def test_frames_come_back_when_they_were_written_whole() -> None:
@@ -52,7 +52,7 @@ def test_reading_stops_when_a_frame_is_damaged() -> None:
     assert list(iter_frames(b"not a spool at all")) == []
 
 
-def test_numbers_that_are_none_are_kept_when_a_script_logs_them(tmp_path: Path) -> None:
+def test_nan_and_infinity_are_kept_when_a_script_logs_them(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "a.spool")
     spool.add(1, 0, {"loss": math.nan, "gain": math.inf})
     spool.close()
@@ -76,12 +76,14 @@ def test_nothing_raises_and_memory_holds_it_when_the_disk_is_full(capsys: pytest
     assert not spool.event("mark", name="x")
     spool.add(2, None, {"loss": 2.0})
     spool.close()
-    told = capsys.readouterr().err
-    assert told.count("No space left") == 1
-    assert "2 samples" in told
+    stderr = capsys.readouterr().err
+    assert stderr.count("No space left") == 1
+    assert "2 samples" in stderr
 
 
-def test_what_waited_is_written_when_there_is_room_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_buffered_samples_are_written_when_there_is_room_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     spool = Spool(tmp_path / "a.spool")
     spool.add(1, 0, {"loss": 1.0})
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

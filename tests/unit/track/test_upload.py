@@ -1,4 +1,4 @@
-"""Sending of runs: what a server refuses for good is not sent again, what it puts off is, and the user is told once."""
+"""Upload of runs: permanent refusals are not retried, temporary ones are, and the user gets one message."""
 
 import json
 import threading
@@ -13,14 +13,14 @@ import pytest
 from clusterscape.errors import NotFoundError, RefusedError, SourceError, ThrottledError
 from clusterscape.model.run_frames import encode_event
 from clusterscape.track import upload
-from clusterscape.track.upload import RunServer, SendBeside, is_uploaded
+from clusterscape.track.upload import RunServer, RunUploader, is_uploaded
 
 DEADLINE_S = 30.0
 
 
 @dataclass
 class Refusing:
-    """A server that answers every piece of some runs with a status, and takes all others."""
+    """A server that answers every piece of some runs with a status, and accepts all others."""
 
     url: str = ""
     statuses: dict[str, int] = field(default_factory=dict)  # by run
@@ -47,7 +47,7 @@ def server() -> Iterator[Refusing]:
             size = len(self.rfile.read(int(self.headers["Content-Length"])))
             state.pieces.append(run)
             status = state.statuses.get(run, 200)
-            problem = {"error": {"code": "x", "message": "`$.user` is\x1b[2J wrong", "hint": "Mend it."}}
+            problem = {"error": {"code": "x", "message": "`$.user` is\x1b[2J wrong", "hint": "Fix it."}}
             self._answer(status, {"offset": 0 if state.stuck else size} if status == 200 else problem)
 
         def _answer(self, status: int, body: object) -> None:
@@ -71,11 +71,11 @@ def server() -> Iterator[Refusing]:
 
 @pytest.fixture
 def folders(tmp_path: Path) -> list[Path]:
-    made = [tmp_path / name for name in ("r1", "r2")]
-    for folder in made:
+    paths = [tmp_path / name for name in ("r1", "r2")]
+    for folder in paths:
         folder.mkdir()
         (folder / "tracker.spool").write_bytes(encode_event({"event": "run", "run": folder.name}))
-    return made
+    return paths
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -86,22 +86,22 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 @pytest.mark.parametrize("status", [403, 410, 413, 422])
-def test_run_is_sent_once_and_told_once_when_the_server_refuses_it(
+def test_run_is_sent_once_and_reported_once_when_the_server_refuses_it(
     server: Refusing, folders: list[Path], monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
     monkeypatch.setattr(upload, "SEND_EVERY_S", 0.01)
     server.statuses = {"r1": status}
-    told: list[str] = []
-    beside = SendBeside(RunServer(server.url), folders, tell=told.append)
+    messages: list[str] = []
+    uploader = RunUploader(RunServer(server.url), folders, tell=messages.append)
     (folders[1] / "tracker.spool").write_bytes(encode_event({"event": "run", "run": "r2"}) * 2)
     wait_for(lambda: server.pieces.count("r2") >= 5)
-    beside.finish()
+    uploader.finish()
     assert server.pieces.count("r1") == 1, "the other run is sent on, this one is not"
-    assert len(told) == 1
-    assert f"refuses it ({status})" in told[0]
-    assert "Mend it." in told[0]
-    assert f"stays in {folders[0]}" in told[0]
-    assert beside.problem is not None
+    assert len(messages) == 1
+    assert f"refuses it ({status})" in messages[0]
+    assert "Fix it." in messages[0]
+    assert f"kept in {folders[0]}" in messages[0]
+    assert uploader.problem is not None
     assert (folders[0] / "tracker.spool").exists()
     assert not is_uploaded(folders[0])
     assert is_uploaded(folders[1])
@@ -112,13 +112,13 @@ def test_sending_ends_when_all_runs_are_refused(
 ) -> None:
     monkeypatch.setattr(upload, "SEND_EVERY_S", 0.01)
     server.statuses = {"r1": 422, "r2": 422}
-    beside = SendBeside(RunServer(server.url), folders)
-    wait_for(lambda: not beside._thread.is_alive())
+    uploader = RunUploader(RunServer(server.url), folders)
+    wait_for(lambda: not uploader._thread.is_alive())
     assert sorted(server.pieces) == ["r1", "r2"]
     lines = capfd.readouterr().err.splitlines()
     assert len(lines) == 2
     assert all(line.isprintable() for line in lines)
-    beside.finish()
+    uploader.finish()
 
 
 def test_server_is_left_alone_when_it_asks_to_wait(
@@ -126,11 +126,11 @@ def test_server_is_left_alone_when_it_asks_to_wait(
 ) -> None:
     monkeypatch.setattr(upload, "SEND_EVERY_S", 0.01)
     server.statuses = {"r1": 429}
-    beside = SendBeside(RunServer(server.url), folders)
-    wait_for(lambda: beside.problem is not None)
-    beside.finish()  # tries once more, unless it waits
+    uploader = RunUploader(RunServer(server.url), folders)
+    wait_for(lambda: uploader.problem is not None)
+    uploader.finish()  # tries once more, unless it waits
     assert server.pieces == ["r1"]
-    assert beside.refused == {}
+    assert uploader.refused == {}
 
 
 def test_run_is_sent_again_when_the_server_failed(
@@ -138,21 +138,21 @@ def test_run_is_sent_again_when_the_server_failed(
 ) -> None:
     monkeypatch.setattr(upload, "SEND_EVERY_S", 0.01)
     server.statuses = {"r1": 503}
-    beside = SendBeside(RunServer(server.url), folders[:1])
+    uploader = RunUploader(RunServer(server.url), folders[:1])
     wait_for(lambda: server.pieces.count("r1") >= 3)
     server.statuses = {}
     wait_for(lambda: is_uploaded(folders[0]))
-    beside.finish()
-    assert beside.problem is None
+    uploader.finish()
+    assert uploader.problem is None
 
 
-def test_errors_say_what_the_server_says_when_it_refuses(server: Refusing, folders: list[Path]) -> None:
+def test_errors_repeat_the_servers_message_when_it_refuses(server: Refusing, folders: list[Path]) -> None:
     for status, kind in ((422, RefusedError), (404, NotFoundError), (429, ThrottledError), (500, SourceError)):
         server.statuses = {"r1": status}
         with pytest.raises(kind) as caught:
             RunServer(server.url).send(folders[0])
         assert "is\x1b[2J wrong" in caught.value.message
-        assert caught.value.hint == "Mend it."
+        assert caught.value.hint == "Fix it."
     server.statuses = {"r1": 403}
     with pytest.raises(RefusedError):
         RunServer(server.url).delete("r1")

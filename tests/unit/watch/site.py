@@ -1,4 +1,4 @@
-"""A site with one partition whose jobs do what a test says, in real stores, with a clock that the test sets."""
+"""A site with one partition whose jobs and clock the test controls, in real stores."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -64,7 +64,7 @@ class WatchedSite:
         self.open_watch()
 
     def open_watch(self) -> None:
-        """As after a start of the program."""
+        """Open the watch as after a restart of the program."""
         self.watch = Watch(
             records=self.records,
             metrics=self.metrics,
@@ -76,7 +76,7 @@ class WatchedSite:
         self.watch.open()
 
     def start_job(self, name: str, gpus: Sequence[int], *, user: str = "ann") -> WorkloadId:
-        """A job gets GPUs now."""
+        """Start a job that holds GPUs from now on."""
         workload = WorkloadId(f"slurm:{name}")
         job = Workload(
             id=workload,
@@ -103,18 +103,18 @@ class WatchedSite:
         return workload
 
     def end_job(self, workload: WorkloadId) -> None:
-        """A job gives its GPUs back now."""
+        """End a job now."""
         from dataclasses import replace
 
         job = self.records.workload(workload)
         assert job is not None
         self.records.write_workloads([replace(job, state=WorkloadState.COMPLETED, ended_at=self.now)], at_ms=self.now)
-        held = [each for each in self.records.open_allocations() if each.workload == workload]
-        self.records.write_allocations([replace(each, to_at=self.now) for each in held])
+        allocations = [allocation for allocation in self.records.open_allocations() if allocation.workload == workload]
+        self.records.write_allocations([replace(allocation, to_at=self.now) for allocation in allocations])
         self.watch.on_allocations(self.records.open_allocations(), self.now)
 
     def run_until(self, minute: float, curves: Mapping[str, Sequence[Curve]], *, judge_every: int = 4) -> None:
-        """Scrape until then: ``curves`` has one per unit for each metric; every so many scrapes are judged."""
+        """Scrape until ``minute``. ``curves``: one per unit for each metric; rules are judged every ``judge_every`` scrapes."""
         scrape = 0
         while self.now < T0 + minute * MINUTE:
             self.now = UnixMs(self.now + SCRAPE_MS)
@@ -126,7 +126,7 @@ class WatchedSite:
                 self.watch.judge()
 
     def sample(self, curves: Mapping[str, Sequence[Curve]]) -> SampleBatch:
-        """One scrape of now."""
+        """One scrape at the current time."""
         at = (self.now - T0) / MINUTE
         names = list(curves)
         values = np.array([[curve(at) for curve in curves[name]] for name in names])
@@ -141,7 +141,7 @@ class WatchedSite:
         )
 
     def close(self) -> None:
-        """As at the end of the program."""
+        """Close as at the end of the program."""
         self.watch.close()
         self.metrics.close()
         self.records.close()

@@ -1,4 +1,4 @@
-"""The checkpoint of lives: the same after a restart, and nothing worse than a recount when the file is no good."""
+"""The checkpoint of lives: the same statistics after a restart, and a recount if the file is invalid."""
 
 import zipfile
 from pathlib import Path
@@ -8,10 +8,10 @@ import pytest
 from stores.batches import NOON, batch_of
 from stores.embedded import opened
 
-from clusterscape.analyze.stats.needs import Needs, Threshold
+from clusterscape.analyze.stats.contract import Needs, Threshold
 from clusterscape.model import Allocation, Unit, UnitId, UnixMs, WorkloadId
+from clusterscape.model.arrays import Float64s
 from clusterscape.model.rules import Basis, Quantity, Statistic, StatisticKind
-from clusterscape.model.samples import Float64s
 from clusterscape.store.metrics import EmbeddedMetricStore
 from clusterscape.watch.life_statistics import LifeStatistics
 
@@ -32,7 +32,7 @@ WINDOW_MS = 20 * STEP
 
 
 def held(upto: int) -> list[Allocation]:
-    """Every GPU by a workload, one of them only from scrape 30 on."""
+    """Each GPU is held by a workload, one of them only from scrape 30 on."""
     starts = (0, 5, 10, 30)
     return [
         Allocation(workload=WorkloadId(f"w{gpu}"), unit=UNITS[gpu].id, from_at=UnixMs(NOON + start * STEP))
@@ -67,19 +67,21 @@ def table(statistics: LifeStatistics) -> dict[str, Float64s]:
     columns = statistics.columns()
     assert columns.is_complete.all()
     order = np.argsort([columns.workloads[code] for code in columns.workload])
-    found = {"from": columns.from_at[order].astype(np.float64)}
+    columns_by_name = {"from": columns.from_at[order].astype(np.float64)}
     for metric in METRICS:
         for window_ms in (None, WINDOW_MS):
-            found[f"{metric} {window_ms}"] = columns.samples(metric, window_ms=window_ms)[order].astype(np.float64)
+            columns_by_name[f"{metric} {window_ms}"] = columns.samples(metric, window_ms=window_ms)[order].astype(
+                np.float64
+            )
             for statistic in STATISTICS:
                 column = columns.column(metric, statistic, window_ms=window_ms)
-                found[f"{metric} {statistic} {window_ms}"] = column[order]
-    return found
+                columns_by_name[f"{metric} {statistic} {window_ms}"] = column[order]
+    return columns_by_name
 
 
-def assert_same(found: dict[str, Float64s], expected: dict[str, Float64s]) -> None:
+def assert_same(actual: dict[str, Float64s], expected: dict[str, Float64s]) -> None:
     for name, column in expected.items():
-        np.testing.assert_array_equal(found[name], column, err_msg=name)
+        np.testing.assert_array_equal(actual[name], column, err_msg=name)
 
 
 @pytest.fixture
@@ -120,7 +122,7 @@ def test_statistics_are_the_same_when_there_is_no_checkpoint(
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "other version", "not an archive"])
-def test_everything_is_counted_anew_when_the_file_is_no_good(
+def test_everything_is_counted_again_when_the_file_is_invalid(
     tmp_path: Path, uninterrupted: dict[str, Float64s], damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "lives.zip"
@@ -132,7 +134,7 @@ def test_everything_is_counted_anew_when_the_file_is_no_good(
         _damage(path, damage)
         assert_same(table(begin(store, path, 100)), uninterrupted)
     assert (tmp_path / "lives.zip.damaged").exists()
-    assert "counting anew" in caplog.text
+    assert "counting again" in caplog.text
 
 
 def _damage(path: Path, how: str) -> None:
@@ -154,7 +156,7 @@ def _damage(path: Path, how: str) -> None:
                 new.writestr(name, part.replace(b'"version": 1', b'"version": 99'))
 
 
-def test_only_the_metric_is_counted_anew_when_its_thresholds_are_others(
+def test_only_the_metric_is_counted_again_when_its_thresholds_changed(
     tmp_path: Path, uninterrupted: dict[str, Float64s]
 ) -> None:
     path = tmp_path / "lives.zip"
@@ -184,11 +186,11 @@ def test_lives_that_ended_meanwhile_are_ended_when_the_program_starts_again(tmp_
         assert columns.row_count == 4
 
 
-def test_a_full_disk_is_told_of_when_the_checkpoint_cannot_be_written(
+def test_full_disk_is_reported_when_the_checkpoint_cannot_be_written(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with opened(tmp_path / "metrics") as store:
         (tmp_path / "file").write_text("")
         statistics = begin(store, tmp_path / "file" / "lives.zip", 0)
         statistics.checkpoint()
-    assert "cannot be written" in caplog.text
+    assert "cannot write" in caplog.text

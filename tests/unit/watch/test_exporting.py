@@ -1,4 +1,4 @@
-"""What is told to a Prometheus: the state of the cluster, violations, figures of runs, and chosen samples."""
+"""Remote write to a Prometheus: the state of the cluster, violations, figures of runs, and selected samples."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,34 +13,32 @@ from clusterscape.model.rules import Violation
 from clusterscape.model.runs import RunAbout, RunEnergy, RunFigures, RunRecord, RunSummary, StoredRun
 from clusterscape.settings import RemoteWriteSettings, RetentionSettings, StorageSettings
 from clusterscape.store.metrics import open_metric_store
-from clusterscape.store.metrics.frames import frame_of
-from clusterscape.store.metrics.spool import SampleSpool
-from clusterscape.store.metrics.spooled import SpoolSender
+from clusterscape.store.metrics.spool import SampleSpool, SpoolSender, frame_of
 from clusterscape.store.records import open_record_store
-from clusterscape.watch.exporting import Exporting
+from clusterscape.watch.exporting import RemoteWriteExporter
 from clusterscape.watch.rulebook import RuleBook
 
 Row = tuple[str, dict[str, str], float]
 
 
 class Receiver:
-    """Keeps what is sent."""
+    """Keeps the batches it receives."""
 
     def __init__(self) -> None:
         self.batches: list[SampleBatch] = []
 
     def rows(self) -> list[Row]:
-        found = []
+        rows = []
         for batch in self.batches:
             for row in frame_of(batch).iter_rows(named=True):
                 unit = row["unit"]
                 labels = orjson.loads(unit) if unit.startswith("{") else {"unit": unit}
-                found.append((row["metric"], labels, row["value"]))
-        return found
+                rows.append((row["metric"], labels, row["value"]))
+        return rows
 
 
 @pytest.fixture
-def exporting(tmp_path: Path) -> Iterator[Callable[..., tuple[Exporting, Receiver]]]:
+def exporting(tmp_path: Path) -> Iterator[Callable[..., tuple[RemoteWriteExporter, Receiver]]]:
     storage = StorageSettings(data_dir=tmp_path, min_free_bytes=0)
     metrics, records = open_metric_store(storage, RetentionSettings()), open_record_store(storage)
     records.write_inventory(nodes=[FULL_NODE], partitions=[], units=[FULL_UNIT], at_ms=T0)
@@ -55,16 +53,16 @@ def exporting(tmp_path: Path) -> Iterator[Callable[..., tuple[Exporting, Receive
     records.write_run(StoredRun(record=RunRecord(run="r1", summary=summary)), at_ms=T0)
     senders: list[SpoolSender] = []
 
-    def make(**settings: object) -> tuple[Exporting, Receiver]:
+    def make(**settings: object) -> tuple[RemoteWriteExporter, Receiver]:
         receiver = Receiver()
         spool = SampleSpool(tmp_path / f"spool-{len(senders)}", max_bytes=2**20)
         senders.append(SpoolSender(spool, receiver.batches.append, server="test"))
-        found = RemoteWriteSettings.model_validate({"url": "http://127.0.0.1:9", **settings})
+        parsed = RemoteWriteSettings.model_validate({"url": "http://127.0.0.1:9", **settings})
         clock = iter(range(T0, T0 + 1000, 1))
-        made = Exporting(
-            found, senders[-1], records=records, metrics=metrics, book=book, clock=lambda: UnixMs(next(clock))
+        exporter = RemoteWriteExporter(
+            parsed, senders[-1], records=records, metrics=metrics, book=book, clock=lambda: UnixMs(next(clock))
         )
-        return made, receiver
+        return exporter, receiver
 
     yield make
     for sender in senders:
@@ -73,32 +71,32 @@ def exporting(tmp_path: Path) -> Iterator[Callable[..., tuple[Exporting, Receive
     records.close()
 
 
-def test_state_violations_and_runs_are_told_when_it_looks(
-    exporting: Callable[..., tuple[Exporting, Receiver]],
+def test_state_violations_and_runs_are_sent_when_the_exporter_runs(
+    exporting: Callable[..., tuple[RemoteWriteExporter, Receiver]],
 ) -> None:
-    made, receiver = exporting()
-    made.look()
+    exporter, receiver = exporting()
+    exporter.export()
     rows = receiver.rows()
     assert ("cluster_units", {"state": "allocated"}, 1.0) in rows
     assert ("cluster_workloads", {"state": "waiting"}, 1.0) in rows
     assert ("cluster_power_watts", {}, 300.0) in rows
     broken = {labels["rule"]: value for name, labels, value in rows if name == "violations_gpus"}
-    assert sorted(set(broken.values())) == [0.0, 8.0], "rules that nobody breaks are told as such"
+    assert sorted(set(broken.values())) == [0.0, 8.0], "rules without violations are sent as zero"
     assert ("run_energy_joules", {"experiment": "e", "run": "r1"}, 7.0) in rows
     assert ("run_cpu_joules", {"experiment": "e", "run": "r1"}, 5.0) in rows
     assert not [name for name, _, _ in rows if ("power" in name and name.startswith("run_")) or "method" in name]
 
     receiver.batches.clear()
-    made.look()
-    assert not [name for name, _, _ in receiver.rows() if name.startswith("run_")], "a run is told when it changed"
+    exporter.export()
+    assert not [name for name, _, _ in receiver.rows() if name.startswith("run_")], "a run is sent only when it changed"
 
 
 def test_only_chosen_samples_are_passed_on_when_a_scrape_is_stored(
-    exporting: Callable[..., tuple[Exporting, Receiver]],
+    exporting: Callable[..., tuple[RemoteWriteExporter, Receiver]],
 ) -> None:
     scrape = batch_of(("power_watts", "n1:0", T0, 1.0), ("gpu_util_ratio", "n1:0", T0, 0.5))
-    made, receiver = exporting(samples=["power_*"])
-    made.on_samples(scrape)
+    exporter, receiver = exporting(samples=["power_*"])
+    exporter.on_samples(scrape)
     assert receiver.rows() == [("power_watts", {"unit": "n1:0"}, 1.0)]
     silent, nothing = exporting()
     silent.on_samples(scrape)

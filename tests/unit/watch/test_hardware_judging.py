@@ -1,4 +1,4 @@
-"""GPUs, nodes and sources are judged whoever holds them: violations begin, end, outlive a restart, and are told."""
+"""GPUs, nodes and sources are judged regardless of holders: violations begin, end, survive a restart, and are reported."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from clusterscape.analyze.rules.reading import parse_rule
 from clusterscape.model import Names, Node, NodeId, SampleBatch, SourceStatus, Unit, UnixMs, gpu_unit_id
 from clusterscape.model.rules import Rule, Severity, Violation
 from clusterscape.watch.alerts import Alerts
-from clusterscape.watch.alerts.channels.letterhead import Letterhead
+from clusterscape.watch.alerts.channels.site_info import SiteInfo
 from clusterscape.watch.trial import try_rule
 
 N1, N2 = NodeId("n1"), NodeId("n2")
@@ -21,7 +21,7 @@ FAULT = "xid_error now >= 46 or ecc_dbe_volatile now > 0 for every GPU"
 
 
 class Hardware:
-    """Two nodes with GPUs that nobody holds; the alerts go to a channel inside the test."""
+    """Two nodes with free GPUs; alerts go to an in-memory channel."""
 
     def __init__(self, folder: Path) -> None:
         self.paper = PaperChannel()
@@ -62,14 +62,14 @@ class Hardware:
 
     @property
     def open(self) -> list[tuple[str, str | None, int]]:
-        found = self.site.records.open_violations()
-        return sorted((each.workload, each.unit, each.gpus) for each in found)
+        violations = self.site.records.open_violations()
+        return sorted((violation.workload, violation.unit, violation.gpus) for violation in violations)
 
-    async def told(self) -> list[tuple[str, str]]:
+    async def delivered(self) -> list[tuple[str, str]]:
         await self.alerts.deliver_due()
         self.site.now = UnixMs(self.site.now + 600_000)
         await self.alerts.deliver_due()
-        return self.paper.told()
+        return self.paper.delivered()
 
 
 @pytest.fixture
@@ -81,27 +81,28 @@ def hardware(tmp_path: Path) -> Iterator[Hardware]:
 
 def minutes(violations: Sequence[Violation]) -> list[tuple[float, float | None]]:
     return [
-        ((each.since - T0) / MINUTE, None if each.until is None else (each.until - T0) / MINUTE) for each in violations
+        ((violation.since - T0) / MINUTE, None if violation.until is None else (violation.until - T0) / MINUTE)
+        for violation in violations
     ]
 
 
-async def test_fault_of_a_free_gpu_is_kept_and_told_when_nobody_holds_it(hardware: Hardware) -> None:
+async def test_fault_of_a_gpu_is_stored_and_reported_when_nobody_holds_it(hardware: Hardware) -> None:
     hardware.save(FAULT)
     well = {("n1:3", "xid_error_code"): 0.0, ("n2:1", "ecc_dbe_volatile_count"): 0.0}
     hardware.run(2, well)
     assert hardware.open == []
     hardware.run(2, {**well, ("n1:3", "xid_error_code"): 79.0})
     assert hardware.open == [("node:n1", "n1:3", 1)]
-    (found,) = hardware.site.records.open_violations()
-    assert found.values["xid_error now >= 46"] == 79.0
-    assert hardware.site.watch.open_violations == (found,)
+    (violation,) = hardware.site.records.open_violations()
+    assert violation.values["xid_error now >= 46"] == 79.0
+    assert hardware.site.watch.open_violations == (violation,)
     hardware.run(8, well)
     assert hardware.open == []
     assert minutes(hardware.site.records.violations()) == [(2.5, 4.5)]
-    assert await hardware.told() == [("started", "node:n1"), ("stopped", "node:n1")]
+    assert await hardware.delivered() == [("started", "node:n1"), ("stopped", "node:n1")]
 
 
-def test_node_is_blamed_with_all_its_gpus_when_it_is_down(hardware: Hardware) -> None:
+def test_violation_counts_all_gpus_of_a_node_when_it_is_down(hardware: Hardware) -> None:
     hardware.save("node_down min over last 2m > 0 for every node with 2 samples")
     hardware.run(3, {("n1", "node_down"): 0.0, ("n2", "node_down"): 0.0})
     hardware.run(1, {("n1", "node_down"): 1.0, ("n2", "node_down"): 0.0})
@@ -118,7 +119,7 @@ def test_source_is_judged_when_most_of_its_parts_fail(hardware: Hardware) -> Non
     assert hardware.open == [("source:slurm", None, 0)]
 
 
-def test_fault_goes_on_when_its_metric_is_not_told_any_more(hardware: Hardware) -> None:
+def test_fault_stays_open_when_its_metric_is_no_longer_reported(hardware: Hardware) -> None:
     hardware.save(FAULT)
     hardware.run(1, {("n1:3", "xid_error_code"): 79.0})
     hardware.run(30, {("n2:0", "xid_error_code"): 0.0})  # the exporter of n1 is silent
@@ -156,8 +157,10 @@ def test_scope_narrows_hardware_when_it_names_machines_or_nodes(hardware: Hardwa
     hardware.save("xid_error now >= 46 for every GPU for name n1 on any GPU", "by-name")
     hardware.save("xid_error now >= 46 for every GPU for partition other", "elsewhere")
     hardware.run(1, {("n1:3", "xid_error_code"): 79.0, ("n2:1", "xid_error_code"): 48.0})
-    found = {(each.rule, each.workload, each.unit) for each in hardware.site.records.open_violations()}
-    assert found == {("by-type", "node:n2", "n2:1"), ("by-name", "node:n1", None)}
+    violations = {
+        (violation.rule, violation.workload, violation.unit) for violation in hardware.site.records.open_violations()
+    }
+    assert violations == {("by-type", "node:n2", "n2:1"), ("by-name", "node:n1", None)}
 
 
 def test_window_is_read_from_the_store_when_a_rule_looks_back(hardware: Hardware) -> None:
@@ -180,22 +183,22 @@ def test_trial_finds_what_judging_found_when_the_past_is_tried(hardware: Hardwar
         step_ms=30_000,
     )
     assert (tried.lives, tried.judged) == (10, 2)
-    assert [(each.workload, each.unit) for each in tried.violations] == [("node:n1", "n1:3")]
+    assert [(violation.workload, violation.unit) for violation in tried.violations] == [("node:n1", "n1:3")]
     assert minutes(tried.violations) == minutes(hardware.site.records.violations()) == [(20.5, 40.5)]
 
 
-def test_past_is_judged_anew_when_a_rule_on_gpus_is_saved(hardware: Hardware) -> None:
+def test_past_is_judged_again_when_a_rule_on_gpus_is_saved(hardware: Hardware) -> None:
     for code in (79.0, 0.0):
         hardware.run(60, {("n1:3", "xid_error_code"): code})
     hardware.save(FAULT)
     hardware.site.watch.rejudging.rejudge_due()
-    (found,) = hardware.site.records.violations()
-    assert (found.workload, found.unit) == ("node:n1", "n1:3")
-    assert found.until is not None
+    (violation,) = hardware.site.records.violations()
+    assert (violation.workload, violation.unit) == ("node:n1", "n1:3")
+    assert violation.until is not None
 
 
 def test_message_leads_to_the_node_when_it_is_about_hardware() -> None:
-    letterhead = Letterhead(cluster="test", page_url="https://site.example.org")
-    assert letterhead.workload_url("node:n 1") == "https://site.example.org/?select=node:n%201"
-    assert letterhead.workload_url("source:slurm") == "https://site.example.org/"
-    assert letterhead.workload_url("slurm:7") == "https://site.example.org/?select=workload:slurm:7"
+    site = SiteInfo(cluster="test", page_url="https://site.example.org")
+    assert site.workload_url("node:n 1") == "https://site.example.org/?select=node:n%201"
+    assert site.workload_url("source:slurm") == "https://site.example.org/"
+    assert site.workload_url("slurm:7") == "https://site.example.org/?select=workload:slurm:7"

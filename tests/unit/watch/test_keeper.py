@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clusterscape.analyze.rules.truths import FALSE, OUT_OF_SCOPE, TRUE, UNKNOWN
+from clusterscape.analyze.rules.facts import FALSE, OUT_OF_SCOPE, TRUE, UNKNOWN
 from clusterscape.model import UnitId, UnixMs, WorkloadId
 from clusterscape.model.rules import (
     Condition,
@@ -11,12 +11,12 @@ from clusterscape.model.rules import (
     Quantifier,
     Quantity,
     Rule,
-    Scope,
+    RuleScope,
     Severity,
     Statistic,
     StatisticKind,
 )
-from clusterscape.watch.keeper import SETTLE_MS, JudgedLives, Judgement, ViolationKeeper
+from clusterscape.watch.judging import SETTLE_MS, JudgedLives, Judgement, ViolationKeeper
 
 KEPT, BROKEN = FALSE, TRUE
 MINUTE = 60_000
@@ -30,7 +30,9 @@ def rule(key: str, quantifier: Quantifier = Quantifier.EACH) -> Rule:
         operator=Operator.LESS,
         value=Quantity(0.5),
     )
-    return Rule(key=key, name=key, severity=Severity.WARNING, expression=condition, scope=Scope(quantifier=quantifier))
+    return Rule(
+        key=key, name=key, severity=Severity.WARNING, expression=condition, scope=RuleScope(quantifier=quantifier)
+    )
 
 
 IDLE = rule("idle")
@@ -67,7 +69,7 @@ def at(minute: int) -> UnixMs:
 SETTLED = SETTLE_MS // MINUTE
 
 
-def test_a_violation_spans_its_breaking_when_it_is_kept_again() -> None:
+def test_violation_ends_when_its_rule_is_met_again() -> None:
     keeper = ViolationKeeper()
     assert not keeper.judge(judgement(1, [KEPT, KEPT]))
     (started,) = keeper.judge(judgement(2, [KEPT, BROKEN])).started
@@ -100,7 +102,7 @@ def test_a_violation_ends_with_its_life_when_the_unit_is_given_back() -> None:
     assert stopped.until == at(3)
 
 
-def test_a_violation_ends_when_its_life_is_not_known_any_more() -> None:
+def test_violation_ends_when_its_life_is_no_longer_known() -> None:
     keeper = ViolationKeeper()
     keeper.judge(judgement(1, [BROKEN]))
     (stopped,) = keeper.judge(judgement(2, [])).stopped
@@ -126,7 +128,7 @@ def test_one_violation_goes_on_when_a_rule_is_broken_again_at_once() -> None:
     assert (stopped.since, stopped.until) == (at(1), at(3 + SETTLED))
 
 
-def test_the_whole_workload_is_blamed_when_the_rule_says_so() -> None:
+def test_violation_covers_the_whole_workload_when_the_rule_says_so() -> None:
     uneven = rule("uneven", Quantifier.ANY)
     keeper = ViolationKeeper()
     (started,) = keeper.judge(judgement(1, [BROKEN, BROKEN, BROKEN], rules=(uneven,))).started
@@ -143,7 +145,7 @@ def test_violations_end_when_their_rule_goes() -> None:
     assert not keeper.open
 
 
-def test_nothing_turns_when_open_violations_come_from_before_a_restart() -> None:
+def test_no_turn_is_reported_when_open_violations_come_from_before_a_restart() -> None:
     before = ViolationKeeper()
     before.judge(judgement(1, [BROKEN, KEPT]))
     after = ViolationKeeper(before.open.values())

@@ -1,4 +1,4 @@
-"""Which samples count for which life, over a real store: pre-emption, restart, sharing, late and doubled samples, history."""
+"""Samples that count for each life, with a real store: preemption, restart, sharing, late and duplicate samples, history."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from stores.batches import NOON, Sample, batch_of
 from stores.embedded import opened
 
-from clusterscape.analyze.stats.needs import Needs, Threshold, needs_of
+from clusterscape.analyze.stats.contract import Needs, Threshold, needs_of
 from clusterscape.model import Allocation, Unit, UnitId, UnixMs, WorkloadId
 from clusterscape.model.rules import Basis, Condition, Operator, Quantity, Statistic, StatisticKind
 from clusterscape.store.metrics import EmbeddedMetricStore
@@ -87,7 +87,7 @@ def test_samples_count_from_the_start_when_a_life_begins(site: Site) -> None:
     assert site.read() == {("a", "n1:0", 4): (6, 0.3)}
 
 
-def test_missed_samples_are_read_from_the_store_when_an_allocation_is_told_late(site: Site) -> None:
+def test_missed_samples_are_read_from_the_store_when_an_allocation_is_reported_late(site: Site) -> None:
     site.scrape(0, 6)
     site.hold(6, allocation("a", "n1:0", 2))
     assert not site.statistics.columns().is_complete.any()
@@ -127,7 +127,7 @@ def test_samples_count_for_each_when_two_workloads_share_a_unit(site: Site) -> N
     assert {key: count for key, (count, _) in site.read().items()} == {("a", "n1:0", 0): 6, ("b", "n1:0", 4): 2}
 
 
-def test_sample_does_not_count_when_it_is_late_or_told_twice(site: Site) -> None:
+def test_sample_does_not_count_when_it_is_late_or_duplicated(site: Site) -> None:
     site.hold(5, allocation("a", "n1:0", 5))
     site.store_samples((UTIL, "n1:0", at(4), 0.9))  # before the life
     site.scrape(5, 8)
@@ -154,11 +154,11 @@ def test_row_is_used_again_when_its_life_ended_long_ago(site: Site) -> None:
     site.scrape(61, 64, unit="n2:0", util=0.2)
     assert site.statistics.lives.slots.row_count == rows
     assert site.read()[("b0", "n2:0", 61)] == (3, 0.2)
-    assert np.isnan(stale.column(POWER, MEAN)).all()  # not the numbers of whoever has the row now
+    assert np.isnan(stale.column(POWER, MEAN)).all()  # not the values of the life that has the row now
     assert stale.samples(POWER).tolist() == [0]
 
 
-def test_life_goes_on_without_a_hole_when_a_source_lost_sight_of_it(site: Site) -> None:
+def test_life_continues_without_a_gap_when_a_source_missed_it(site: Site) -> None:
     site.hold(0, allocation("a", "n1:0", 0))
     site.scrape(0, 4)
     site.hold(4)

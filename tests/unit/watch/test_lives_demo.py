@@ -1,17 +1,17 @@
-"""Percentiles of lives against exact ones on the demo's telemetry: within one point of full scale, whatever the jobs do."""
+"""Percentiles of lives compared with exact ones on the demo's telemetry: within one point of full scale for all jobs."""
 
 import numpy as np
 import pytest
 
 from clusterscape.analyze.stats.bins import error_bound
+from clusterscape.analyze.stats.contract import Needs
 from clusterscape.analyze.stats.exact import ExactColumns, Series
-from clusterscape.analyze.stats.needs import Needs
 from clusterscape.demo.records import iter_allocations
-from clusterscape.demo.scenario import Scenario
-from clusterscape.demo.telemetry import Telemetry
+from clusterscape.demo.scenario import DemoScenario
+from clusterscape.demo.telemetry import DemoTelemetry
 from clusterscape.model import SampleBatch, Unit, UnixMs
+from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.model.rules import Statistic, StatisticKind
-from clusterscape.model.samples import Float64s, Int64s
 from clusterscape.watch.life_columns import LifeView, LifeViews
 from clusterscape.watch.lives import Lives
 
@@ -36,7 +36,7 @@ class Demo:
     """Five hours of the demo, counted by lives, and the same samples."""
 
     def __init__(self) -> None:
-        scenario = Scenario(64, 7, END_MS)
+        scenario = DemoScenario(64, 7, END_MS)
         scenario.advance(END_MS)
         start_ms = END_MS - HOURS * 3_600_000
         machines = [node.machine for node in scenario.hardware.nodes for _ in range(node.gpu_count)]
@@ -48,7 +48,7 @@ class Demo:
         lives.follow_units(units)
         lives.follow_allocations([a for a in iter_allocations(scenario, start_ms, END_MS) if a.to_at is None], END_MS)
         self.samples: dict[str, list[SampleBatch]] = {metric: [] for metric in METRICS}
-        for batches in Telemetry(scenario).history(start_ms, END_MS, STEP_MS):
+        for batches in DemoTelemetry(scenario).history(start_ms, END_MS, STEP_MS):
             for batch in batches:
                 metric = batch.metrics.values[batch.metric[0]]
                 if metric in self.samples:
@@ -88,8 +88,8 @@ def test_percentiles_are_within_a_point_of_exact_when_the_demo_runs(demo: Demo, 
     scale = np.nan_to_num(columns.limits(metric), nan=bound.full_scale)
     for number in PERCENTILES:
         statistic = Statistic(StatisticKind.PERCENTILE, number)
-        found, expected = columns.column(metric, statistic), exact.column(metric, statistic)
-        off = np.abs(found - expected)
+        actual, expected = columns.column(metric, statistic), exact.column(metric, statistic)
+        off = np.abs(actual - expected)
         if bound.of_value:
             assert np.nanmax(off - bound.of_value * expected) <= 2**14  # below 16 KiB/s it is idle
         else:

@@ -1,4 +1,4 @@
-"""A changed rule's past is what the new rule would have found; what is open stays so, and nobody is told of the past."""
+"""After a change of a rule, its past violations are those of the new rule; open ones stay open, and no alerts are sent."""
 
 import threading
 from collections.abc import Iterator
@@ -35,7 +35,10 @@ def constant(value: float) -> Curve:
 
 
 def found_on(violations: list[Violation]) -> list[tuple[str, bool]]:
-    return [(str(each.unit), each.until is None) for each in sorted(violations, key=lambda each: str(each.unit))]
+    return [
+        (str(violation.unit), violation.until is None)
+        for violation in sorted(violations, key=lambda violation: str(violation.unit))
+    ]
 
 
 LEVELS = {"gpu_util_ratio": [constant(value) for value in (0.1, 0.4, 0.7, 1.0, 1.0, 1.0, 1.0, 1.0)]}
@@ -60,11 +63,11 @@ def test_past_is_that_of_the_new_rule_when_its_conditions_change(site: WatchedSi
     watch.save_rule(rule("gpu_util p95 < 80%"))
     watch.rejudging.rejudge_due()
     watch.judge()
-    found = site.records.violations()
-    assert found_on(found) == [("n1:0", False), ("n1:0", True), ("n1:1", False), ("n1:2", False), ("n1:2", True)]
-    assert {each.workload for each in found if each.until is None} == {"slurm:runs"}
-    assert {(each.unit, each.since) for each in watch.open_violations} == {
-        (each.unit, each.since) for each in found if each.until is None
+    violations = site.records.violations()
+    assert found_on(violations) == [("n1:0", False), ("n1:0", True), ("n1:1", False), ("n1:2", False), ("n1:2", True)]
+    assert {violation.workload for violation in violations if violation.until is None} == {"slurm:runs"}
+    assert {(violation.unit, violation.since) for violation in watch.open_violations} == {
+        (violation.unit, violation.since) for violation in violations if violation.until is None
     }
 
 
@@ -75,12 +78,12 @@ def test_past_is_found_when_a_rule_is_new(site: WatchedSite) -> None:
     site.run_until(61, LEVELS)
     site.watch.save_rule(rule("gpu_util p95 < 50%"))
     site.watch.rejudging.rejudge_due()
-    (found,) = site.records.violations()
-    assert found.until == T0 + 60 * MINUTE
-    assert found.values == {"gpu_util p95 < 50%": pytest.approx(0.1, abs=0.01)}
+    (violation,) = site.records.violations()
+    assert violation.until == T0 + 60 * MINUTE
+    assert violation.values == {"gpu_util p95 < 50%": pytest.approx(0.1, abs=0.01)}
 
 
-def test_nothing_is_judged_anew_when_only_name_or_switch_change(site: WatchedSite) -> None:
+def test_nothing_is_judged_again_when_only_name_or_switch_change(site: WatchedSite) -> None:
     mine = site.watch.save_rule(rule("gpu_util p95 < 50%"))
     site.watch.rejudging.rejudge_due()
     site.watch.save_rule(replace(mine, name="other", is_enabled=False, color="#ff8800"))
@@ -95,7 +98,7 @@ def test_past_waits_when_the_rule_is_off_and_goes_when_it_is_removed(site: Watch
     assert site.watch.rejudging.due() == []
 
 
-def test_shipped_rule_is_due_when_it_becomes_again_what_it_was(site: WatchedSite) -> None:
+def test_shipped_rule_is_due_when_it_is_reset(site: WatchedSite) -> None:
     shipped = site.watch.book.shipped("low-utilization")
     assert shipped is not None
     site.watch.save_rule(replace(shipped, expression=rule("gpu_util p95 < 1%").expression))
@@ -104,7 +107,7 @@ def test_shipped_rule_is_due_when_it_becomes_again_what_it_was(site: WatchedSite
     assert site.watch.rejudging.due() == ["low-utilization"]
 
 
-def test_past_is_judged_anew_when_the_program_was_ended_before(site: WatchedSite) -> None:
+def test_past_is_judged_again_when_the_program_was_ended_before(site: WatchedSite) -> None:
     job = site.start_job("idled", [0])
     site.run_until(60, LEVELS)
     site.end_job(job)
@@ -129,12 +132,12 @@ def test_stored_past_is_judged_when_a_history_comes(site: WatchedSite) -> None:
     assert site.watch.rejudging.due() == ["mine"]
     site.now = UnixMs(site.now + MINUTE)
     site.watch.rejudging.rejudge_due()
-    (found,) = site.records.violations()
-    assert (found.unit, found.until) == ("n1:0", T0 + 60 * MINUTE)
+    (violation,) = site.records.violations()
+    assert (violation.unit, violation.until) == ("n1:0", T0 + 60 * MINUTE)
 
 
 def test_past_is_judged_once_when_runs_are_sent_late_again_and_again(site: WatchedSite) -> None:
-    """Before, every piece made the judging of all rules wait for 2 s more, and what was judged meanwhile was thrown away."""
+    """Regression: every piece delayed the judging of all rules by 2 s, and results until then were discarded."""
     watch = site.watch
     watch.save_rule(rule("gpu_util p95 < 50%"))
     watch.rejudging.rejudge_due()
@@ -148,15 +151,15 @@ def test_past_is_judged_once_when_runs_are_sent_late_again_and_again(site: Watch
     )
     before = watch.rejudging._history_at
     watch.on_history([late])
-    watch.rejudging._take_late_runs()
+    watch.rejudging._mark_late_runs()
     assert watch.rejudging.due() == ["mine"]
     watch.rejudging.rejudge_due()
     assert watch.rejudging.due() == []
     for _ in range(5):
         watch.on_history([late])
-        watch.rejudging._take_late_runs()
+        watch.rejudging._mark_late_runs()
     assert watch.rejudging.due() == [], "not before the pause is over"
-    assert watch.rejudging._late_runs_rest_s(), "but then"
+    assert watch.rejudging._late_runs_due_in_s(), "but then"
     assert watch.rejudging._history_at == before
 
 
@@ -178,11 +181,13 @@ def violation(unit: str, since: int, until: int | None = None) -> Violation:
     )
 
 
-def test_violation_is_one_when_it_reaches_over_the_cut() -> None:
+def test_violation_is_merged_when_it_spans_the_cut() -> None:
     tried = [violation("a", 100, 200), violation("a", 500), violation("b", 600), violation("c", 700)]
     stored = [violation("b", 900_000, CUT + 50), violation("d", 10, CUT + 5), violation("e", CUT + 1, CUT + 9)]
     opened = [violation("a", 300), violation("f", 400)]
-    merged = sorted(merge_past(tried, stored, opened, CUT), key=lambda each: (str(each.unit), each.since))
+    merged = sorted(
+        merge_past(tried, stored, opened, CUT), key=lambda violation: (str(violation.unit), violation.since)
+    )
     assert merged == [
         violation("a", 100, 200),
         violation("a", 500),

@@ -1,4 +1,4 @@
-"""A site is followed: rules judged, violations kept over restarts, turns told once, the past tried alike."""
+"""The watcher: rules are judged, violations survive restarts, turns are reported once, and trials agree with live results."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -47,8 +47,12 @@ def every(curve: Curve) -> Sequence[Curve]:
 
 def spans(violations: Sequence[Violation]) -> list[tuple[str | None, float, float | None]]:
     return [
-        (each.unit, (each.since - T0) / MINUTE, None if each.until is None else (each.until - T0) / MINUTE)
-        for each in violations
+        (
+            violation.unit,
+            (violation.since - T0) / MINUTE,
+            None if violation.until is None else (violation.until - T0) / MINUTE,
+        )
+        for violation in violations
     ]
 
 
@@ -58,11 +62,11 @@ def test_only_the_stalled_gpus_break_the_rule_when_others_work(site: WatchedSite
     site.start_job("works", [2, 3])
     power: list[Curve] = [lambda _: 80.0] * 2 + [lambda _: 380.0] * 6
     site.run_until(20, {"gpu_util_ratio": every(busy), "power_watts": power})
-    found = site.records.open_violations()
-    assert sorted(str(each.unit) for each in found) == ["n1:0", "n1:1"]
-    assert {each.workload for each in found} == {"slurm:stalls"}
-    assert all(10 <= since <= 11 for _, since, _ in spans(found)), "from the minimum age on"
-    assert found[0].values == {"gpu_util p95 > 90%": 1.0, "power p50 < 70%": pytest.approx(80.0, abs=4.0)}
+    violations = site.records.open_violations()
+    assert sorted(str(violation.unit) for violation in violations) == ["n1:0", "n1:1"]
+    assert {violation.workload for violation in violations} == {"slurm:stalls"}
+    assert all(10 <= since <= 11 for _, since, _ in spans(violations)), "from the minimum age on"
+    assert violations[0].values == {"gpu_util p95 > 90%": 1.0, "power p50 < 70%": pytest.approx(80.0, abs=4.0)}
 
 
 def test_a_violation_is_past_when_the_statistic_recovers(site: WatchedSite) -> None:
@@ -83,7 +87,7 @@ def test_violations_end_with_the_job_when_it_is_over(site: WatchedSite) -> None:
     ended_at = site.now
     site.end_job(job)
     site.run_until(20, {"gpu_util_ratio": every(idle)})
-    assert [each.until for each in site.records.violations()] == [ended_at, ended_at]
+    assert [violation.until for violation in site.records.violations()] == [ended_at, ended_at]
 
 
 def test_a_new_life_is_judged_by_itself_when_the_same_job_runs_again(site: WatchedSite) -> None:
@@ -125,7 +129,7 @@ def test_a_rule_with_a_new_metric_is_judged_on_the_whole_past_when_it_is_added_l
     site.run_until(20, curves)
     site.watch.book.save(rule("gpu_temperature max > 90C"))
     site.watch.judge()
-    assert [each.unit for each in site.records.open_violations()] == ["n1:0"]
+    assert [violation.unit for violation in site.records.open_violations()] == ["n1:0"]
 
 
 @pytest.mark.parametrize(

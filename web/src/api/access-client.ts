@@ -1,4 +1,4 @@
-// What may be asked about who is signed in, accounts, tokens and the audit log, and how a server is asked.
+// Requests about the session, accounts, tokens and the audit log.
 
 import { request, toQuery } from "../base/request.ts";
 import { API, getJson, send } from "./ask.ts";
@@ -17,7 +17,7 @@ import type {
 
 export interface AuditQuery {
   readonly actor: string | null;
-  /** A whole action, or its first part. */
+  /** An action, or a prefix of one. */
   readonly action: string | null;
   readonly limit: number;
 }
@@ -29,7 +29,7 @@ export interface AccessClient {
   /** In every browser. */
   signOutEverywhere(): Promise<void>;
   changePassword(old: string, password: string): Promise<void>;
-  /** One's own, or those of everybody. */
+  /** The user's own tokens, or all tokens. */
   tokens(everybody: boolean, signal?: AbortSignal): Promise<readonly TokenAnswer[]>;
   createToken(token: NewToken): Promise<MadeToken>;
   revokeToken(key: string): Promise<void>;
@@ -40,7 +40,7 @@ export interface AccessClient {
   audit(query: AuditQuery, signal?: AbortSignal): Promise<AuditPage>;
 }
 
-/** Where the browser is sent to sign in with a provider; `next` is shown afterwards. */
+/** The address for signing in with a provider; the browser shows `next` afterwards. */
 export function providerAddress(next: string): string {
   return `${API}/session/oidc${toQuery({ next })}`;
 }

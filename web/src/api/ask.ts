@@ -1,4 +1,4 @@
-// How answers are asked for: paths below the API's root, JSON in and out, tables as columns. Knows no questions.
+// How requests are made: paths below the API root, JSON in and out, tables as columns. Knows no particular request.
 
 import { request } from "../base/request.ts";
 import { type Columns, decodeColumns } from "./columns.ts";
@@ -27,7 +27,7 @@ export function send(
   return request(`${API}${path}`, { ...init, headers, body: JSON.stringify(body) });
 }
 
-/** Asks for an answer that comes line by line, each a JSON value; the last line need not end. */
+/** Reads a response of JSON lines; the last line need not end with a newline. */
 export async function* sendForLines(path: string, body: object, signal?: AbortSignal): AsyncGenerator<unknown> {
   const headers = { "Content-Type": "application/json", Accept: "application/x-ndjson" };
   const init = { method: "POST", headers, body: JSON.stringify(body), signal: signal ?? null };

@@ -1,5 +1,5 @@
-// Everything the page may ask of a server, as one interface. network-client.ts asks a real one; static-client.ts
-// answers from given values, for tests and for pages without a server.
+// Every request that the page can make, as one interface. network-client.ts sends them to a server; static-client.ts
+// answers from given values, for tests and for reports without a server.
 
 import type { AccessClient } from "./access-client.ts";
 import type { DiagnosisClient } from "./diagnosis-client.ts";
@@ -50,11 +50,11 @@ export interface SeriesQuery {
   readonly points: number;
 }
 
-/** What the server tells by itself: versions to compare with, its time, and whether ingest is paused and why. */
+/** What the server pushes: data versions, its time, and whether ingest is paused and why. */
 export interface LiveVersion {
   readonly inventory_version: number;
   readonly tick_version: number;
-  /** Changes with the rules and with what they say. */
+  /** Changes when the rules or their results change. */
   readonly rules_version: number;
   readonly at: number;
   readonly newest_sample_at: number | null;
@@ -63,11 +63,11 @@ export interface LiveVersion {
 
 export interface LiveListener {
   onVersion(version: LiveVersion): void;
-  /** The connection was lost; it is being made again. */
+  /** The connection was lost and is being reopened. */
   onLost(): void;
 }
 
-/** A time of the stored history; null ends are its begin and now. */
+/** A part of the stored history; null: its start, or now. */
 export interface TimelineQuery {
   readonly startMs: number | null;
   readonly endMs: number | null;
@@ -75,7 +75,7 @@ export interface TimelineQuery {
 }
 
 export interface Client {
-  /** The same server as it was at a past minute, for what it can tell of then: cluster, units, workloads, nodes, waste. */
+  /** The same server at a past minute, for requests that support it: cluster, units, workloads, nodes, waste. */
   at(moment: number | null): Client;
   readonly access: AccessClient;
   readonly rules: RulesClient;
@@ -98,14 +98,14 @@ export interface Client {
   series(query: SeriesQuery, signal?: AbortSignal): Promise<readonly SeriesLine[]>;
   search(text: string, limit: number, signal?: AbortSignal): Promise<SearchHits>;
   sources(signal?: AbortSignal): Promise<Sources>;
-  /** What was held and wasted in the last hours, by unit and workload. */
+  /** GPU-hours held and wasted in the last hours, by unit and workload. */
   unitWaste(hours: number, signal?: AbortSignal): Promise<UnitWaste>;
-  /** Some units with all their columns as a Parquet file; `at`: of a past minute. */
+  /** Units with all columns as a Parquet file; `at`: at a past minute. */
   unitsFile(units: readonly string[], at: number | null): Promise<Blob>;
   views(signal?: AbortSignal): Promise<SavedViews>;
   saveView(name: string, document: ViewDocument): Promise<SavedView>;
   removeView(name: string): Promise<void>;
-  /** A saved view's name, `builtin:…`, or null for none. */
+  /** The name of a saved view, `builtin:…`, or null for none. */
   setStartView(name: string | null): Promise<void>;
   /** Listens until the returned function is called. */
   listen(listener: LiveListener): () => void;

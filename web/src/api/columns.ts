@@ -1,5 +1,5 @@
-// Arrow IPC as columns to compute with: words as codes into a dictionary, numbers as typed arrays. Nothing per row.
-// Code 0 and NaN stand for missing inside columns; `nameAt` and `numberAt` give null for them.
+// Arrow IPC as columns: text as codes into a dictionary, numbers as typed arrays, no object per row. Code 0 and NaN
+// mean missing; `nameAt` and `numberAt` return null for them.
 
 import { type Column, Type, tableFromIPC } from "@uwdata/flechette";
 
@@ -14,7 +14,7 @@ export type NumberColumn = Float64Array | Float32Array;
 
 export interface Columns {
   readonly rowCount: number;
-  /** The column's names, or null where the answer has no such column. */
+  /** The column's names; null if the response has no such column. */
   findNames(column: string): NameColumn | null;
   findNumbers(column: string): Float64Array | null;
 }
@@ -32,7 +32,7 @@ export function emptyNames(rowCount: number): NameColumn {
   return { codes: new Uint32Array(rowCount), names: [null] };
 }
 
-/** Columns are decoded when first asked for and kept. */
+/** Columns are decoded on first use and cached. */
 export function decodeColumns(bytes: Uint8Array): Columns {
   const table = tableFromIPC(bytes, { useBigInt: false });
   const names = new Map<string, NameColumn>();
@@ -41,24 +41,24 @@ export function decodeColumns(bytes: Uint8Array): Columns {
     rowCount: table.numRows,
     findNames(column) {
       const source = table.names.includes(column) ? table.getChild(column) : null;
-      return source && remember(names, column, () => decodeNames(source));
+      return source && getOrCompute(names, column, () => decodeNames(source));
     },
     findNumbers(column) {
       const source = table.names.includes(column) ? table.getChild(column) : null;
-      return source && remember(numbers, column, () => decodeNumbers(source));
+      return source && getOrCompute(numbers, column, () => decodeNumbers(source));
     },
   };
 }
 
-function remember<T>(known: Map<string, T>, key: string, compute: () => T): T {
-  const found = known.get(key);
-  if (found !== undefined) return found;
+function getOrCompute<T>(cache: Map<string, T>, key: string, compute: () => T): T {
+  const cached = cache.get(key);
+  if (cached !== undefined) return cached;
   const value = compute();
-  known.set(key, value);
+  cache.set(key, value);
   return value;
 }
 
-/** What is used of a batch of the Arrow reader: its buffers, so that ten thousand rows are a loop and not as many calls. */
+/** The buffers of an Arrow batch: ten thousand rows are one loop instead of ten thousand calls. */
 interface Part {
   readonly length: number;
   readonly nullCount: number;
@@ -73,7 +73,7 @@ function partsOf(source: Column<unknown>): readonly Part[] {
   return source.data as unknown as readonly Part[];
 }
 
-/** Bit `row` of the validity bitmap; a part without nulls has none. */
+/** Bit `row` of the validity bitmap; parts without nulls have no bitmap. */
 function isNull({ nullCount, validity }: Part, row: number): boolean {
   return nullCount > 0 && validity !== undefined && (((validity[row >> 3] ?? 0) >> (row & 7)) & 1) === 0;
 }
@@ -93,7 +93,7 @@ function decodeDictionary(part: Part, keys: ArrayLike<number | bigint>, dictiona
   return { codes, names: [null, ...dictionary.toArray()] };
 }
 
-/** Plain ASCII strings are cut from one decoded text, many times faster than decoding each; null where they are not. */
+/** ASCII strings are cut from one decoded text, which is much faster than decoding each; null if not ASCII. */
 function findAsciiTexts(part: Part): readonly (string | null)[] | null {
   const { values, offsets, type } = part;
   if ((type.typeId !== Type.Utf8 && type.typeId !== Type.LargeUtf8) || !(values instanceof Uint8Array) || !offsets) {
@@ -128,14 +128,14 @@ function internNames(values: Iterable<unknown>, rowCount: number): NameColumn {
   return { codes, names };
 }
 
-/** Truth values are bits: 1 or 0. */
+/** Booleans are stored as bits: 1 or 0. */
 function readNumber({ type }: Part, values: ArrayLike<number | bigint>, row: number): number {
   return type.typeId === Type.Bool ? (Number(values[row >> 3]) >> (row & 7)) & 1 : Number(values[row]);
 }
 
 type PlainNumbers = Float64Array | Float32Array | Uint8Array | Uint16Array | Uint32Array | Int16Array | Int32Array;
 
-/** Whether a part's numbers lie as they are: they are copied in one go. Bits and 64-bit integers do not. */
+/** Whether a part can be copied as it is. Booleans and 64-bit integers cannot. */
 function isPlain({ type }: Part, values: unknown): values is PlainNumbers {
   if (type.typeId === Type.Bool || !ArrayBuffer.isView(values) || values instanceof DataView) return false;
   return !(values instanceof BigInt64Array || values instanceof BigUint64Array);

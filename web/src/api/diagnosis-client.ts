@@ -1,5 +1,5 @@
-// What may be asked about the inside of one workload, and how a server is asked: its GPUs compared, their distributions and
-// courses, two metrics against one another, and what happened to it.
+// Requests about the diagnosis of one workload: its GPUs compared, their distributions and timelines, scatter plots of
+// two metrics, and events.
 
 import { request, toQuery } from "../base/request.ts";
 import { API, getJson } from "./ask.ts";
@@ -9,7 +9,7 @@ import { type SeriesLine, toSeriesLines } from "./series.ts";
 import { splitTables } from "./traces-client.ts";
 
 export interface TimeSpan {
-  /** Null ends: those of the workload's life. */
+  /** Null: the start or end of the workload. */
   readonly startMs: number | null;
   readonly endMs: number | null;
 }
@@ -35,11 +35,11 @@ export interface Histograms {
 
 export interface LinesQuery extends TimeSpan {
   readonly metrics: readonly string[];
-  /** None: all, or of many only what they are together. `node:*` are all of a node. */
+  /** None: all units, or if there are many only their aggregate. `node:*`: all units of a node. */
   readonly units: readonly string[];
   /** Pixels. */
   readonly points: number;
-  /** Also what all units are together; and each cluster of those that the comparison finds. */
+  /** Whether to include the aggregate of all units, and of each cluster that the comparison finds. */
   readonly summary: "none" | "median" | { readonly clustersBy: Comparing };
 }
 
@@ -71,7 +71,7 @@ export interface Scatter {
   readonly isOutlier: Uint8Array;
   readonly density: Density | null;
   readonly note: string | null;
-  /** Of all there are, of which only some may be here. */
+  /** The total, of which this response may hold only some. */
   readonly points: number;
   readonly outliers: number;
 }
@@ -84,7 +84,7 @@ export interface DiagnosisClient {
   events(workload: string, span: TimeSpan, signal?: AbortSignal): Promise<readonly WorkloadEvent[]>;
 }
 
-/** Longer lists are asked for in parts: proxies take addresses of some thousand characters. */
+/** Longer lists are requested in parts: proxies accept URLs of a few thousand characters. */
 const MOST_NAMED = 100;
 
 export function createDiagnosisClient(): DiagnosisClient {

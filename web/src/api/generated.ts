@@ -1,7 +1,7 @@
 // Generated from openapi.json by `npm run codegen`; do not edit.
 // The shapes of the server's answers. Times are Unix ms, ratios 0–1, missing is null.
 
-/** Somebody who came in, or may. Role and projects of OIDC and proxy accounts are those of the last sign-in. */
+/** An account. Role and projects of OIDC and proxy accounts are those of the last sign-in. */
 export interface AccountAnswer {
   readonly created_at: number;
   readonly is_disabled: boolean;
@@ -13,7 +13,7 @@ export interface AccountAnswer {
   readonly way: Way;
 }
 
-/** What to change; what is not given stays. Only `is_disabled` can be changed of others than local accounts. */
+/** Changes of an account; omitted fields stay. Only `is_disabled` can be changed unless the account is local. */
 export interface AccountChange {
   readonly is_disabled?: boolean | null;
   readonly password?: string | null;
@@ -22,10 +22,10 @@ export interface AccountChange {
   readonly title?: string | null;
 }
 
-/** A statistic of the whole workload, from those of its units. */
+/** How the statistics of a workload's units are combined into one. */
 export type Across = "spread" | "least" | "most" | "average";
 
-/** A workload that goes first, and why in words. `parts`: what its priority is made of, where the scheduler tells. */
+/** A workload that is ahead, and why. `parts`: the factors of its priority, if the scheduler reports them. */
 export interface AheadRow {
   readonly gpus: number;
   readonly parts: readonly PriorityPart[];
@@ -36,13 +36,13 @@ export interface AheadRow {
   readonly workload: string;
 }
 
-/** All channels. `unposted`: turns that wait in memory because the disk takes none. */
+/** All channels. `unposted`: turns in memory that could not be written to the database. */
 export interface AlertState {
   readonly channels: readonly ChannelAnswer[];
   readonly unposted: number;
 }
 
-/** Who held which unit when, and how we know. */
+/** A workload held a unit for a time; `source` and `confidence` say how we know. */
 export interface AllocationAnswer {
   readonly confidence: number;
   readonly from_at: number;
@@ -52,16 +52,16 @@ export interface AllocationAnswer {
   readonly workload: string;
 }
 
-/** How we know who holds a unit, best first. */
+/** The evidence for an allocation, most reliable first. */
 export type AllocationSource = "scheduler_index" | "pod_resources" | "exporter_label" | "process" | "whole_node";
 
-/** What to ask for instead. `change`: fewer_gpus, shorter or partition. */
+/** An alternative request. `change`: fewer_gpus, shorter or partition. */
 export interface Alternative {
   readonly change: string;
   readonly start: StartForecast;
 }
 
-/** Submissions. Hours and weekdays are those of `timezone`; null where the trace does not say when it began. `jobs_by_weekday_hour`: 7 × 24, Monday first. `jobs_per_hour_by_*`: mean of the hours of that kind; the intervals come from how much such hours (and such days) differ from one another, not from a Poisson law, which these never keep. `burstiness`: standard deviation over mean of the gaps; 1 where submissions are independent. */
+/** Submissions. Hours and weekdays are in `timezone`; null if the trace does not state its start. `jobs_by_weekday_hour`: 7 × 24, Monday first. `jobs_per_hour_by_*`: mean over the hours of that kind; the intervals come from the observed variation between such hours (and days), since submissions are not Poisson. `burstiness`: standard deviation / mean of the gaps; 1 for independent submissions. */
 export interface Arrivals {
   readonly burstiness: number | null;
   readonly busiest_to_quietest_hour: number | null;
@@ -72,13 +72,13 @@ export interface Arrivals {
   readonly timezone: string;
 }
 
-/** Entries, newest first. `next`: hand it in as `before` for the older ones; null: these were the last. */
+/** Entries, newest first. `next`: pass it as `before` to get older entries; null: there are none. */
 export interface AuditPage {
   readonly entries: readonly AuditRow[];
   readonly next: string | null;
 }
 
-/** One thing that somebody did or tried. `way`: static, local, oidc, proxy, token:KEY, here or command. */
+/** An action that a user did or tried. `way`: static, local, oidc, proxy, token:KEY, here or command. */
 export interface AuditRow {
   readonly action: string;
   readonly actor: string | null;
@@ -91,7 +91,7 @@ export interface AuditRow {
   readonly way: string | null;
 }
 
-/** How a channel of alerts does. Counts are of messages unless they say turns (starts and stops of violations). */
+/** The state of an alert channel. Counts are of messages, or where named so of turns (starts and ends of violations). */
 export interface ChannelAnswer {
   readonly attempts: number;
   readonly delivered: number;
@@ -107,7 +107,7 @@ export interface ChannelAnswer {
   readonly waiting_turns: number;
 }
 
-/** What else to ask for, and when it would start then by the same plan. `cost`: share of the request given up. */
+/** A changed request, and its start by the same plan. `cost`: the share of the request that is given up. */
 export interface CheaperChange {
   readonly cost: number;
   readonly gain_s: number;
@@ -120,15 +120,15 @@ export interface CheaperChange {
   readonly words: string;
 }
 
-/** Which units to write. */
+/** The units to export. */
 export interface ChosenUnits {
   readonly units: readonly string[];
 }
 
-/** What the jobs say about a claim. */
+/** The verdict on a claim. */
 export type ClaimVerdict = "supported" | "not_supported" | "cannot_tell";
 
-/** Jobs whose size or run time lies in [`low`, `high`]: how many were unsuccessful, and how many failed outright. */
+/** Jobs whose size or run time is in [`low`, `high`]: the share of unsuccessful and of failed jobs. */
 export interface ClassEnds {
   readonly failed: Measured;
   readonly high: number;
@@ -137,7 +137,7 @@ export interface ClassEnds {
   readonly unsuccessful: Measured;
 }
 
-/** Waits, in seconds, of the jobs whose size (or queue) lies in [`low`, `high`]. */
+/** Waits, in seconds, of the jobs whose size (or number of waiting jobs at submission) is in [`low`, `high`]. */
 export interface ClassWaits {
   readonly high: number;
   readonly jobs: number;
@@ -149,7 +149,7 @@ export interface ClassWaits {
   readonly p95_s: number;
 }
 
-/** What was found in the rows of a trace and done about it. `lines` are examples, not all. */
+/** A problem in the rows of a trace and how it was handled. `lines` are examples, not all. */
 export interface CleaningNote {
   readonly action: "dropped" | "repaired" | "kept";
   readonly count: number;
@@ -157,7 +157,7 @@ export interface CleaningNote {
   readonly reason: string;
 }
 
-/** What the GPUs of a cluster share and the others do not. `gain`: adjusted mutual information, 0–1. */
+/** An attribute that distinguishes the GPUs of a cluster from the others. `gain`: adjusted mutual information, 0–1. */
 export interface ClusterExplanation {
   readonly attribute: string;
   readonly gain: number;
@@ -168,7 +168,7 @@ export interface ClusterExplanation {
   readonly values: readonly string[];
 }
 
-/** The cluster in one line, now or (`is_past`) at a past minute, of which the states of sources are not known. `nodes_unavailable` is null from before states of nodes were noted. */
+/** The cluster in numbers, now or (`is_past`) at a past minute, for which the states of sources are unknown. `nodes_unavailable` is null for times before node states were recorded. */
 export interface ClusterSummary {
   readonly at: number;
   readonly awaited: readonly string[];
@@ -195,7 +195,7 @@ export interface ClusterSummary {
   readonly waiting_gpus: number;
 }
 
-/** A rank in a collective: when it came, how long it waited for the last, how long the transfer took. */
+/** A rank in a collective: when it arrived, how long it waited for the last rank, how long the transfer took. */
 export interface CollectiveMember {
   readonly arrive_ns: number;
   readonly end_ns: number;
@@ -207,7 +207,7 @@ export interface CollectiveMember {
   readonly wait_ns: number;
 }
 
-/** What somebody wrote about a workload's violations. */
+/** A user's comment on a workload's violations. */
 export interface CommentAnswer {
   readonly author: string;
   readonly created_at: number;
@@ -218,13 +218,13 @@ export interface CommentAnswer {
 
 export type Completion = readonly [string, number, string];
 
-/** A text being typed, and where. */
+/** A text that is being typed, and the position of the cursor. */
 export interface CompletionQuestion {
   readonly cursor?: number | null;
   readonly text: string;
 }
 
-/** How often waits fell into intervals of a nominal level; `low` and `high`: Wilson's 95 % interval of that share. */
+/** Share of waits within intervals of a nominal level; `low`/`high`: Wilson's 95 % interval of that share. */
 export interface Coverage {
   readonly covered: number;
   readonly high: number;
@@ -233,7 +233,7 @@ export interface Coverage {
   readonly nominal: number;
 }
 
-/** A metric that can be looked at; `has_samples`: the workload's GPUs have it. */
+/** A metric that GPUs can be compared by; `has_samples`: the workload's GPUs have it. */
 export interface DiagnosedMetric {
   readonly has_samples: boolean;
   readonly label: string;
@@ -241,7 +241,7 @@ export interface DiagnosedMetric {
   readonly unit: MetricUnit;
 }
 
-/** One GPU of the workload. `cluster` null: it cannot be compared; `odd_rank` 1 is the oddest of all, odd or not. `rules` stand in the order of the rule bar. `held_to` null: it is still held. */
+/** One GPU of the workload. `cluster` null: it cannot be compared; `odd_rank` 1 is the GPU furthest from the others. `rules` are in display order. `held_to` null: it is still held. */
 export interface DiagnosedUnit {
   readonly cluster: number | null;
   readonly global_rank: number | null;
@@ -255,7 +255,7 @@ export interface DiagnosedUnit {
   readonly unit: string;
 }
 
-/** One workload, diagnosed over a window of its life. `linkage` is SciPy's (n − 1) × 4 over the units of clusters in the order of `compared`; `leaves` is the order of the dendrogram; `heights_for_counts[k − 1]` cuts it into k clusters. `gpu_hours` and what follows are those of the window. */
+/** The diagnosis of one workload over a window of its life. `linkage` is SciPy's (n − 1) × 4 over the units of clusters in the order of `compared`; `leaves` is the order of the dendrogram; `heights_for_counts[k − 1]` cuts it into k clusters. `gpu_hours`, wasted hours and energy are of the window. */
 export interface DiagnosisAnswer {
   readonly by: "histogram" | "euclidean" | "correlation";
   readonly clusters: readonly GpuCluster[];
@@ -299,7 +299,7 @@ export interface DistributionFunction {
   readonly values: readonly number[];
 }
 
-/** Rows that shared one fate: not stored, or (`is_stored`) stored though odd; `meaning` is the reason in words. */
+/** Rows that were dropped, or (`is_stored`) stored although odd, for one reason; `meaning` explains the reason. */
 export interface DropAnswer {
   readonly count: number;
   readonly is_stored: boolean;
@@ -308,7 +308,7 @@ export interface DropAnswer {
   readonly reason: string;
 }
 
-/** The last 30 % of jobs by submission that ran longer than `elapsed_s`, a quarter of the earlier jobs' mean run time. Each is predicted by the median of earlier jobs of its user and size (else of its user, else of all; five at least): all of them, raised to the elapsed time (`unaware`), or only those that ran past it (`aware`). Accuracy: the smaller of prediction and run time over the larger, mean over jobs. `gain`: aware minus unaware; interval for these jobs, and with users resampled. */
+/** Tested on the last 30 % of jobs by submission that ran longer than `elapsed_s`, a quarter of the mean run time of earlier jobs. Each is predicted by the median of earlier jobs of its user and size (else of its user, else of all; at least five): of all of them, at least the elapsed time (`unaware`), or only of those that ran longer than it (`aware`). Accuracy: min / max of prediction and run time, mean over jobs. `gain`: aware minus unaware; with the interval for these jobs, and with users resampled. */
 export interface ElapsedTest {
   readonly aware_accuracy: number;
   readonly elapsed_s: number;
@@ -319,7 +319,7 @@ export interface ElapsedTest {
   readonly unaware_accuracy: number;
 }
 
-/** Whether jobs of the upper class end unsuccessfully more often than those of the lowest. `rise`: highest class minus lowest; interval for these jobs (Newcombe). `rise_by_user`: the same, users resampled; null where users are not known. `trend_z`: Cochran and Armitage's statistic; above 1.96 the share rises with the class. `rank_correlation`: Spearman's, of the value itself with being unsuccessful. `falls_at`: the first class whose share is surely below the one before. */
+/** Whether jobs of the upper class end unsuccessfully more often than those of the lowest. `rise`: highest class minus lowest, with Newcombe's interval for these jobs. `rise_by_user`: with users resampled; null if users are unknown. `trend_z`: Cochran–Armitage statistic; above 1.96 the share rises with the class. `rank_correlation`: Spearman's correlation of the value with being unsuccessful. `falls_at`: the first class whose share is significantly below that of the previous class. */
 export interface EndTrend {
   readonly classes: readonly ClassEnds[];
   readonly failed_rise: Measured | null;
@@ -331,7 +331,7 @@ export interface EndTrend {
   readonly trend_z: number | null;
 }
 
-/** How the energy is known. */
+/** How the energy was determined. */
 export type EnergySource = "counter" | "power";
 
 /** A mean over `count` repeats. `low` and `high` bound the true mean at 95 % (Student's t); null for one repeat. */
@@ -342,10 +342,10 @@ export interface Estimate {
   readonly mean: number;
 }
 
-/** What happened to a workload. */
+/** The kind of an event of a workload. */
 export type EventKind = "start" | "end" | "violation" | "xid" | "cotenant_in" | "cotenant_out" | "annotation";
 
-/** An execution that is over, while the workload went on: requeued, preempted or resized. */
+/** An earlier execution of a workload that was requeued, preempted or resized. */
 export interface ExecutionAnswer {
   readonly ended_at: number;
   readonly gpu_hours: number;
@@ -358,7 +358,7 @@ export interface ExecutionAnswer {
   readonly suspended_s: number;
 }
 
-/** `lost_unit_hours`: used by jobs that ended unsuccessfully. `user_share_p*`: quantiles over users with 10 jobs or more. `worst_tenth_share`: the share of all unsuccessful jobs that the tenth of users with most of them has. */
+/** `lost_unit_hours`: used by unsuccessful jobs. `user_share_p*`: quantiles over users with at least 10 jobs. `worst_tenth_share`: share of all unsuccessful jobs that belongs to the 10% of users with the most of them. */
 export interface Failures {
   readonly by_run_time: EndTrend;
   readonly by_size: EndTrend;
@@ -374,7 +374,7 @@ export interface Failures {
   readonly worst_tenth_share: number | null;
 }
 
-/** A rule that the node itself, or one of its GPUs (`unit`), broke; `until` is null while it does. */
+/** A rule that the node itself, or one of its GPUs (`unit`), violated; `until` is null while it lasts. */
 export interface FaultAnswer {
   readonly readings: string;
   readonly rule: string;
@@ -385,7 +385,7 @@ export interface FaultAnswer {
   readonly until: number | null;
 }
 
-/** A conclusion in words, with its size and its evidence. */
+/** A conclusion as text, with its size and its evidence. */
 export interface FindingAnswer {
   readonly end_at: number;
   readonly kind: FindingKind;
@@ -400,10 +400,10 @@ export interface FindingAnswer {
   readonly units: readonly string[];
 }
 
-/** What was found. */
+/** The type of a finding. */
 export type FindingKind = "imbalance" | "slow_node" | "periodic_dips" | "stall" | "memory_growth" | "throttling" | "communication_bound" | "idle_tail" | "odd_gpu";
 
-/** An estimate with its 95 % interval; null where it is not bounded or not known. */
+/** An estimate with its 95 % interval; null if it is unbounded or unknown. */
 export interface FindingNumber {
   readonly high: number | null;
   readonly low: number | null;
@@ -411,7 +411,7 @@ export interface FindingNumber {
   readonly value: number | null;
 }
 
-/** The execution flow; nodes in the order of execution. `is_recorded`: from an operator graph, else from spans of one rank per stage in the typical step; `is_captured`: with the modules of the run. `opened`: what is open, as it can be asked for. `at`: the node of the span that was asked for, null where there is none. */
+/** The execution flow; nodes in the order of execution. `is_recorded`: from an operator graph, else from spans of one rank per stage in the typical step; `is_captured`: with the modules of the run. `opened`: open namespaces, in the form of the request. `at`: the node of the requested span, or null. */
 export interface FlowAnswer {
   readonly at: number | null;
   readonly blocks: readonly FlowBlock[];
@@ -425,7 +425,7 @@ export interface FlowAnswer {
   readonly stages: readonly TraceStage[];
 }
 
-/** Operators of one stage between two messages; `after`: blocks it has to wait for, all of lower number. */
+/** Operators of one stage between two messages; `after`: blocks that it waits for, all with smaller indices. */
 export interface FlowBlock {
   readonly after: readonly number[];
   readonly operators: number;
@@ -442,16 +442,16 @@ export interface FlowEdge {
   readonly target: number;
 }
 
-/** What part of the parallel strategy an operator is. */
+/** The parallel strategy that an operator belongs to. */
 export type FlowMark = "pp" | "tp" | "dp" | "ep" | "redistribution" | "gradient_aggregation" | "communication";
 
-/** How many operators of a node are part of the parallel strategy. */
+/** How many operators of a node belong to a part of the parallel strategy. */
 export interface FlowMarks {
   readonly count: number;
   readonly mark: FlowMark;
 }
 
-/** The module that a node is, or lies in, where the run was captured; `path` as the model names it, empty: itself. */
+/** The module of a node, or the module around it, if the run was captured; `path` as in the model, empty for the model. */
 export interface FlowModule {
   readonly class_name: string;
   readonly inputs: readonly FlowTensor[];
@@ -460,14 +460,14 @@ export interface FlowModule {
   readonly path: string;
 }
 
-/** A namespace that is open. */
+/** An open namespace. */
 export interface FlowNamespace {
   readonly namespace: number;
   readonly operators: number;
   readonly path: string;
 }
 
-/** An operator, a closed namespace, or operators that only order others; `count` of them stacked. `opens`: what to add to `open` to see inside. `matches`: operators with the searched text. `span`: the longest; times are null where the trace has no spans of it. */
+/** An operator, a closed namespace, or operators that only order others; `count` of them stacked. `opens`: the value to add to `open` to expand it. `matches`: operators with the searched text. `span`: the longest; times are null if the trace has no spans of it. */
 export interface FlowNode {
   readonly block: number;
   readonly count: number;
@@ -492,7 +492,7 @@ export interface FlowNode {
   readonly types: Readonly<Record<string, number>>;
 }
 
-/** A parameter of a module, or what goes in or comes out: its shape over all ranks, into how many parts each dimension is split (null: not known), and over what. */
+/** A parameter, input or output of a module: its shape over all ranks, into how many parts each dimension is split (null: unknown), and over which mesh. */
 export interface FlowTensor {
   readonly name: string;
   readonly placement: string | null;
@@ -500,7 +500,7 @@ export interface FlowTensor {
   readonly splits: readonly number[] | null;
 }
 
-/** One condition as a form has it; see `FormRow` of the answers. */
+/** One condition as a form sends it; see `FormRow` of the answers. */
 export interface FormField {
   readonly across?: Across | null;
   readonly argument?: string | null;
@@ -514,7 +514,7 @@ export interface FormField {
   readonly window_ms?: number | null;
 }
 
-/** One condition as fields. `argument` is the percentile, or the value that a time is above or below. */
+/** One condition as form fields. `argument`: the percentile, or the threshold of a time above or below. */
 export interface FormRow {
   readonly across?: Across | null;
   readonly argument?: string | null;
@@ -528,7 +528,7 @@ export interface FormRow {
   readonly window_ms?: number | null;
 }
 
-/** GPUs that behave alike; label 0 is the largest. */
+/** GPUs with similar behavior; label 0 is the largest cluster. */
 export interface GpuCluster {
   readonly explanation: ClusterExplanation | null;
   readonly label: number;
@@ -536,7 +536,7 @@ export interface GpuCluster {
   readonly units: readonly string[];
 }
 
-/** Communication of a process group that nothing hides: mean seconds of a rank and step. */
+/** Exposed communication of a process group (not overlapped by compute): mean seconds per rank and step. */
 export interface GroupExposure {
   readonly exposed_s: number;
   readonly process_group: string;
@@ -544,7 +544,7 @@ export interface GroupExposure {
   readonly waiting_s: number;
 }
 
-/** Alive; `paused` says why nothing is stored now, `failing` which background loops fail: /api/v1/sources says why. */
+/** Health. `paused`: why samples are not stored now; `failing`: failing background loops (details: /api/v1/sources). */
 export interface Health {
   readonly failing: readonly string[];
   readonly newest_sample_at: number | null;
@@ -553,7 +553,7 @@ export interface Health {
   readonly version: string;
 }
 
-/** Columns, by `from_at`: which holder has so many GPUs of which node from when to when. Places in the course's lists. */
+/** Columns, sorted by `from_at`: a holder has GPUs of a node for a time. `node`, `holder`: indices in the course. */
 export interface HeldSpans {
   readonly from_at: readonly number[];
   readonly gpus: readonly number[];
@@ -562,10 +562,10 @@ export interface HeldSpans {
   readonly to_at: readonly number[];
 }
 
-/** What a search result is. */
+/** The kind of a search result. */
 export type HitKind = "workload" | "user" | "project" | "node";
 
-/** A running workload on the nodes that are planned for this one. `likely_end_at`: predicted, never after the limit. */
+/** A running workload on the planned nodes. `likely_end_at`: predicted, never after the time limit. */
 export interface HolderRow {
   readonly ends_by: number;
   readonly gpus: number;
@@ -577,14 +577,14 @@ export interface HolderRow {
   readonly workload: string;
 }
 
-/** An estimate and the middle 95 % of its bootstrap. */
+/** An estimate and its 95 % bootstrap interval. */
 export interface Interval {
   readonly high: number;
   readonly low: number;
   readonly value: number;
 }
 
-/** A measure of the trace as it is, and over the jittered runs: mean, standard deviation, middle 95 %. */
+/** A measure of the unchanged trace, and over the jittered runs: mean, standard deviation, middle 95 %. */
 export interface JitteredMeasure {
   readonly high: number | null;
   readonly low: number | null;
@@ -596,15 +596,15 @@ export interface JitteredMeasure {
   readonly value: number | null;
 }
 
-/** How a job ended. `unknown` is for traces that do not say, or in a word we do not know. */
+/** How a job ended. `unknown`: the trace has no status, or one that ClusterScape does not recognize. */
 export type JobStatus = "completed" | "failed" | "cancelled" | "timeout" | "unknown";
 
-/** The own history first, then uploads, newest first. */
+/** This cluster's history first, then uploads, newest first. */
 export interface JobTraceList {
   readonly traces: readonly JobTraceRow[];
 }
 
-/** A job trace in the list. `trace`: its id; `cluster` is this cluster's history, of which nothing is counted ahead. `notes`: what was found in its rows and done about it, with the lines of the first. `total_units`: the machine's size. */
+/** A job trace in the list. `trace`: its id; `cluster` is this cluster's history, which has no precomputed counts. `notes`: problems in its rows and how they were handled, with the first line numbers. `total_units`: the cluster's size. */
 export interface JobTraceRow {
   readonly dropped: number | null;
   readonly format: string;
@@ -619,16 +619,16 @@ export interface JobTraceRow {
   readonly uploaded_at: number | null;
 }
 
-/** How terms are joined. */
+/** How terms are combined. */
 export type Junction = "and" | "or";
 
-/** How often a rank came last. */
+/** How often a rank arrived last at a collective. */
 export interface LastArriver {
   readonly rank: number;
   readonly times: number;
 }
 
-/** When a workload likely starts: with probability `level` between the two ends. */
+/** The likely start of a workload, and the interval that contains it with probability `level`. */
 export interface LikelyStart {
   readonly from_at: number;
   readonly level: number;
@@ -636,7 +636,7 @@ export interface LikelyStart {
   readonly to_at: number;
 }
 
-/** `counts[i]` values lie in [`edges[i]`, `edges[i + 1]`); `zeros` are below every edge of a logarithmic grid. */
+/** `counts[i]`: number of values in [`edges[i]`, `edges[i + 1]`); `zeros`: number of zeros, outside the log scale. */
 export interface LogHistogram {
   readonly counts: readonly number[];
   readonly edges: readonly number[];
@@ -652,13 +652,13 @@ export interface LoopState {
   readonly problem: string | null;
 }
 
-/** A new token. `secret` is told here once and never again. */
+/** A new token. `secret` is returned only here. */
 export interface MadeToken {
   readonly secret: string;
   readonly token: TokenAnswer;
 }
 
-/** A measure as it is and as it would be: means over the same futures, their paired difference and its 95 % interval. `verdict`: better, worse, unclear (the interval holds 0) or same. */
+/** A measure without and with the change: means over the same futures, their paired difference and its 95 % interval. `verdict`: better, worse, unclear (the interval contains 0) or same. */
 export interface MeasureChange {
   readonly baseline: number;
   readonly changed: number;
@@ -671,7 +671,7 @@ export interface MeasureChange {
   readonly verdict: string;
 }
 
-/** A value and its 95 % interval; no interval where there is nothing to make one from. */
+/** A value and its 95 % interval; `low` and `high` are None if it cannot be computed. */
 export interface Measured {
   readonly high?: number | null;
   readonly low?: number | null;
@@ -689,13 +689,13 @@ export interface MetricAnswer {
   readonly unit: MetricUnit;
 }
 
-/** Whether a value stands for itself or only its increase means something. */
+/** Whether the value itself or only its increase is meaningful. */
 export type MetricKind = "gauge" | "counter";
 
 /** Canonical units; the client formats by these. */
 export type MetricUnit = "ratio" | "watts" | "joules" | "bytes" | "bytes_per_second" | "hertz" | "celsius" | "seconds" | "count";
 
-/** What a model was made from and how good it is. `report` is on the last 30 % of the jobs, which its twin did not see. */
+/** A model's training data and accuracy. `report`: on the last 30 % of the jobs, of a model trained without them. */
 export interface ModelCard {
   readonly first_submit_at: number | null;
   readonly is_trained: boolean;
@@ -709,13 +709,13 @@ export interface ModelCard {
   readonly trained_at: number | null;
 }
 
-/** Every model in use. */
+/** All models in use. */
 export interface ModelCards {
   readonly assumptions: readonly string[];
   readonly models: readonly ModelCard[];
 }
 
-/** Nobody is told of these violations until `expires_at`. */
+/** No alerts are sent for these violations until `expires_at`. */
 export interface MuteAnswer {
   readonly author: string;
   readonly created_at: number;
@@ -726,7 +726,7 @@ export interface MuteAnswer {
   readonly workload: string | null;
 }
 
-/** Whom not to tell of, why and for how long. */
+/** What to mute, why and for how long. */
 export interface MuteRequest {
   readonly author: string;
   readonly hours: number;
@@ -735,7 +735,7 @@ export interface MuteRequest {
   readonly workload?: string | null;
 }
 
-/** An exporter that cannot be tied to one node with certainty, and what to write where the proposal is right. */
+/** An exporter that cannot be matched to one node with certainty, and the setting that confirms the proposed node. */
 export interface NameQuestion {
   readonly exporter: string;
   readonly gpus: number;
@@ -746,7 +746,7 @@ export interface NameQuestion {
   readonly setting: string;
 }
 
-/** What must come free: `missing_gpus` more on `missing_nodes` nodes; 0: there is room, and others are to have it. */
+/** GPUs that must become free: `missing_gpus` on `missing_nodes` nodes; 0: enough are free, but others go first. */
 export interface Needed {
   readonly gpus_per_node: number;
   readonly machine_type: string | null;
@@ -766,20 +766,20 @@ export interface NewAccount {
   readonly title?: string | null;
 }
 
-/** What to write about a workload. */
+/** A new comment on a workload. */
 export interface NewComment {
   readonly author: string;
   readonly text: string;
   readonly workload: string;
 }
 
-/** A new password of one's own. */
+/** A change of the user's own password. */
 export interface NewPassword {
   readonly new: string;
   readonly old: string;
 }
 
-/** A token to make; without an owner it is one's own. */
+/** A new token; without `owner` it belongs to the current user. */
 export interface NewToken {
   readonly days?: number;
   readonly owner?: Owner | null;
@@ -787,7 +787,7 @@ export interface NewToken {
   readonly title: string;
 }
 
-/** A trace whose files are to be sent. */
+/** A trace whose files will be uploaded. */
 export interface NewTrace {
   readonly name: string;
   readonly workload_id?: string | null;
@@ -810,7 +810,7 @@ export interface NodeAnswer {
   readonly state: NodeState;
 }
 
-/** A node, the workloads on it, and what was wrong with it in the last 30 days, what goes on first, then the latest. `turns`: when it went out of service and came back, the latest first. */
+/** A node, its workloads, and its faults in the last 30 days, ongoing ones first, then the latest. `turns`: when it went out of service and came back, latest first. */
 export interface NodeDetail {
   readonly faults: readonly FaultAnswer[];
   readonly node: NodeAnswer;
@@ -818,17 +818,17 @@ export interface NodeDetail {
   readonly workloads: readonly WorkloadAnswer[];
 }
 
-/** A node's state for scheduling, reduced to what a reader must tell apart. */
+/** A node's scheduling state, reduced to the cases that readers must distinguish. */
 export type NodeState = "idle" | "mixed" | "allocated" | "draining" | "drained" | "down" | "unknown";
 
-/** The node went out of service, came back, or its reason changed. */
+/** A change of the node's state: it went out of service, came back, or its reason changed. */
 export interface NodeTurnAnswer {
   readonly from_at: number;
   readonly reason: string | null;
   readonly state: NodeState;
 }
 
-/** From the first submission to the last end, or until a history that goes on was read. Units are those of the trace's sizes. `capacity_units`: what the source states, else the most that was ever busy (`is_capacity_stated`). `utilization`: unit-hours used over unit-hours there were. `time_share_by_level`: shares of the time during which 0–5 %, 5–10 %, … of the capacity was busy, the last with everything above. `over_capacity_share`: of the time with more busy than there is, which says that recorded starts or the stated size are wrong. `left_out`: jobs whose start, run time or size is not known; they are in none of this. */
+/** From the first submission to the last end, or until a live history was read. Units are those of the trace's sizes. `capacity_units`: stated by the source (`is_capacity_stated`), else the maximum of busy units. `utilization`: used / available unit-hours. `time_share_by_level`: shares of the time during which 0–5 %, 5–10 %, … of the capacity was busy; the last includes everything above. `over_capacity_share`: share of the time with more busy units than the capacity, which indicates wrong starts or a wrong capacity. `left_out`: number of excluded jobs, whose start, run time or size is unknown. */
 export interface Occupancy {
   readonly capacity_units: number;
   readonly course: OccupancyCourse;
@@ -844,7 +844,7 @@ export interface Occupancy {
   readonly utilization: number;
 }
 
-/** Means over the bins that begin at `start_s + i · step_s` (seconds as in the trace; plus `epoch_s` Unix time). */
+/** Means over bins that start at `start_s + i · step_s` (seconds of the trace; add `epoch_s` for Unix time). */
 export interface OccupancyCourse {
   readonly busy_units: readonly number[];
   readonly running_jobs: readonly number[];
@@ -854,7 +854,7 @@ export interface OccupancyCourse {
   readonly waiting_units: readonly number[];
 }
 
-/** A GPU further from the others than chance explains. `kinds`: by what, most telling first. */
+/** An outlier: a GPU significantly far from the others. `kinds`: the features that differ, largest difference first. */
 export interface OddUnit {
   readonly distance: number;
   readonly kinds: readonly string[];
@@ -866,16 +866,16 @@ export interface OddUnit {
 /** How the statistic compares with the value. */
 export type Operator = "<" | "<=" | ">" | ">=" | "=" | "!=";
 
-/** How it ended. */
+/** Whether an audited action was carried out. */
 export type Outcome = "done" | "refused";
 
-/** Whose token it is to be. */
+/** The owner of a new token. */
 export interface Owner {
   readonly login: string;
   readonly way: Way;
 }
 
-/** A statement of the paper, tested on traces. `effect`: in `effect_unit`, with the interval of the jobs at hand; `effect_by_user`: the same with users resampled. `sentence` says the verdict with its numbers, `rests_on` what it was computed from and how it was judged. */
+/** A statement of the paper, tested on traces. `effect`: in `effect_unit`, with the interval for these jobs; `effect_by_user`: with users resampled. `sentence`: the verdict with its numbers; `rests_on`: the data and the criteria. */
 export interface PaperClaim {
   readonly caveats?: readonly string[];
   readonly effect?: Measured | null;
@@ -891,7 +891,7 @@ export interface PaperClaim {
   readonly verdict: ClaimVerdict;
 }
 
-/** One partition's queue in numbers; `drained_at`: when the last of those that wait for room is planned to start. `held`: held back by their owner or an operator. `blocked`: wait for something else than room: a dependency, a limit, … */
+/** One partition's queue in numbers; `drained_at`: the last planned start of its workloads. `held`: held by their owner or an operator. `blocked`: wait for something other than GPUs: a dependency, a limit, … */
 export interface PartitionQueue {
   readonly blocked: number;
   readonly drained_at: number | null;
@@ -921,14 +921,14 @@ export interface PartitionSummary {
   readonly waiting_gpus: number;
 }
 
-/** Seconds of the critical path that a rank spent with one kind of thing: compute, transfer, communication, host. */
+/** Seconds of the critical path on a rank, by kind: compute, transfer, communication, host. */
 export interface PathPart {
   readonly kind: string;
   readonly length_s: number;
   readonly rank: number;
 }
 
-/** Learned from the first part by submission, tested on the last; nothing that ended after the cut was learned from. */
+/** Trained on the first jobs by submission, tested on the last; jobs that ended after the cut were not used for training. */
 export interface PredictionReport {
   readonly cut_s: number;
   readonly tables: readonly PredictionTable[];
@@ -936,7 +936,7 @@ export interface PredictionReport {
   readonly trained: number;
 }
 
-/** All ways on the same jobs, which had run for `elapsed_s`. `q90_under_ratio`: how many ran longer than the calibrated 90 % quantile (ideal 0.1). */
+/** All predictors on the same jobs, which had run for `elapsed_s`. `q90_under_ratio`: share of jobs that ran longer than the calibrated 90 % quantile (ideal 0.1). */
 export interface PredictionTable {
   readonly elapsed_s: number;
   readonly interval_90_cover_ratio: Interval;
@@ -945,33 +945,33 @@ export interface PredictionTable {
   readonly rows: readonly PredictorRow[];
 }
 
-/** How good one way is. `under_ratio`: share of jobs that ran longer than predicted. */
+/** Accuracy of one predictor. `under_ratio`: share of jobs that ran longer than predicted. */
 export interface PredictorRow {
   readonly accuracy: Interval;
   readonly name: string;
   readonly under_ratio: Interval;
 }
 
-/** Points of a priority that come from one thing: age, fair share, size, partition, quality of service, … */
+/** The points of one priority factor: age, fair share, size, partition, QOS, … */
 export interface PriorityPart {
   readonly name: string;
   readonly points: number;
   readonly title: string;
 }
 
-/** What was wrong and what to do. */
+/** What went wrong and what to do. */
 export interface Problem {
   readonly code: string;
   readonly hint?: string | null;
   readonly message: string;
 }
 
-/** The body of every answer that is not a success. */
+/** The body of every error response. */
 export interface ProblemAnswer {
   readonly error: Problem;
 }
 
-/** The slips sum to `last_at` (or the start) − `first_at`. */
+/** The promised starts of a workload. The slips sum to `last_at` (or the start) − `first_at`. */
 export interface PromiseStory {
   readonly first_at: number;
   readonly first_told_at: number;
@@ -982,7 +982,7 @@ export interface PromiseStory {
   readonly started_at: number | null;
 }
 
-/** Of the values that are known. */
+/** Quantiles of the values that are not missing. */
 export interface Quantiles {
   readonly maximum: number;
   readonly minimum: number;
@@ -994,7 +994,7 @@ export interface Quantiles {
   readonly p99: number;
 }
 
-/** All that wait, in queue order. `drained_at`: likely start of the last one, or planned where nothing is forecast. `awaited`: kinds of sources that have not answered since the start; while there are any, others may wait, too. Likely starts are the forecasts of `GET /scheduling/waiting`; `calibrated_on`: waits their intervals were calibrated with. */
+/** All waiting workloads, in queue order. `drained_at`: likely start of the last one, or planned without a forecast. `awaited`: kinds of sources that have not responded since the start; until they do, workloads may be missing. Likely starts are the forecasts of `GET /scheduling/waiting`; `calibrated_on`: number of waits used to calibrate them. */
 export interface QueueAnswer {
   readonly assumptions: readonly string[];
   readonly at: number;
@@ -1009,7 +1009,7 @@ export interface QueueAnswer {
   readonly workloads: readonly QueueRow[];
 }
 
-/** A waiting workload. `position` counts those of its partition that wait for room only; null: something else holds it. `planned_at`: at the latest by limits if nobody else comes; `scheduler_at`: the scheduler's own estimate. `slipped_s` > 0: later than first promised. */
+/** A waiting workload. `position`: among those of its partition that wait only for GPUs; null: it waits for something else. `planned_at`: latest start by time limits, without later arrivals; `scheduler_at`: the scheduler's own estimate. `slipped_s` > 0: later than first promised. */
 export interface QueueRow {
   readonly ahead: number;
   readonly ahead_gpus: number;
@@ -1037,7 +1037,7 @@ export interface QueueRow {
   readonly workload: string;
 }
 
-/** Jobs that found [`low`, `high`] waiting: what was submitted then. */
+/** Jobs that were submitted when `low` to `high` jobs waited. */
 export interface QueueThird {
   readonly high: number;
   readonly jobs: number;
@@ -1048,7 +1048,7 @@ export interface QueueThird {
   readonly median_size_units: number;
 }
 
-/** What is changed; null and empty: as it is. A policy orders the queue in place of the scheduler's priorities. `added`: nodes by partition, like those it has most of. `limits`: the most GPUs one workload may ask for, by partition. `first`: workloads put first. `priorities`: others, by workload. */
+/** A change of the queue; null and empty: unchanged. A policy replaces the scheduler's priorities. `added`: nodes by partition, of its most common kind. `limits`: the most GPUs that a workload may request, by partition. `first`: workloads that are moved to the front. `priorities`: new priorities by workload. */
 export interface QueueWhatIf {
   readonly added?: Readonly<Record<string, number>>;
   readonly backfill?: string | null;
@@ -1073,7 +1073,7 @@ export interface RankBreakdown {
   readonly waiting_s: number;
 }
 
-/** What was taken off a rank's clock. */
+/** The correction of a rank's clock. */
 export interface RankClock {
   readonly drift_ppm: number;
   readonly offset_s: number;
@@ -1089,7 +1089,7 @@ export interface RankSlack {
   readonly slack_s: number;
 }
 
-/** One condition on one unit, in canonical units; null: not known. */
+/** The value of one condition on one unit, in canonical units; null: unknown. */
 export interface ReadingAnswer {
   readonly bound: number | null;
   readonly bound_words: string | null;
@@ -1101,7 +1101,7 @@ export interface ReadingAnswer {
   readonly value_words: string | null;
 }
 
-/** Another span: the launch, the other end of a message, the same operator on another rank, one before or after. */
+/** A related span: the launch, the other end of a message, the same operator on another rank, the previous or next span. */
 export interface RelatedSpan {
   readonly end_ns: number;
   readonly lane: string | null;
@@ -1112,7 +1112,7 @@ export interface RelatedSpan {
   readonly start_ns: number;
 }
 
-/** Forecasts that were shown, against what happened. `told` should equal nominal; `sampled` is before calibration. `told` is of the first forecast of each workload, `later` of those made when it had waited for a while. */
+/** Coverage of past forecasts. `told`: as shown to users, should equal the nominal level; `sampled`: before calibration. `told` covers the first forecast of each workload, `later` those made after it had waited for some time. */
 export interface ReliabilityAnswer {
   readonly bins: readonly WaitBinRow[];
   readonly jobs: number;
@@ -1125,7 +1125,7 @@ export interface ReliabilityAnswer {
   readonly told: readonly Coverage[];
 }
 
-/** Groups of a user's jobs of the same size and a run time within 10 % of the group's mean when they came. `cover[i]`: the share of all jobs that lie in the i + 1 largest groups of their users. `top_10_cover`: the last of these, users resampled. `mean_user_cover`: its mean over users, each counted once. */
+/** Groups of repeated jobs: same user, same size, and a run time within 10 % of the group's mean so far. `cover[i]`: share of all jobs that are in the i + 1 largest groups of their users. `top_10_cover`: the last of these, with users resampled. `mean_user_cover`: its mean over users, with equal weights. */
 export interface Repetition {
   readonly cover: readonly number[];
   readonly groups: number;
@@ -1135,7 +1135,7 @@ export interface Repetition {
   readonly users: number;
 }
 
-/** Nodes set aside, now (`is_active`) or later, for jobs that name the reservation. `gpus`: of all its nodes. */
+/** A reservation of nodes, active now (`is_active`) or later. `gpus`: GPUs of all its nodes. */
 export interface ReservationAnswer {
   readonly ends_at: number;
   readonly gpus: number;
@@ -1146,10 +1146,10 @@ export interface ReservationAnswer {
   readonly starts_at: number;
 }
 
-/** What somebody is on this site; each may all that those before it may. */
+/** What an account may do; each role includes the rights of the roles before it. */
 export type Role = "viewer" | "researcher" | "lead" | "operator" | "admin";
 
-/** A rule in all its forms. `form` is null where it does not fit one; `counts` until it was judged. */
+/** A rule as text, sentences, form and document. `form` is null if it fits none; `counts` until it was evaluated. */
 export interface RuleAnswer {
   readonly advice: string;
   readonly blames_units: boolean;
@@ -1170,9 +1170,9 @@ export interface RuleAnswer {
   readonly words: readonly string[];
 }
 
-/** What to change of a rule; what is not given stays as it is. A new rule needs one of its forms. */
+/** Changes of a rule; omitted fields stay. A new rule needs one of its forms. */
 export interface RuleChange {
-  /** To the workload's user, in their words. */
+  /** For the workload's user, in plain words. */
   readonly advice?: string | null;
   /** Null: by severity. */
   readonly color?: string | null;
@@ -1186,14 +1186,14 @@ export interface RuleChange {
   readonly text?: string | null;
 }
 
-/** What a rule says now. `unjudged`: too young, too few samples, or a metric is missing. `workloads` counts nodes, or sources, where the rule judges these or GPUs; `units` the GPUs that are meant. */
+/** What a rule matches now. `unjudged`: units that are too young, have too few samples, or lack a metric. `workloads` counts nodes or sources if the rule is about these or GPUs; `units` counts the affected GPUs. */
 export interface RuleCounts {
   readonly units: number;
   readonly unjudged: number;
   readonly workloads: number;
 }
 
-/** What is wrong with a rule. `column` counts from 1 in its text; `path` leads to a field of its form or document. */
+/** An error in a rule. `column` counts from 1 in its text; `path` points to a field of its form or document. */
 export interface RuleFault {
   readonly column?: number | null;
   readonly hint: string | null;
@@ -1203,26 +1203,26 @@ export interface RuleFault {
   readonly suggestion?: string | null;
 }
 
-/** A rule in one of its forms. The form has no scope: `text` beside it gives the clauses after the conditions. */
+/** A rule in one of its forms. A form has no scope: then `text` gives the clauses after the conditions. */
 export interface RuleForms {
   readonly document?: Readonly<Record<string, unknown>> | null;
   readonly form?: readonly FormField[] | null;
   readonly text?: string | null;
 }
 
-/** All rules in the order of the bar; `unreadable`: stored ones this version cannot read, and why. */
+/** All rules in display order; `unreadable`: stored rules that this version cannot read, and why. */
 export interface RuleList {
   readonly judged_at: number | null;
   readonly rules: readonly RuleAnswer[];
   readonly unreadable: Readonly<Record<string, string>>;
 }
 
-/** Keys of rules, first ones first; rules that are not named follow. */
+/** Keys of rules in order; rules that are not listed follow. */
 export interface RuleOrder {
   readonly keys: readonly string[];
 }
 
-/** A rule read from one form and written in all; `fault` where it cannot be read. */
+/** A rule converted from one representation to all; `fault` if it cannot be read. */
 export interface RuleReading {
   readonly document: Readonly<Record<string, unknown>> | null;
   readonly fault: RuleFault | null;
@@ -1231,14 +1231,14 @@ export interface RuleReading {
   readonly words: readonly string[];
 }
 
-/** How many GPUs broke each rule: one number per step. */
+/** How many GPUs violated each rule: one number per step. */
 export interface RuleTimeline {
   readonly gpus: Readonly<Record<string, readonly number[]>>;
   readonly start: number;
   readonly step_ms: number;
 }
 
-/** A rule and how much of the past to try it on. */
+/** A rule, and the hours of the past to try it on. */
 export interface RuleTrial {
   readonly document?: Readonly<Record<string, unknown>> | null;
   readonly form?: readonly FormField[] | null;
@@ -1246,14 +1246,14 @@ export interface RuleTrial {
   readonly text?: string | null;
 }
 
-/** Units that break a rule, and those whose holder broke it on them earlier and keeps it now. */
+/** Units that violate a rule now, and those on which the same workload violated it earlier. */
 export interface RuleUnits {
   readonly past: readonly string[];
   readonly rule: string;
   readonly units: readonly string[];
 }
 
-/** Everything of one run but its samples. */
+/** One run with all details except its samples. */
 export interface RunAnswer {
   readonly command: readonly string[];
   readonly cwd: string | null;
@@ -1270,7 +1270,7 @@ export interface RunAnswer {
   readonly series: readonly RunMetric[];
 }
 
-/** Joules of a run's GPUs. Scope `process`: its own part of them; `device`: all they used while it ran. */
+/** Joules of a run's GPUs. Scope `process`: its own share; `device`: all that the GPUs used while it ran. */
 export interface RunEnergy {
   readonly joules: number;
   readonly method: string;
@@ -1287,7 +1287,7 @@ export interface RunExperiment {
   readonly workloads: readonly RunWorkload[];
 }
 
-/** How many bytes of each file are stored. */
+/** Number of stored bytes of each file. */
 export interface RunFiles {
   readonly offsets: Readonly<Record<string, number>>;
 }
@@ -1309,7 +1309,7 @@ export interface RunMark {
   readonly name?: string | null;
 }
 
-/** One series of a run: ask for its samples by metric and unit. Statistics are of its finite samples. */
+/** One series of a run, identified by metric and unit. Statistics are of its finite samples. */
 export interface RunMetric {
   readonly count: number;
   readonly first: number | null;
@@ -1324,7 +1324,7 @@ export interface RunMetric {
   readonly unit: string;
 }
 
-/** A metric that some of the runs have; `scopes` say what it can stand for. */
+/** A metric that some of the runs have; `scopes`: what it was measured of (process, device, …). */
 export interface RunMetricName {
   readonly label: string | null;
   readonly metric: string;
@@ -1333,7 +1333,7 @@ export interface RunMetricName {
   readonly unit: string | null;
 }
 
-/** Metrics, epochs and phases that the runs asked about have. */
+/** The metrics and phases of the requested runs, and whether they have steps and epochs. */
 export interface RunMetrics {
   readonly has_epochs: boolean;
   readonly has_steps: boolean;
@@ -1341,14 +1341,14 @@ export interface RunMetrics {
   readonly phases: readonly string[];
 }
 
-/** What became of a piece: where the next one begins, and how many samples it brought. */
+/** The result of a piece: the offset of the next one, and the number of samples in it. */
 export interface RunPiece {
   readonly not_finite: number;
   readonly offset: number;
   readonly samples: number;
 }
 
-/** Workloads that did the same again, with 95 % confidence intervals over them. */
+/** Run workloads that repeat each other, with means and 95 % confidence intervals. */
 export interface RunRepeats {
   readonly fairness: Estimate | null;
   readonly joules: Estimate | null;
@@ -1359,7 +1359,7 @@ export interface RunRepeats {
   readonly workloads: readonly string[];
 }
 
-/** A run in a list. `workload` is the id under which everything else of it is found. */
+/** A run in a list. `workload` is its id among all workloads of the site. */
 export interface RunRow {
   readonly cause: string | null;
   readonly collocation: string | null;
@@ -1395,7 +1395,7 @@ export interface RunRow {
   readonly workload: string;
 }
 
-/** How much longer the same work took than alone (1.3: 30 % longer), and what it took in joules against alone. */
+/** The slowdown of a run compared with running alone (1.3: 30 % longer), and the same for its energy. */
 export interface RunSlowdown {
   readonly baseline: readonly string[];
   readonly basis: string;
@@ -1403,7 +1403,7 @@ export interface RunSlowdown {
   readonly ratio: number;
 }
 
-/** Seconds; null where a run has not come so far. */
+/** Durations of a run's stages in seconds; null for stages that it has not reached. */
 export interface RunTimes {
   readonly barrier_s: number | null;
   readonly flush_s: number | null;
@@ -1411,14 +1411,14 @@ export interface RunTimes {
   readonly running_s: number | null;
 }
 
-/** Experiments, newest first; `rows` holds the runs they name. `left_out`: older runs beyond the limit. */
+/** Experiments, newest first; `rows`: their runs. `left_out`: the number of older runs beyond the limit. */
 export interface RunTree {
   readonly experiments: readonly RunExperiment[];
   readonly left_out: number;
   readonly rows: readonly RunRow[];
 }
 
-/** How much a run did and how fast; `basis` is the metric that says so, or `steps`. */
+/** How much a run did and how fast; `basis` is the metric that measures it, or `steps`. */
 export interface RunWork {
   readonly amount: number | null;
   readonly basis: string;
@@ -1426,7 +1426,7 @@ export interface RunWork {
   readonly unit: string;
 }
 
-/** Runs that executed together, as one thing. `repeats` is the place in `repeats` of its experiment. */
+/** Runs that executed together. */
 export interface RunWorkload {
   readonly collocation: string | null;
   readonly device_type: string | null;
@@ -1454,7 +1454,7 @@ export interface RunWorkloadAnswer {
   readonly workload: RunWorkload;
 }
 
-/** A view that somebody saved, for everybody. `document` is the page's own, with at least `version` and `title`. */
+/** A saved view, shared by all users. The page defines `document`; it has at least `version` and `title`. */
 export interface SavedView {
   readonly document: Readonly<Record<string, unknown>>;
   readonly name: string;
@@ -1462,7 +1462,7 @@ export interface SavedView {
   readonly written_at: number;
 }
 
-/** All saved views by name; `start_view` is the name of one, or `builtin:…` for one of the page's own, or null. */
+/** All saved views by name; `start_view` is the name of one, or `builtin:…` for a built-in view, or null. */
 export interface SavedViews {
   readonly start_view: string | null;
   readonly views: readonly SavedView[];
@@ -1471,7 +1471,7 @@ export interface SavedViews {
 /** What an API token may be used for; never more than its owner's role allows. */
 export type Scope = "read" | "runs" | "write" | "admin";
 
-/** One search result: what to open, and one line that tells it from the others. */
+/** One search result: its key, its label, and a line of details. */
 export interface SearchHit {
   readonly detail: string;
   readonly key: string;
@@ -1485,13 +1485,13 @@ export interface SearchHits {
   readonly query: string;
 }
 
-/** What became of a file. */
+/** An uploaded file. */
 export interface SentFile {
   readonly path: string;
   readonly size: number;
 }
 
-/** Who asks, and how to sign in. `provider`: what the button "Sign in with …" says; null: there is none. */
+/** The current user, and how to sign in. `provider`: name for the button "Sign in with …"; null: no provider. */
 export interface SessionAnswer {
   readonly is_open: boolean;
   readonly password_min_length: number;
@@ -1504,7 +1504,7 @@ export interface SessionAnswer {
 /** How much a violation matters, least first. */
 export type Severity = "info" | "warning" | "critical";
 
-/** What one user or project adds to the violations; null: not known. */
+/** The violations of one user or project; a null name: unknown. */
 export interface Share {
   readonly gpu_hours: number;
   readonly name: string | null;
@@ -1518,7 +1518,7 @@ export interface SignIn {
   readonly token?: string | null;
 }
 
-/** One policy with one backfilling. `jobs` is null where there are too many to draw; `fingerprint` names the result. `omega` is null where nothing is relaxed. */
+/** One policy with one backfilling. `jobs` is null if there are too many to draw; `fingerprint` identifies the result. `omega` is null if the backfilling is not relaxed. */
 export interface SimulatedChoice {
   readonly backfill: string;
   readonly course: SimulatedCourse;
@@ -1531,7 +1531,7 @@ export interface SimulatedChoice {
   readonly wait_s: ValueSpread;
 }
 
-/** Means over the bins that begin at `start_s + i · step_s`. */
+/** Means over bins that start at `start_s + i · step_s`. */
 export interface SimulatedCourse {
   readonly busy_units: readonly number[];
   readonly start_s: number;
@@ -1539,7 +1539,7 @@ export interface SimulatedCourse {
   readonly waiting_jobs: readonly number[];
 }
 
-/** Every job of a small trace, to be drawn as a Gantt chart; `lane`: the lowest of the units it holds. */
+/** Every job of a small trace, for a Gantt chart; `lane`: the lowest unit that it is drawn on. */
 export interface SimulatedJobs {
   readonly end_s: readonly number[];
   readonly job: readonly string[];
@@ -1549,7 +1549,7 @@ export interface SimulatedJobs {
   readonly units: readonly number[];
 }
 
-/** Waits of the jobs of `low` to `high` units, beside first come, first served with the same backfilling. `is_starved`: the 99th percentile is twice and an hour longer. The references are null where that is the policy. */
+/** Waits of the jobs of `low` to `high` units, compared with first come, first served with the same backfilling. `is_starved`: the 99th percentile is at least twice as long and an hour longer. References are null if the policy is FCFS. */
 export interface SimulatedSize {
   readonly high: number;
   readonly is_starved: boolean;
@@ -1561,7 +1561,7 @@ export interface SimulatedSize {
   readonly reference_p99_s: number | null;
 }
 
-/** How far a simulation is and what is there of it. `progress`: 0 to 1; `problem`: why it failed; `asked`: the question. `choices` come one by one, in the order asked. `notes`: what was left out or changed to simulate the trace. */
+/** The state and results of a simulation. `progress`: 0–1; `problem`: why it failed; `asked`: the request. `choices` are added one by one, in the order of the request. `notes`: jobs that were excluded or changed. */
 export interface SimulationAnswer {
   readonly asked: SimulationAsk;
   readonly choices: readonly SimulatedChoice[];
@@ -1580,7 +1580,7 @@ export interface SimulationAnswer {
   readonly trace: string;
 }
 
-/** Every policy with every backfilling on one trace. `processors`: the machine's size; null: as the trace says. `estimates`: what the scheduler takes run times for; predicted: from the user's last two runs. `omegas`: by which share relaxed ways may delay a promise, each of them tried. `whole_at`: the queue length at which adaptive relaxation is whole. `jitter`: runs with run times ±1 s, which give the intervals. */
+/** A request to simulate every policy with every backfilling on one trace. `processors`: cluster size; null: the trace's. `estimates`: the run times that the scheduler assumes; predicted: from the user's last two runs. `omegas`: the shares by which relaxed backfilling may delay a promise, each of them simulated. `whole_at`: the queue length at which adaptive relaxation is full. `jitter`: number of runs with run times ±1 s, from which the intervals are computed. */
 export interface SimulationAsk {
   readonly backfills?: readonly string[];
   readonly estimates?: "request" | "actual" | "predicted";
@@ -1593,12 +1593,12 @@ export interface SimulationAsk {
   readonly whole_at?: number;
 }
 
-/** Kept results, the newest first. */
+/** Stored results, newest first. */
 export interface SimulationList {
   readonly simulations: readonly SimulationRow[];
 }
 
-/** A result that is kept; `asked` is its question. */
+/** A stored result; `asked`: its request. */
 export interface SimulationRow {
   readonly asked: SimulationAsk;
   readonly made_at: number;
@@ -1606,7 +1606,7 @@ export interface SimulationRow {
   readonly trace: string;
 }
 
-/** What can be chosen; `relaxed`: the ways of backfilling that take a factor; `placements`: of simulations on nodes. */
+/** The available options; `relaxed`: backfillings that take a factor; `placements`: for simulations with nodes. */
 export interface SimulatorOptions {
   readonly backfills: readonly string[];
   readonly estimates: readonly string[];
@@ -1616,13 +1616,13 @@ export interface SimulatorOptions {
   readonly semantics: readonly string[];
 }
 
-/** What a finding's size counts. */
+/** The unit of a finding's size. */
 export type SizeUnit = "gpu_hours" | "seconds" | "share";
 
 /** Why a promised start moved. */
 export type SlipCause = "overdue" | "limit_changed" | "nodes_changed" | "ended" | "left" | "started" | "arrived" | "reordered" | "scheduler" | "unseen" | "own_start";
 
-/** One move of the promise, in words. */
+/** One change of the promised start; `words`: its cause as text. */
 export interface SlipRow {
   readonly at: number;
   readonly by: readonly string[];
@@ -1631,7 +1631,7 @@ export interface SlipRow {
   readonly words: string;
 }
 
-/** One source that fails, or stands for all well ones of its kind. */
+/** One source that fails, or exceeds a limit. */
 export interface SourceAnswer {
   readonly at: number;
   readonly hint: string | null;
@@ -1641,7 +1641,7 @@ export interface SourceAnswer {
   readonly source: string;
 }
 
-/** The sources of one kind: how many, how many fail, and the failing ones (the first 50). `limited`: how many answer more than `limits.sources` accepts; `notes` are the first 50 of them. */
+/** The sources of one kind: how many, how many fail, and the failing ones (the first 50). `limited`: how many return more than `limits.sources` accepts; `notes` are the first 50 of them. */
 export interface SourceGroup {
   readonly failing: number;
   readonly failures: readonly SourceAnswer[];
@@ -1652,7 +1652,7 @@ export interface SourceGroup {
   readonly total: number;
 }
 
-/** Where the data comes from, how the sources are, what was dropped, what is kept. */
+/** Data sources and their health, dropped rows, and what the store holds. */
 export interface Sources {
   readonly awaited: readonly string[];
   readonly background: readonly LoopState[];
@@ -1665,7 +1665,7 @@ export interface Sources {
   readonly store: StoreAnswer;
 }
 
-/** Everything about one span. `median_ns`: of its name on all ranks; `peers`: the same instance on other ranks. */
+/** One span in full. `median_ns`: of all spans of its name; `peers`: the same instance on other ranks. */
 export interface SpanAnswer {
   readonly after: RelatedSpan | null;
   readonly arrive_ns: number;
@@ -1700,7 +1700,7 @@ export interface SpanAnswer {
   readonly wait_ns: number | null;
 }
 
-/** When a waiting workload starts, in the middle of the futures; `change_s` with the middle 80 % of the differences. */
+/** The median start of a waiting workload over the futures; `change_s` with the middle 80 % of the differences. */
 export interface StartChange {
   readonly baseline_at: number | null;
   readonly change_s: number | null;
@@ -1713,7 +1713,7 @@ export interface StartChange {
   readonly workload: string;
 }
 
-/** When a job would start. `plan_at`: if all jobs used their whole limits and nobody else came. */
+/** When a job would start. `plan_at`: if all jobs use their whole time limits and no others are submitted. */
 export interface StartForecast {
   readonly ahead: number;
   readonly free_gpus: number;
@@ -1728,19 +1728,19 @@ export interface StartForecast {
   readonly wait_s: number;
 }
 
-/** The start lies between these with probability `level`. Unix ms. */
+/** The interval that contains the start with probability `level`. Unix ms. */
 export interface StartInterval {
   readonly from_at: number;
   readonly level: number;
   readonly to_at: number;
 }
 
-/** The view to open the page with: a saved one, `builtin:…` for one of the page's own, or null for its choice. */
+/** The start view of the page: a saved view, `builtin:…` for a built-in view, or null for the default. */
 export interface StartView {
   readonly name: string | null;
 }
 
-/** What could start at once on one machine type of a partition; defined in `query/placement.py`. */
+/** What could start now on one machine type of a partition; defined in `query/summary.py`. */
 export interface Startable {
   readonly free: number;
   readonly gpus_per_node: number;
@@ -1752,10 +1752,10 @@ export interface Startable {
   readonly whole_nodes: number;
 }
 
-/** What sums up a series. */
+/** A summary of a series. */
 export type StatisticKind = "min" | "max" | "mean" | "std" | "percentile" | "above" | "below" | "longest_above" | "longest_below" | "now" | "slope" | "increase";
 
-/** Run times of jobs that ended so. `ratio_to_completed`: median over users of (their median so) / (their median completed). Only users with 5 jobs of both kinds count (`users`); the interval resamples them. */
+/** Run times of jobs with this status. `ratio_to_completed`: median over users of their median with this status / completed. Only users with at least 5 jobs of both kinds count (`users`); the interval resamples them. */
 export interface StatusRunTime {
   readonly jobs: number;
   readonly median_run_s: number;
@@ -1764,7 +1764,7 @@ export interface StatusRunTime {
   readonly users: number;
 }
 
-/** `share` of the jobs whose end is known, with Wilson's interval; `share_by_user`: the same, users resampled. */
+/** `share`: of the jobs whose end is known, with Wilson's interval; `share_by_user`: with users resampled. */
 export interface StatusShare {
   readonly jobs: number;
   readonly share: Measured;
@@ -1774,7 +1774,7 @@ export interface StatusShare {
   readonly unit_hours_share: number | null;
 }
 
-/** What the metric store holds. Where it is a server: how many samples wait until it takes them again, how many it or the spool dropped since the start, and in one line why it takes none now. */
+/** What the metric store holds. If it is a server: samples in the spool until it accepts them again, samples lost since the start, and why it accepts none now. */
 export interface StoreAnswer {
   readonly bytes_on_disk: number | null;
   readonly engine: string;
@@ -1786,17 +1786,17 @@ export interface StoreAnswer {
   readonly waiting_samples: number;
 }
 
-/** What a rule judges. */
+/** What a rule applies to. */
 export type Subject = "workloads" | "gpus" | "nodes" | "sources";
 
-/** By thirds of the queue found. `*_ratio`: median (size: mean) in the longest third over that in the shortest. */
+/** By thirds of the queue length at submission. `*_ratio`: median (size: mean) in the longest third / in the shortest. */
 export interface SubmissionBehavior {
   readonly run_ratio: Measured | null;
   readonly size_ratio: Measured | null;
   readonly thirds: readonly QueueThird[];
 }
 
-/** [start, end). */
+/** The time range [start, end). */
 export interface TimeWindow {
   readonly end: number;
   readonly start: number;
@@ -1815,7 +1815,7 @@ export interface Timeline {
   readonly waiting_gpus: readonly number[];
 }
 
-/** A token as lists show it. `start`: its first characters, to know it again by. */
+/** A token without its secret. `start`: its first characters, to recognize it. */
 export interface TokenAnswer {
   readonly created_at: number;
   readonly expires_at: number;
@@ -1830,7 +1830,7 @@ export interface TokenAnswer {
   readonly way: Way;
 }
 
-/** One clock for all ranks, and what error remains; null: not known. */
+/** Clock corrections of all ranks and the remaining error; null: unknown. */
 export interface TraceAlignment {
   readonly clocks: readonly RankClock[];
   readonly error_s: number | null;
@@ -1863,7 +1863,7 @@ export interface TraceBubble {
   readonly stages: number;
 }
 
-/** What one thing took per step in both runs; `low_s`/`high_s`: the 95 % interval of the difference (bootstrap over steps), null with too few steps. `is_significant`: the interval leaves out 0 and the difference is worth naming. */
+/** Seconds per step of one item in both runs; `low_s`/`high_s`: the 95 % interval of the difference (bootstrap over steps), null with too few steps. `is_significant`: the interval excludes 0, and the difference is large enough. */
 export interface TraceChange {
   readonly after_s: number | null;
   readonly before_s: number | null;
@@ -1877,7 +1877,7 @@ export interface TraceChange {
   readonly sentence: string;
 }
 
-/** How many collectives and messages were matched across ranks, and who came last. */
+/** How many collectives and messages were matched across ranks, and which ranks arrived last. */
 export interface TraceCollectives {
   readonly last_arrivers: readonly LastArriver[];
   readonly matched: number;
@@ -1885,7 +1885,7 @@ export interface TraceCollectives {
   readonly unmatched_spans: number;
 }
 
-/** One trace. Times in seconds; sizes and unit-hours in `size_unit`. `epoch_s` added to a time of the trace gives Unix time; null where the trace does not say when it began. `kind`: deep learning where jobs are measured in GPUs. `total_units`: the machine's size, where it is stated. What the trace cannot answer is null: no ends, no waits, no users. */
+/** One trace. Times in seconds; sizes and unit-hours in `size_unit`. `epoch_s`: added to a time of the trace gives Unix time; null if the trace does not state its start. `kind`: deep learning if jobs are measured in GPUs. `total_units`: the size of the machine, if stated. Parts for which the trace has no data (ends, waits, users) are null. */
 export interface TraceDescription {
   readonly arrivals: Arrivals;
   readonly dropped: number;
@@ -1907,10 +1907,10 @@ export interface TraceDescription {
   readonly total_units: number | null;
   readonly unit_hours: number;
   readonly users: UserBehavior;
-  readonly waiting: Waiting | null;
+  readonly waiting: WaitSummary | null;
 }
 
-/** Two runs of the same thing: changes, largest first, and in words what matters. */
+/** Two runs compared: all changes, largest first, and the important ones as sentences. */
 export interface TraceDiffAnswer {
   readonly after: TraceRow;
   readonly before: TraceRow;
@@ -1919,7 +1919,7 @@ export interface TraceDiffAnswer {
   readonly sentences: readonly string[];
 }
 
-/** Ranks that communicate; `kind`: dp, tp, pp, ep, cp where it is known. */
+/** Ranks that communicate; `kind`: dp, tp, pp, ep, cp if known. */
 export interface TraceGroup {
   readonly kind: string | null;
   readonly name: string;
@@ -1946,7 +1946,7 @@ export interface TracePath {
   readonly step: number;
 }
 
-/** One rank. `unit`: the GPU it ran on, where the trace belongs to a workload that held one for it. */
+/** One rank. `unit`: its GPU, if the trace belongs to a workload whose GPUs are known. */
 export interface TraceRank {
   readonly backend: string | null;
   readonly device: string | null;
@@ -1957,7 +1957,7 @@ export interface TraceRank {
   readonly unit: string | null;
 }
 
-/** All measures and verdicts. `flops_source`: by the profiler, or from shapes of matrix products and convolutions; null: there are none. */
+/** All measures and verdicts. `flops_source`: recorded by the profiler, or estimated from the shapes of matrix products and convolutions; null: there are none. */
 export interface TraceReportAnswer {
   readonly alignment: TraceAlignment;
   readonly breakdown: readonly RankBreakdown[];
@@ -1973,7 +1973,7 @@ export interface TraceReportAnswer {
   readonly what_if: readonly WhatIf[];
 }
 
-/** A trace in a list. `progress`: 0–1 while it is being read; `headline`: the first verdict, null where none is. */
+/** A trace in a list. `progress`: 0–1 while it is being read; `headline`: the first verdict, or null. */
 export interface TraceRow {
   readonly format: string | null;
   readonly headline: string | null;
@@ -1996,7 +1996,7 @@ export interface TraceStage {
   readonly stage: number | null;
 }
 
-/** How far an imported trace is. `importing` also while its files are being sent. */
+/** Progress of an import. `importing` includes the upload of its files. */
 export type TraceState = "importing" | "ready" | "failed";
 
 /** A step: mean length over its ranks, and where it begins and ends in the trace. */
@@ -2008,7 +2008,7 @@ export interface TraceStep {
   readonly step: number;
 }
 
-/** One to four traces side by side, and what the paper's claims come to on them. Intervals are of `level`. */
+/** One to four traces, and the verdicts on the paper's claims. Intervals have the confidence `level`. */
 export interface TracesDescription {
   readonly claims: readonly PaperClaim[];
   readonly level: number;
@@ -2017,7 +2017,7 @@ export interface TracesDescription {
   readonly traces: readonly TraceDescription[];
 }
 
-/** What a rule would have done. `times` counts violations of workloads; the list has the largest ones. */
+/** What a rule would have matched in the past. `times` counts violations by workloads; the list has the largest ones. */
 export interface TrialAnswer {
   readonly end: number;
   readonly gpu_hours: number;
@@ -2031,7 +2031,7 @@ export interface TrialAnswer {
   readonly workloads: number;
 }
 
-/** Units by state; `total` leaves requested ones out. Held or not, `silent` are those of silent exporters and `faulty` those that break a rule on GPUs. */
+/** Units by state; `total` excludes requested ones. `silent` (the exporter does not respond) and `faulty` (violates a rule on GPUs) count units in any state. */
 export interface UnitCounts {
   readonly allocated: number;
   readonly faulty: number;
@@ -2042,13 +2042,13 @@ export interface UnitCounts {
   readonly unavailable: number;
 }
 
-/** A rule that a GPU breaks now or broke in the window. */
+/** A rule that a GPU violates now or violated in the window. */
 export interface UnitRule {
   readonly rule: string;
   readonly state: "now" | "past";
 }
 
-/** What a rule says of a workload on a unit, and why. `state`: met, not met, not judged, out of scope. */
+/** The result of a rule for a workload on a unit, and why. `state`: met, not met, not judged, out of scope. */
 export interface UnitVerdict {
   readonly readings: readonly ReadingAnswer[];
   readonly rule: string;
@@ -2057,13 +2057,13 @@ export interface UnitVerdict {
   readonly why: string;
 }
 
-/** Which units break which rules at one moment, in the order of the rules. */
+/** Which units violate which rules at one moment, in the order of the rules. */
 export interface UnitViolations {
   readonly at: number;
   readonly rules: readonly RuleUnits[];
 }
 
-/** `repetition` is null where users are not known; `submission` where no wait is. `largest_user_share`: jobs of the user who has most; a share near 1 may be a stand-in for "not known". */
+/** `repetition` is null if users are unknown; `submission` if waits are unknown. `largest_user_share`: share of jobs of the user with the most jobs; near 1, the name may be a placeholder for unknown users. */
 export interface UserBehavior {
   readonly largest_user_share: number | null;
   readonly repetition: Repetition | null;
@@ -2072,7 +2072,7 @@ export interface UserBehavior {
   readonly users: number | null;
 }
 
-/** One user's jobs that ended in a known way. */
+/** One user's jobs whose end is known. */
 export interface UserEnds {
   readonly jobs: number;
   readonly lost_unit_hours: number;
@@ -2080,7 +2080,7 @@ export interface UserEnds {
   readonly user: string;
 }
 
-/** Values in the unit that the field's name says. `missing`: jobs without one. Without any value the rest is null. */
+/** Values in the unit of the field's name. `missing`: number of jobs without a value. Without any value the rest is null. */
 export interface ValueSpread {
   readonly count: number;
   readonly distribution: DistributionFunction | null;
@@ -2090,7 +2090,7 @@ export interface ValueSpread {
   readonly quantiles: Quantiles | null;
 }
 
-/** One root cause. `seconds_per_step`: what fixing it gives back at most; `evidence`: numbers, seconds unless named. */
+/** One root cause. `seconds_per_step`: the most that fixing it can save; `evidence`: numbers, seconds unless named. */
 export interface Verdict {
   readonly evidence: Readonly<Record<string, number | string>>;
   readonly is_hidden: boolean;
@@ -2102,7 +2102,7 @@ export interface Verdict {
   readonly stage: number | null;
 }
 
-/** A span to look at for a verdict. */
+/** A span that supports a verdict. */
 export interface VerdictSpan {
   readonly end_ns: number;
   readonly name: string;
@@ -2120,7 +2120,7 @@ export interface ViewDocument {
   readonly [key: string]: unknown;
 }
 
-/** Violations of one rule by one workload, taken together: `until` is null while any of them goes on. */
+/** All violations of one rule by one workload; `until` is null while any of them lasts. */
 export interface ViolationAnswer {
   readonly gpu_hours: number;
   readonly gpus: number;
@@ -2141,7 +2141,7 @@ export interface ViolationAnswer {
   readonly workload_name: string | null;
 }
 
-/** Violations of a time, most GPU-hours first. A GPU that broke two rules at once counts once in the sums. */
+/** Violations in a time range, most GPU-hours first. A GPU that violates two rules at once counts once in the sums. */
 export interface ViolationList {
   readonly end: number;
   readonly gpu_hours: number;
@@ -2151,7 +2151,7 @@ export interface ViolationList {
   readonly violations: readonly ViolationAnswer[];
 }
 
-/** One violation as it was; `unit` null: the whole workload is blamed. */
+/** A single violation; `unit` null: the whole workload is blamed. */
 export interface ViolationSpan {
   readonly rule: string;
   readonly since: number;
@@ -2159,7 +2159,7 @@ export interface ViolationSpan {
   readonly until: number | null;
 }
 
-/** A job that is not submitted: when it would start, and what would start sooner. `is_learned`: run times come from this cluster's history; else any share of a limit counts as likely as another. `calibrated_on`: waits that the intervals were calibrated with; 0: not yet. */
+/** When a hypothetical job would start, and which requests would start sooner. `is_learned`: run times are predicted from this cluster's history; else they are uniform up to the limit. `calibrated_on`: number of waits used to calibrate the intervals; 0: not calibrated yet. */
 export interface WaitAnswer {
   readonly alternatives: readonly Alternative[];
   readonly assumptions: readonly string[];
@@ -2169,7 +2169,7 @@ export interface WaitAnswer {
   readonly start: StartForecast;
 }
 
-/** Forecasts of jobs of like size and like queue. `size` and `queue` say the bin in words. */
+/** Forecasts of jobs of similar size and queue length. `size` and `queue` are labels of the bin. */
 export interface WaitBinRow {
   readonly jobs: number;
   readonly median_error_s: number;
@@ -2177,18 +2177,18 @@ export interface WaitBinRow {
   readonly size: string;
 }
 
-/** What a waiting workload waits for. Only what somebody holds back is held. */
+/** What a waiting workload waits for. `HELD` is only what a person holds back. */
 export type WaitKind = "room" | "held" | "dependency" | "limit" | "begin_time" | "reservation" | "other";
 
 /** Recorded waits. `mean_bounded_slowdown`: max(1, (wait + run) / max(run, 10 s)) over the jobs that ran. */
-export interface Waiting {
+export interface WaitSummary {
   readonly by_size: readonly ClassWaits[];
   readonly by_waiting_jobs: readonly ClassWaits[];
   readonly mean_bounded_slowdown: number | null;
   readonly wait_s: ValueSpread;
 }
 
-/** A waiting workload. `scheduler_at`: when the scheduler itself expects to start it. */
+/** The forecast of a waiting workload. `scheduler_at`: the scheduler's own estimate. */
 export interface WaitingForecast {
   readonly scheduler_at: number | null;
   readonly start: StartForecast;
@@ -2196,7 +2196,7 @@ export interface WaitingForecast {
   readonly workload: string;
 }
 
-/** All waiting workloads, queue by queue; `left_out`: how many wait for something else, or for more than there is. */
+/** Forecasts of waiting workloads, in queue order; `left_out`: how many wait for something else, or never fit. */
 export interface WaitingForecasts {
   readonly assumptions: readonly string[];
   readonly at: number;
@@ -2206,7 +2206,7 @@ export interface WaitingForecasts {
   readonly workloads: readonly WaitingForecast[];
 }
 
-/** Why one workload waits, or (`row` is null) waited. `changes`: what would start it sooner, the cheapest first. `parts`: what its priority is made of, the most points first; empty where the scheduler does not tell. */
+/** Why a workload waits, or (`row` is null) waited. `changes`: what would start it sooner, cheapest first. `parts`: the factors of its priority, most points first; empty if the scheduler does not report them. */
 export interface WaitingStory {
   readonly ahead: readonly AheadRow[];
   readonly assumptions: readonly string[];
@@ -2222,7 +2222,7 @@ export interface WaitingStory {
   readonly workload: string;
 }
 
-/** GPU-hours of [start, end) that were held, measured, and held idle; defined in `query/waste.py`. */
+/** GPU-hours of [start, end) that were allocated, measured, and idle; defined in `query/waste.py`. */
 export interface WasteAnswer {
   readonly end: number;
   readonly held_gpu_hours: number;
@@ -2232,10 +2232,10 @@ export interface WasteAnswer {
   readonly wasted_gpu_hours: number | null;
 }
 
-/** How somebody came in. A login is one person's within one way only. */
+/** Authentication method. The same login may belong to different people under different methods. */
 export type Way = "static" | "local" | "oidc" | "proxy";
 
-/** A question with the step it would give. `error_s`: how far the simulation of the unchanged step is from the measured one; `speed_up_low`/`speed_up_high`: the 95 % interval over steps, null with too few. */
+/** A what-if and the predicted step. `error_s`: difference between the simulated and the measured unchanged step; `speed_up_low`/`speed_up_high`: the 95 % interval over steps, null with too few. */
 export interface WhatIf {
   readonly error_s: number;
   readonly now_s: number;
@@ -2246,7 +2246,7 @@ export interface WhatIf {
   readonly then_s: number;
 }
 
-/** What would be otherwise. */
+/** The effect of a change on the queue. */
 export interface WhatIfAnswer {
   readonly assumptions: readonly string[];
   readonly at: number;
@@ -2263,7 +2263,7 @@ export interface WhatIfAnswer {
   readonly workloads: readonly StartChange[];
 }
 
-/** What is changed: a `straggler` (`rank`) as fast as its peers, stages in `balance`, every `link` (or those of one `process_group`) or `compute` (of a `rank`, a `stage` or all) `factor` times as fast, perfect `overlap`, or another `schedule` (`micro_batches`, `schedule`) of a pipeline. */
+/** The change: a `straggler` (`rank`) as fast as its peers, stages in `balance`, every `link` (or those of one `process_group`) or `compute` (of a `rank`, a `stage` or all) `factor` times as fast, perfect `overlap`, or another `schedule` (`micro_batches`, `schedule`) of a pipeline. */
 export interface WhatIfChange {
   readonly factor?: number;
   readonly kind: "straggler" | "balance" | "link" | "overlap" | "compute" | "schedule";
@@ -2274,7 +2274,7 @@ export interface WhatIfChange {
   readonly stage?: number | null;
 }
 
-/** Who holds what from now until the queue of now has started, in the future in which every run takes its middle time and nobody else comes. `left_out`: nodes beyond those that are told. */
+/** Which workload holds which GPUs from now until all waiting workloads have started, if every run takes its median time and no others are submitted. `left_out`: number of further nodes that are not listed. */
 export interface WhatIfCourse {
   readonly baseline: HeldSpans;
   readonly changed: HeldSpans;
@@ -2285,7 +2285,7 @@ export interface WhatIfCourse {
   readonly until_at: number;
 }
 
-/** A workload of now. `is_waiting`: it is in the queue, and not running yet. */
+/** A current workload. `is_waiting`: it is in the queue and does not run yet. */
 export interface WhatIfHolder {
   readonly gpus: number | null;
   readonly is_waiting: boolean;
@@ -2293,7 +2293,7 @@ export interface WhatIfHolder {
   readonly workload: string;
 }
 
-/** A node with GPUs. `is_open` as it is, `will_be_open` with the change; an added one is there only then. */
+/** A node with GPUs. `is_open`: in service now; `will_be_open`: in service with the change. */
 export interface WhatIfNode {
   readonly gpus: number;
   readonly is_added: boolean;
@@ -2303,7 +2303,7 @@ export interface WhatIfNode {
   readonly will_be_open: boolean;
 }
 
-/** How far a what-if is. `progress`: 0 to 1; `problem`: why it failed; `answer`: once it is done. */
+/** The state of a what-if. `progress`: 0–1; `problem`: why it failed; `answer`: once it is done. */
 export interface WhatIfProgress {
   readonly answer: WhatIfAnswer | null;
   readonly problem: string | null;
@@ -2312,7 +2312,7 @@ export interface WhatIfProgress {
   readonly state: "running" | "done" | "failed" | "stopped";
 }
 
-/** One question. */
+/** A what-if question about a trace. */
 export interface WhatIfQuestion {
   readonly change: WhatIfChange;
 }
@@ -2325,7 +2325,7 @@ export interface WhatIfWarning {
   readonly workloads: readonly string[];
 }
 
-/** Who is signed in. `way`: static, local, oidc, proxy; null where nobody has to sign in. */
+/** The signed-in user. `way`: static, local, oidc or proxy; null if the server requires no sign-in. */
 export interface Who {
   readonly login: string | null;
   readonly projects: readonly string[];
@@ -2334,7 +2334,7 @@ export interface Who {
   readonly way: Way | null;
 }
 
-/** A workload with what follows from its times. */
+/** A workload with its waiting time, run time and GPU-hours. */
 export interface WorkloadAnswer {
   readonly derived_exit_code: number | null;
   readonly derived_exit_signal: number | null;
@@ -2380,7 +2380,7 @@ export interface WorkloadDetail {
   readonly workload: WorkloadAnswer;
 }
 
-/** Something on the time axis; `until` null: a moment, or it goes on. `unit` null: it concerns all. */
+/** An event on the time axis; `until` null: a point in time, or ongoing. `unit` null: it concerns all units. */
 export interface WorkloadEvent {
   readonly at: number;
   readonly kind: EventKind;
@@ -2389,10 +2389,10 @@ export interface WorkloadEvent {
   readonly until: number | null;
 }
 
-/** How a workload came to be. */
+/** How a workload was started. */
 export type WorkloadKind = "job" | "session" | "run";
 
-/** A page of workloads and how many match in all. */
+/** A page of workloads and how many match in total. */
 export interface WorkloadList {
   readonly limit: number;
   readonly offset: number;
@@ -2403,7 +2403,7 @@ export interface WorkloadList {
 /** Where a workload is in its life. The first three are active; the rest have ended. */
 export type WorkloadState = "waiting" | "running" | "suspended" | "completed" | "failed" | "cancelled" | "timeout" | "out_of_memory" | "node_failed" | "preempted" | "unknown";
 
-/** Every rule on every unit of a workload that runs, and its violations, past ones included. `verdicts`: of a workload with many units only of some, those that break rules first; `units`: of how many there are. */
+/** The result of every rule on every unit of a running workload, and its violations, including past ones. `verdicts` of a large workload cover only some units, those that violate most rules first; `units` is the number of all. */
 export interface WorkloadVerdicts {
   readonly judged_at: number | null;
   readonly spans: readonly ViolationSpan[];

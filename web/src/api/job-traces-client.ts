@@ -1,4 +1,4 @@
-// What may be asked about job traces — this cluster's history and uploaded ones — and about predictions made from them.
+// Requests about job traces (this cluster's history and uploaded ones) and about predictions made from them.
 
 import { request, toQuery } from "../base/request.ts";
 import { API, getJson, send } from "./ask.ts";
@@ -16,22 +16,22 @@ import type {
 
 export interface JobTracesClient {
   list(signal?: AbortSignal): Promise<JobTraceList>;
-  /** `totalUnits`: the machine's size where the file does not say it; null: as it says. */
+  /** `totalUnits`: the size of the machine if the file does not state it; null: as stated. */
   upload(name: string, file: Blob, totalUnits: number | null): Promise<JobTraceRow>;
   remove(trace: string): Promise<void>;
-  /** One to four traces side by side, hours and weekdays of the zone. */
+  /** One to four traces side by side; hours and weekdays in the given time zone. */
   describe(traces: readonly string[], timeZone: string, signal?: AbortSignal): Promise<TracesDescription>;
   models(signal?: AbortSignal): Promise<ModelCards>;
   reliability(signal?: AbortSignal): Promise<ReliabilityAnswer>;
   simulatorOptions(signal?: AbortSignal): Promise<SimulatorOptions>;
-  /** Starts it, or finds it where it was asked before. */
+  /** Starts a simulation, or returns the existing one for the same request. */
   simulate(asked: SimulationAsk, signal?: AbortSignal): Promise<SimulationAnswer>;
   simulation(simulation: string, signal?: AbortSignal): Promise<SimulationAnswer>;
-  /** Does not go on with it; what is done stays. */
+  /** Stops it; results so far are kept. */
   stopSimulation(simulation: string): Promise<SimulationAnswer>;
-  /** Forgets a kept result. */
+  /** Deletes a saved result. */
   removeSimulation(simulation: string): Promise<void>;
-  /** Results that are kept. */
+  /** Saved results. */
   simulations(signal?: AbortSignal): Promise<SimulationList>;
 }
 

@@ -64,7 +64,7 @@ describe("listenToEvents", () => {
     expect(lines).toHaveLength(1);
   });
 
-  it("opens anew, ever more slowly, what the browser gave up", () => {
+  it("reopens with growing delays when the browser has given up", () => {
     listenToEvents("/live", listener, open);
     lines[0]?.refuse();
     vi.advanceTimersByTime(1000);
@@ -76,7 +76,7 @@ describe("listenToEvents", () => {
     expect(lines).toHaveLength(3);
   });
 
-  it("opens anew a line that has gone silent", () => {
+  it("reopens a connection that has gone silent", () => {
     listenToEvents("/live", listener, open);
     lines[0]?.say(VERSION);
     vi.advanceTimersByTime(39_000);

@@ -1,9 +1,9 @@
-// The stream of versions, kept open: EventSource mends short breaks itself; what it gives up on, and a line that has
-// gone silent, is opened anew.
+// The server-sent event stream of versions. EventSource reconnects after short interruptions; this reopens the stream
+// if EventSource gives up or the connection goes silent.
 
 import type { LiveListener, LiveVersion } from "./client.ts";
 
-/** The server sends a heartbeat every 15 s; two missed ones mean the line is dead though nobody said so. */
+/** The server sends a heartbeat every 15 s; after two missed ones the connection is considered dead. */
 const SILENCE_MS = 40_000;
 const FIRST_DELAY_MS = 1000;
 const LONGEST_DELAY_MS = 15_000;
@@ -46,5 +46,5 @@ export function listenToEvents(
   };
 }
 
-/** `EventSource.CLOSED`, also where there is no EventSource. */
+/** `EventSource.CLOSED`, defined here because tests have no EventSource. */
 const EVENT_SOURCE_CLOSED = 2;

@@ -16,7 +16,7 @@ export interface MareyRow {
   readonly isOpen: boolean;
 }
 
-/** One entry per drawn span, which may stand for several; NaN and code 0: not known. */
+/** One entry per drawn span, which may represent several; NaN and code 0: unknown. */
 export interface MareySpans {
   readonly count: number;
   readonly row: Float64Array;
@@ -29,12 +29,12 @@ export interface MareySpans {
   readonly name: NameColumn;
   readonly namespace: NameColumn;
   readonly collective: NameColumn;
-  /** How many it stands for. */
+  /** The number of spans that it represents. */
   readonly members: Float64Array;
   readonly minNs: Float64Array;
   readonly medianNs: Float64Array;
   readonly maxNs: Float64Array;
-  /** Of all members; they may overlap. */
+  /** Summed over all members, which may overlap. */
   readonly totalNs: Float64Array;
   /** The longest member. */
   readonly worstSpan: Float64Array;
@@ -42,13 +42,13 @@ export interface MareySpans {
   /** Share of its time on the critical path, 0–1. */
   readonly critical: Float64Array;
   readonly slackNs: Float64Array;
-  /** Its id, where it stands for itself. */
+  /** Its id, if it represents a single span. */
   readonly span: Float64Array;
 }
 
 export interface MareyBands {
   readonly count: number;
-  /** Places in the table of spans. */
+  /** Indices into the table of spans. */
   readonly fromSpan: Float64Array;
   readonly toSpan: Float64Array;
   readonly kind: NameColumn;
@@ -103,7 +103,7 @@ const SPAN_NAMES = {
   collective: "collective",
 } as const;
 
-/** Columns are decoded when first asked for: a picture needs half of them, the others wait for who points or searches. */
+/** Columns are decoded on first use: drawing needs half of them, tooltips and search the rest. */
 function toSpans(columns: Columns): MareySpans {
   const { numbers, names } = reader(columns);
   const spans = { count: columns.rowCount };
@@ -112,7 +112,7 @@ function toSpans(columns: Columns): MareySpans {
   return spans as MareySpans;
 }
 
-/** A property that is made when first read and from then on is as any other. */
+/** A property that is computed on first read. */
 function defineOnce(target: object, key: string, make: () => unknown): void {
   Object.defineProperty(target, key, {
     configurable: true,

@@ -1,4 +1,4 @@
-// The client that asks a ClusterScape server over HTTP. Knows addresses and headers; keeps nothing.
+// The client that sends requests to a ClusterScape server over HTTP. Knows addresses and headers; caches nothing.
 
 import { request, toQuery } from "../base/request.ts";
 import { createAccessClient } from "./access-client.ts";
@@ -31,7 +31,7 @@ import { createTracesClient } from "./traces-client.ts";
 import { toUnitWaste } from "./unit-waste.ts";
 import { createViolationsClient } from "./violations-client.ts";
 
-/** `at`: the past minute that answers are of; null: the present. */
+/** `at`: the past minute to request; null: the present. */
 export function createNetworkClient(at: number | null = null): Client {
   const moment = toQuery({ at });
   return {

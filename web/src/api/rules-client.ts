@@ -1,4 +1,4 @@
-// What may be asked about rules and violations, and how a server is asked.
+// Requests about rules and which units break them.
 
 import { Problem } from "../base/problem.ts";
 import { toQuery } from "../base/request.ts";
@@ -23,12 +23,12 @@ import type {
 
 export interface MetricWords {
   readonly name: string;
-  /** As it is written in a rule. */
+  /** As written in a rule. */
   readonly short: string;
   readonly label: string;
   readonly help: string;
   readonly unit: MetricUnit;
-  /** What its values may be written in; the first is the usual one. */
+  /** The units that its values may have; the first is the default. */
   readonly units: readonly string[];
   readonly is_summary: boolean;
 }
@@ -38,13 +38,13 @@ export interface StatisticWords {
   readonly label: string;
   readonly help: string;
   readonly argument: "percentile" | "threshold" | null;
-  /** Of the compared value, where they are the same for every metric. */
+  /** The units of the compared value, if they are the same for every metric. */
   readonly units: readonly string[] | null;
-  /** Behind the unit of the compared value: `/h` of growth. */
+  /** A suffix of the unit of the compared value: `/h` for growth. */
   readonly unit_suffix: string;
 }
 
-/** The words of the language, for forms. */
+/** The metrics, statistics and units of the rule language, for forms. */
 export interface RuleLanguage {
   readonly metrics: readonly MetricWords[];
   readonly statistics: readonly StatisticWords[];
@@ -62,22 +62,22 @@ export interface RulesClient {
   language(signal?: AbortSignal): Promise<RuleLanguage>;
   read(forms: RuleForms, signal?: AbortSignal): Promise<RuleReading>;
   complete(text: string, cursor: number, signal?: AbortSignal): Promise<readonly Completion[]>;
-  /** Takes seconds; tells meanwhile which share is done. */
+  /** Takes seconds; reports progress (0–1) meanwhile. */
   tryOut(trial: RuleTrial, onShare: (share: number) => void, signal?: AbortSignal): Promise<TrialAnswer>;
   save(key: string, change: RuleChange): Promise<RuleAnswer>;
-  /** A shipped rule becomes again what it was. */
+  /** A built-in rule is reset to its default; others are deleted. */
   remove(key: string): Promise<void>;
   order(keys: readonly string[]): Promise<void>;
 }
 
-/** One of them. */
+/** One line of the response: exactly one field is set. */
 interface TrialLine {
   readonly share?: number;
   readonly answer?: TrialAnswer;
   readonly error?: { readonly code: string; readonly message: string; readonly hint?: string | null };
 }
 
-/** `at`: the past minute that units are told of; null: the present. */
+/** `at`: the past minute whose violations are requested; null: the present. */
 export function createRulesClient(at: number | null): RulesClient {
   return {
     list: (signal) => getJson<RuleList>("/rules", signal),
@@ -95,7 +95,7 @@ export function createRulesClient(at: number | null): RulesClient {
         if (error) throw new Problem(error.message, { code: error.code, hint: error.hint ?? null });
         if (share !== undefined) onShare(share);
       }
-      throw new Problem("The trial ended without an answer.", { code: "unreachable", hint: "Try again." });
+      throw new Problem("The trial ended without a result.", { code: "unreachable", hint: "Try again." });
     },
     save: async (key, change) =>
       (await (await send("PUT", `/rules/${encodeURIComponent(key)}`, change)).json()) as RuleAnswer,

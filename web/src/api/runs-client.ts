@@ -1,5 +1,5 @@
-// What may be asked about tracked runs, and how a server is asked: which there are, what one is, their metrics as lines and as
-// bands over repeats, and comparisons that somebody saved.
+// Requests about tracked runs: the tree of runs, one run, metrics as lines and as bands over repeats, and saved
+// comparisons.
 
 import { toQuery } from "../base/request.ts";
 import { getJson, getTable, send } from "./ask.ts";
@@ -13,16 +13,16 @@ export interface RunLinesQuery {
   /** Null: second 0 is the start of each run. */
   readonly phase: string | null;
   readonly points: number;
-  /** Of the axis; null ends: all there is. */
+  /** In units of the axis; null: unbounded. */
   readonly start: number | null;
   readonly end: number | null;
 }
 
-/** One line: a metric of one run, of one GPU or rank of it. */
+/** One line: a metric of a run, or of one of its GPUs or ranks. */
 export interface RunLine {
   readonly run: string;
   readonly metric: string;
-  /** Null: of the run as a whole. */
+  /** Null: the run as a whole. */
   readonly place: string | null;
   readonly scope: string | null;
   readonly x: Float64Array;
@@ -34,9 +34,9 @@ export interface RunBandsQuery extends Omit<RunLinesQuery, "runs"> {
   readonly band: string;
 }
 
-/** The mean of a group's runs, and what lies around it. */
+/** The mean of a group's runs with its band. */
 export interface RunBandLine {
-  /** Its place in the groups asked for. */
+  /** Its index in the requested groups. */
   readonly group: number;
   readonly metric: string;
   readonly x: Float64Array;
@@ -82,7 +82,7 @@ export function createRunsClient(): RunsClient {
 
 const NO_NUMBERS = new Float64Array();
 
-/** Lines come one after another: a new one begins where any of its names changes. */
+/** Lines follow one another: a new one starts where any of its names changes. */
 export function toRunLines(columns: Columns): readonly RunLine[] {
   const names = (column: string) => columns.findNames(column) ?? emptyNames(columns.rowCount);
   const [run, metric, place, scope] = [names("run"), names("metric"), names("place"), names("scope")];
@@ -119,7 +119,7 @@ export function toBandLines(columns: Columns): readonly RunBandLine[] {
   }));
 }
 
-/** [from, to) of rows that are equal in all keys. */
+/** Ranges [from, to) of rows that are equal in all keys. */
 function splitRows(count: number, keys: readonly ArrayLike<number>[]): readonly (readonly [number, number])[] {
   const parts: (readonly [number, number])[] = [];
   let from = 0;

@@ -1,4 +1,4 @@
-// What may be asked about the live queue, and how a server is asked.
+// Requests about the live queue.
 
 import { toQuery } from "../base/request.ts";
 import { getJson, send } from "./ask.ts";
@@ -7,7 +7,7 @@ import type { QueueAnswer, QueueWhatIf, WaitAnswer, WaitingStory, WhatIfProgress
 export interface WaitQuestion {
   readonly gpus: number;
   readonly hours: number;
-  /** Null: the one that starts first. */
+  /** Null: the partition in which it starts first. */
   readonly partition: string | null;
 }
 
@@ -15,7 +15,7 @@ export interface SchedulingClient {
   queue(signal?: AbortSignal): Promise<QueueAnswer>;
   /** Why one workload waits, or waited. */
   story(workload: string, signal?: AbortSignal): Promise<WaitingStory>;
-  /** Begins to simulate, which takes seconds. */
+  /** Starts a simulation, which takes seconds. */
   startWhatIf(change: QueueWhatIf, signal?: AbortSignal): Promise<WhatIfProgress>;
   whatIf(run: string, signal?: AbortSignal): Promise<WhatIfProgress>;
   stopWhatIf(run: string): Promise<WhatIfProgress>;

@@ -1,4 +1,4 @@
-// Time series as lines: for each metric and unit the times and the mean, least and greatest value of each bucket.
+// Time series as lines: for each metric and unit the times and the mean, minimum and maximum of each bucket.
 
 import { type Columns, nameAt } from "./columns.ts";
 
@@ -11,7 +11,7 @@ export interface SeriesLine {
   readonly maxima: Float64Array;
 }
 
-/** Rows of one line lie together, in the order of time. */
+/** The rows of a line are contiguous and ordered by time. */
 export function toSeriesLines(columns: Columns): readonly SeriesLine[] {
   const metrics = columns.findNames("metric");
   const units = columns.findNames("unit");

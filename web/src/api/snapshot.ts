@@ -2,11 +2,11 @@
 
 import { type Columns, emptyNames, type NameColumn } from "./columns.ts";
 
-/** What a unit shows before any metric. */
+/** The states of a unit, independent of metrics. */
 export const UNIT_STATES = ["allocated", "free", "unavailable", "stale", "requested"] as const;
 export type UnitState = (typeof UNIT_STATES)[number];
 
-/** Between the names of the partitions that a node is in. */
+/** Separates the partitions of a node. */
 export const SHARED_MARK = " + ";
 
 export type UnitNameColumn =
@@ -15,7 +15,7 @@ export type UnitNameColumn =
   | "node"
   | "uuid"
   | "partition"
-  /** All partitions of its node, `a100 + all`; null of what is only asked for. */
+  /** All partitions of its node, `a100 + all`; null for requested GPUs. */
   | "node_partitions"
   | "machine_type"
   | "unit_state"
@@ -53,7 +53,7 @@ export type UnitNumberColumn =
 export interface Snapshot {
   readonly inventoryVersion: number;
   readonly rowCount: number;
-  /** A column the server does not send is all missing. */
+  /** A column that the server does not send is all missing. */
   names(column: UnitNameColumn): NameColumn;
   numbers(column: UnitNumberColumn): Float64Array;
 }

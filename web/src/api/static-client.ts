@@ -1,16 +1,17 @@
-// The client that answers from given values: what a test or a page without a server hands it. Asks nobody.
+// The client that answers from given values, for tests and for pages without a server. Sends no requests.
 
 import { Problem } from "../base/problem.ts";
 import type { Client, LiveListener, LiveVersion } from "./client.ts";
 
 export interface StaticClient extends Client {
-  /** Tells the listeners what a server would. */
+  /** Notifies listeners as a server would. */
   announce(version: LiveVersion): void;
   lose(): void;
 }
 
 function absent(question: string): () => Promise<never> {
-  return () => Promise.reject(new Problem(`No answer was given for ${question}.`, { code: "not_found", status: 404 }));
+  return () =>
+    Promise.reject(new Problem(`The report has no response for ${question}.`, { code: "not_found", status: 404 }));
 }
 
 export function createStaticClient(answers: Partial<Client>): StaticClient {

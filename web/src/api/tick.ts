@@ -11,10 +11,10 @@ export type Scales = Readonly<Record<string, readonly [lower: number, upper: num
 export interface Tick {
   readonly inventoryVersion: number;
   readonly tickVersion: number;
-  /** Unix ms; null where nothing was sampled yet. */
+  /** Unix ms; null if there are no samples yet. */
   readonly sampledAt: number | null;
   readonly rowCount: number;
-  /** Canonical values, NaN where there is none; null for a metric that was not asked for. */
+  /** Values in canonical units, NaN if missing; null for a metric that was not requested. */
   find(metric: string): Float32Array | null;
 }
 

@@ -1,5 +1,5 @@
-// What may be asked about traces of distributed runs, and how a server is asked: which there are, what one says, its spans as a
-// Marey graph, and what changed between two. Traces are brought file by file and then imported.
+// Requests about traces of distributed runs: the list of traces, their analysis, spans as a Marey graph, and
+// differences between two traces. Traces are uploaded file by file and then imported.
 
 import { Problem } from "../base/problem.ts";
 import { PAGE_HEADER, readProblem, request, toQuery } from "../base/request.ts";
@@ -14,21 +14,21 @@ export interface MareyQuery {
   readonly fromNs: number;
   readonly toNs: number;
   readonly pixels: number;
-  /** None: all. */
+  /** Empty: all. */
   readonly classes: readonly string[];
   readonly merge: string;
 }
 
 export interface FlowQuery {
-  /** What of it is drawn open; null: as a first picture. */
+  /** Expanded nodes; null: the server's default. */
   readonly open: readonly string[] | null;
   readonly text: string;
-  /** Whose node is to be told; null: nobody's. */
+  /** The node whose details are requested; null: none. */
   readonly span: number | null;
 }
 
 export interface NsRange {
-  /** Null ends: those of the trace. */
+  /** Null: the start or end of the trace. */
   readonly fromNs: number | null;
   readonly toNs: number | null;
 }
@@ -76,7 +76,7 @@ export interface TraceCommunication {
   readonly waitNs: Float64Array;
 }
 
-/** One entry per rank and time; null: the trace does not tell. */
+/** One entry per rank and time; null: not in the trace. */
 export interface TraceCurves {
   readonly rank: Float64Array;
   readonly timesNs: Float64Array;
@@ -87,7 +87,7 @@ export interface TraceCurves {
 }
 
 export interface TracesClient {
-  /** Null: of all workloads. */
+  /** Null: all workloads. */
   list(workload: string | null, signal?: AbortSignal): Promise<TraceList>;
   create(name: string, workload: string | null): Promise<TraceRow>;
   /** `path`: within the trace's folder. */
@@ -99,7 +99,7 @@ export interface TracesClient {
   marey(trace: string, query: MareyQuery, signal?: AbortSignal): Promise<Marey>;
   span(trace: string, span: number, signal?: AbortSignal): Promise<SpanAnswer>;
   operators(trace: string, range: NsRange, signal?: AbortSignal): Promise<TraceOperators>;
-  /** Of the whole trace. */
+  /** Over the whole trace. */
   communication(trace: string, signal?: AbortSignal): Promise<TraceCommunication>;
   curves(trace: string, range: NsRange, pixels: number, signal?: AbortSignal): Promise<TraceCurves>;
   flow(trace: string, query: FlowQuery, signal?: AbortSignal): Promise<FlowAnswer>;
@@ -119,7 +119,7 @@ export function createTracesClient(): TracesClient {
     },
     trace: (trace, signal) => getJson<TraceAnswer>(pathOf(trace), signal),
     span: (trace, span, signal) => getJson<SpanAnswer>(pathOf(trace, `/spans/${span}`), signal),
-    // An empty list is asked for as one: without it the server chooses.
+    // An empty list must be sent: without the parameter the server chooses.
     flow: (trace, { open, text, span }, signal) =>
       getJson<FlowAnswer>(
         pathOf(
@@ -144,7 +144,7 @@ export function createTracesClient(): TracesClient {
   };
 }
 
-/** As `fetch` does, but tells how much was sent: traces may be as large as what is uploaded in minutes. */
+/** Like `fetch`, with upload progress: large traces take minutes. */
 function putBody(address: string, body: Blob, onSent?: (bytes: number) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const sender = new XMLHttpRequest();
@@ -152,7 +152,9 @@ function putBody(address: string, body: Blob, onSent?: (bytes: number) => void):
     sender.setRequestHeader(PAGE_HEADER, "1");
     sender.upload.onprogress = ({ loaded }) => onSent?.(loaded);
     sender.onerror = () =>
-      reject(new Problem("The server does not answer.", { code: "unreachable", hint: "The file was not taken." }));
+      reject(
+        new Problem("The server is not responding.", { code: "unreachable", hint: "The server rejected the file." }),
+      );
     sender.onload = () => {
       if (sender.status < 400) resolve();
       else void readProblem(new Response(sender.responseText, { status: sender.status })).then(reject);
@@ -183,7 +185,7 @@ function mareyQuery({ level, open, fromNs, toNs, pixels, classes, merge }: Marey
 
 const NO_COLUMNS: Columns = { rowCount: 0, findNames: () => null, findNumbers: () => null };
 
-/** Several tables in one body, one after another; a header tells how long each is. */
+/** Several tables in one body; a header gives the length of each. */
 async function getTables(path: string, signal?: AbortSignal): Promise<readonly Columns[]> {
   const response = await request(`${API}${path}`, { signal: signal ?? null });
   return splitTables(new Uint8Array(await response.arrayBuffer()), response.headers.get("X-Tables"));
@@ -193,14 +195,14 @@ export function splitTables(bytes: Uint8Array, lengths: string | null): readonly
   let start = 0;
   return (lengths ?? String(bytes.length)).split(",").map((text) => {
     const end = start + Number(text);
-    // Arrow's numbers must lie at whole multiples of their size: a part of a larger body may not.
+    // Arrow needs aligned buffers, which a slice of a larger body may not be.
     const part = bytes.slice(start, end);
     start = end;
     return decodeColumns(part);
   });
 }
 
-function toSteps(columns: Columns): TraceSteps {
+export function toSteps(columns: Columns): TraceSteps {
   const numbers = numbersOf(columns);
   return {
     count: columns.rowCount,
@@ -250,17 +252,17 @@ function toCommunication(columns: Columns): TraceCommunication {
 }
 
 function toCurves(columns: Columns): TraceCurves {
-  const known = (name: string) => {
+  const readIfMeasured = (name: string) => {
     const values = columns.findNumbers(name);
     return values?.some((value) => !Number.isNaN(value)) ? values : null;
   };
   return {
     rank: numbersOf(columns)("rank"),
     timesNs: numbersOf(columns)("time_ns"),
-    compute: known("compute"),
-    communication: known("communication"),
-    flops: known("flops"),
-    memory: known("memory_bytes"),
+    compute: readIfMeasured("compute"),
+    communication: readIfMeasured("communication"),
+    flops: readIfMeasured("flops"),
+    memory: readIfMeasured("memory_bytes"),
   };
 }
 

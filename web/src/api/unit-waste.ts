@@ -1,4 +1,4 @@
-// GPU-hours by unit and workload: rows of the server's judgement of what was held in vain.
+// Held and wasted GPU-hours by unit and workload.
 
 import { type Columns, emptyNames, type NameColumn } from "./columns.ts";
 
@@ -7,7 +7,7 @@ export interface UnitWaste {
   readonly unit: NameColumn;
   readonly workload: NameColumn;
   readonly heldHours: Float64Array;
-  /** NaN where nothing was measured. */
+  /** NaN: not measured. */
   readonly wastedHours: Float64Array;
 }
 

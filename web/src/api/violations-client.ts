@@ -1,4 +1,4 @@
-// What may be asked about violations, mutes, comments and alerts, and how a server is asked.
+// Requests about violations, mutes, comments and alerts.
 
 import { toQuery } from "../base/request.ts";
 import { getJson, send } from "./ask.ts";
@@ -12,12 +12,12 @@ import type {
   ViolationList,
 } from "./generated.ts";
 
-/** The last hours, or a part of the past. */
+/** The last hours, or an interval of the past. */
 export type ViolationTime = { readonly hours: number } | { readonly startMs: number; readonly endMs: number };
 
 export interface ViolationsClient {
   list(time: ViolationTime, signal?: AbortSignal): Promise<ViolationList>;
-  /** `endMs`: the hours before then; null: the last ones. */
+  /** `endMs`: the end of the interval; null: now. */
   timeline(hours: number, steps: number, endMs: number | null, signal?: AbortSignal): Promise<RuleTimeline>;
   mutes(signal?: AbortSignal): Promise<readonly MuteAnswer[]>;
   mute(wanted: MuteRequest): Promise<MuteAnswer>;

@@ -1,10 +1,10 @@
-// Catches what a component throws, says so, and offers a way on; the rest of the page lives.
+// Error boundary: shows the error of a component with ways to recover; the rest of the page keeps working.
 
 import { Component, type ReactNode } from "react";
 import { Button } from "../widgets/button.tsx";
 import styles from "./crash-screen.module.css";
 
-/** What browsers say of a chunk that does not come: Chromium, Firefox, Safari. */
+/** Messages of browsers when a chunk fails to load: Chromium, Firefox, Safari. */
 const UNLOADED = /dynamically imported module|importing a module|preload CSS/i;
 
 interface CrashState {
@@ -24,18 +24,18 @@ export class CrashScreen extends Component<{ children: ReactNode }, CrashState> 
     const isUnloaded = UNLOADED.test(error.message);
     return (
       <div className={styles.crash} role="alert">
-        <h1>{isUnloaded ? "This part of the page could not be loaded" : "This part of the page broke"}</h1>
+        <h1>{isUnloaded ? "This part of the page could not be loaded" : "This part of the page crashed"}</h1>
         <p>
           {isUnloaded
-            ? "The server does not answer, or ClusterScape was updated since this page was opened."
+            ? "The server is not responding, or ClusterScape was updated since you opened this page."
             : error.message}
         </p>
-        <p>Nothing on the cluster is affected. Reload the page; if it breaks again, start from a fresh link.</p>
+        <p>The cluster is not affected. Reload the page. If it fails again, start over.</p>
         <div>
           <Button look="primary" onClick={() => location.reload()}>
             Reload
           </Button>
-          <Button onClick={() => location.assign("/")}>Start afresh</Button>
+          <Button onClick={() => location.assign("/")}>Start over</Button>
         </div>
       </div>
     );

@@ -1,4 +1,4 @@
-// Builds the page's objects once and hands them down: client, clock, live line, screen.
+// Creates the page's objects once and passes them down: client, clock, live store, screen.
 
 import "@fontsource-variable/inter/wght.css";
 import "./theme.css";
@@ -42,7 +42,7 @@ const queries = new QueryClient({
   },
 });
 
-/** Whether the server has told anything of the cluster, and so knew who asked. */
+/** Whether the server has returned cluster data, which it does only for authenticated requests. */
 function hasAnswers(): boolean {
   return queries
     .getQueryCache()
@@ -50,7 +50,7 @@ function hasAnswers(): boolean {
     .some(({ queryKey, state }) => queryKey[0] === "cluster" && state.data !== undefined);
 }
 
-/** The server did answer; asking again the same way would get the same answer. */
+/** The server responded with a client error: a retry would return the same. */
 function isAnswer(error: unknown): boolean {
   return error instanceof Problem && error.status !== null && error.status < 500;
 }

@@ -23,13 +23,13 @@ describe("why signing in failed", () => {
 describe("a session", () => {
   it("tells its listeners when signing in is needed and when not", () => {
     const session = createSession();
-    const heard: boolean[] = [];
-    const stop = session.subscribe(() => heard.push(session.isNeeded()));
+    const changes: boolean[] = [];
+    const stop = session.subscribe(() => changes.push(session.isNeeded()));
     session.setNeeded(true);
     session.setNeeded(false);
     stop();
     session.setNeeded(true);
-    expect(heard).toEqual([true, false]);
+    expect(changes).toEqual([true, false]);
   });
 
   it("has ended where somebody was in, however many questions fail after the first", () => {

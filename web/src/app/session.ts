@@ -1,12 +1,12 @@
-// Whether the server wants to know who asks, and why the last attempt to say so failed.
+// Whether sign-in is needed, and why the last attempt failed.
 
 import { useSyncExternalStore } from "react";
 
 export interface Session {
-  /** Why a provider did not let somebody in, as the server names it; null: nobody tried. */
+  /** The server's code for a failed sign-in with a provider; null: no attempt. */
   readonly failure: string | null;
   isNeeded(): boolean;
-  /** Whether somebody was in before they had to say who they are. */
+  /** Whether a session existed and has expired. */
   hasEnded(): boolean;
   setNeeded(isNeeded: boolean, hasEnded?: boolean): void;
   subscribe(listener: () => void): () => void;
@@ -14,7 +14,7 @@ export interface Session {
 
 const FAILURE_KEY = "sign_in";
 
-/** Reads from the link why signing in failed, and takes it out: it is said once. */
+/** Reads the reason for a failed sign-in from the link and removes it, so that it is shown once. */
 export function takeFailure({ location, history }: Pick<Window, "location" | "history">): string | null {
   const parameters = new URLSearchParams(location.search);
   const failure = parameters.get(FAILURE_KEY);
@@ -34,7 +34,7 @@ export function createSession(failure: string | null = null): Session {
     isNeeded: () => needed,
     hasEnded: () => ended,
     setNeeded(isNeeded, hasEnded = false) {
-      // Many questions fail at once; the first knows what the page had been told before.
+      // Many requests fail at the same time; the first one knows whether there was a session.
       ended = isNeeded && (hasEnded || (needed && ended));
       needed = isNeeded;
       for (const listener of listeners) listener();

@@ -1,4 +1,4 @@
-// Asks who somebody is, by the ways that the server takes: a provider, a password, or its one token.
+// The sign-in page, with the methods that the server offers: a provider, a password, or the server token.
 
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { providerAddress } from "../api/access-client.ts";
@@ -11,23 +11,24 @@ import { Logo } from "./shell/logo.tsx";
 import styles from "./sign-in.module.css";
 
 interface SignInProps {
-  /** Why a provider did not let somebody in. */
+  /** Why the sign-in with a provider failed. */
   readonly failure: string | null;
-  /** Whether they were in until a moment ago. */
+  /** Whether a session has just expired. */
   readonly hasEnded: boolean;
   onSignIn(form: SignInForm): Promise<void>;
 }
 
 const FAILURES: Readonly<Record<string, string>> = {
-  provider: "The sign-in provider does not answer, or not as it should. Try again later, or tell an operator.",
-  refused: "The sign-in provider did not let you in.",
-  state: "That sign-in was not begun in this browser. Please begin again.",
-  nonce: "The provider's answer was to another question. Please begin again.",
-  proof: "The provider's answer could not be proven. Please begin again.",
-  expired: "Signing in took too long. Please begin again.",
-  claims: "The provider did not tell your user name. Please tell an operator.",
-  no_role: "You are known, but may not come in. Ask an administrator of this site.",
-  other_person: "Your user name belongs to somebody else here. Ask an administrator of this site.",
+  provider:
+    "The sign-in provider is not responding or sent an invalid response. Try again later, or contact an operator.",
+  refused: "The sign-in provider refused access.",
+  state: "This sign-in was not started in this browser. Please sign in again.",
+  nonce: "The provider's response belongs to another sign-in. Please sign in again.",
+  proof: "The provider's response could not be verified. Please sign in again.",
+  expired: "The sign-in timed out. Please sign in again.",
+  claims: "The provider did not send your user name. Please contact an operator.",
+  no_role: "Your account has no access to this site. Ask an administrator.",
+  other_person: "Your user name belongs to another account here. Ask an administrator.",
 };
 
 export function SignIn({ failure, hasEnded, onSignIn }: SignInProps) {
@@ -36,26 +37,22 @@ export function SignIn({ failure, hasEnded, onSignIn }: SignInProps) {
     <main className={styles.page}>
       <div className={styles.card}>
         <Logo />
-        <Frame source={session} what="ways to sign in">
-          {(ways) => <Ways ways={ways} failure={failure} hasEnded={hasEnded} onSignIn={onSignIn} />}
+        <Frame source={session} what="sign-in methods">
+          {(methods) => <SignInMethods methods={methods} failure={failure} hasEnded={hasEnded} onSignIn={onSignIn} />}
         </Frame>
       </div>
     </main>
   );
 }
 
-function Ways({ ways, failure, hasEnded, onSignIn }: SignInProps & { ways: SessionAnswer }) {
-  const { provider, takes_password: takesPassword, takes_token: takesToken } = ways;
+function SignInMethods({ methods, failure, hasEnded, onSignIn }: SignInProps & { methods: SessionAnswer }) {
+  const { provider, takes_password: takesPassword, takes_token: takesToken } = methods;
   const [wantsToken, setWantsToken] = useState(false);
   const showsToken = takesToken && (wantsToken || !takesPassword);
   return (
     <>
-      <p>
-        {hasEnded
-          ? "Your session has ended. Sign in again, and the page goes on where it was."
-          : "This site asks who you are."}
-      </p>
-      {failure !== null && <Complaint>{FAILURES[failure] ?? "Signing in failed. Please begin again."}</Complaint>}
+      <p>{hasEnded ? "Your session has expired. Sign in again to continue where you were." : "Sign in to continue."}</p>
+      {failure !== null && <ErrorMessage>{FAILURES[failure] ?? "Sign-in failed. Please try again."}</ErrorMessage>}
       {provider !== null && (
         <a className={styles.provider} href={providerAddress(`${location.pathname}${location.search}`)}>
           Sign in with {provider}
@@ -66,11 +63,11 @@ function Ways({ ways, failure, hasEnded, onSignIn }: SignInProps & { ways: Sessi
       {showsToken && <TokenForm isPrimary={provider === null} onSignIn={onSignIn} />}
       {takesPassword && takesToken && (
         <button type="button" className={styles.other} onClick={() => setWantsToken(!wantsToken)}>
-          {wantsToken ? "Use a password instead" : "Use the server's token instead"}
+          {wantsToken ? "Use a password instead" : "Use the server token instead"}
         </button>
       )}
       {provider === null && !takesPassword && !takesToken && (
-        <p>The proxy in front of this site did not say who you are. Please tell an operator.</p>
+        <p>The proxy in front of this site did not authenticate you. Please contact an operator.</p>
       )}
     </>
   );
@@ -119,7 +116,7 @@ function TokenForm({ isPrimary, onSignIn }: FormProps) {
   return (
     <Form isPrimary={isPrimary} onSubmit={() => onSignIn({ token: token.trim() })}>
       <label>
-        <span>Token that the operator gave you</span>
+        <span>Token from the operator</span>
         <input
           type="password"
           autoComplete="current-password"
@@ -142,7 +139,7 @@ function Form({ isPrimary, children, onSubmit }: SubmitProps) {
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isBusy, setBusy] = useState(false);
   const form = useRef<HTMLFormElement>(null);
-  // There is nothing else to do here.
+  // The only form of the page gets the focus.
   useEffect(() => {
     if (isPrimary) form.current?.querySelector("input")?.focus();
   }, [isPrimary]);
@@ -161,9 +158,9 @@ function Form({ isPrimary, children, onSubmit }: SubmitProps) {
     <form ref={form} className={styles.form} onSubmit={submit}>
       {children}
       {problem && (
-        <Complaint>
+        <ErrorMessage>
           {toSentence(problem.message)} {problem.hint}
-        </Complaint>
+        </ErrorMessage>
       )}
       <Button look={isPrimary ? "primary" : "plain"} type="submit" disabled={isBusy}>
         Sign in
@@ -172,7 +169,7 @@ function Form({ isPrimary, children, onSubmit }: SubmitProps) {
   );
 }
 
-function Complaint({ children }: { children: ReactNode }) {
+function ErrorMessage({ children }: { children: ReactNode }) {
   return (
     <p role="alert" className={styles.problem}>
       {children}

@@ -1,4 +1,4 @@
-// Light, dark, or as the system says. The choice is this browser's, not the link's.
+// The theme: light, dark, or that of the system. Stored in this browser, not in the link.
 
 import { useSyncExternalStore } from "react";
 import { readStored, writeStored } from "../base/storage.ts";

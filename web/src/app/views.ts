@@ -1,4 +1,4 @@
-// Which views there are. A view is a folder under views/ and an entry here; the navigation shows them in this order.
+// The registry of views: a view is a folder under views/ and an entry here. The navigation shows them in this order.
 
 import { type ComponentType, type LazyExoticComponent, lazy } from "react";
 import type { ViewName } from "../state/screen.ts";
@@ -7,7 +7,7 @@ export interface View {
   readonly name: ViewName;
   readonly title: string;
   readonly component: LazyExoticComponent<ComponentType>;
-  /** Reached by the user menu, not by the navigation. */
+  /** Opened from the account menu, not from the navigation. */
   readonly isApart?: boolean;
 }
 

@@ -32,7 +32,7 @@ export const METRICS = {
   xid_error_code: { label: "Last XID", unit: "count" },
 } as const satisfies Readonly<Record<string, { readonly label: string; readonly unit: Quantity }>>;
 
-/** `label`: as it stands beside others; `title`: as it stands in a menu. */
+/** `label`: short name in tables; `title`: name in menus. */
 export interface Choice {
   readonly name: string;
   readonly label: string;

@@ -1,8 +1,8 @@
-// A text as the characters a reader sees: an emoji of several parts and a letter with its accents are one each.
+// Splits text into the characters that a reader sees: an emoji of several code points or a letter with accents is one.
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
-/** Almost all names: there a character is a code unit, and telling so is much quicker. */
+/** Most names: each character is one code unit, and this check is much faster. */
 const PLAIN = /^[ -~]*$/;
 
 export function splitCharacters(text: string): readonly string[] {

@@ -1,6 +1,6 @@
-// Hands the reader a text to paste.
+// Copies text to the clipboard.
 
-/** Pages that are not served over TLS have no clipboard of their own; the old way works there. */
+/** Pages without TLS have no clipboard API; the older method works there. */
 export async function copyText(text: string): Promise<void> {
   if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text);
   const area = document.createElement("textarea");

@@ -1,14 +1,14 @@
-// The page's one clock: the server's time, told once a second to those who listen. Holds no timer while nobody does.
+// The page's clock: the server's time, reported to listeners once a second. Runs no timer without listeners.
 
 export interface Clock {
-  /** Unix ms on the server, as far as known. */
+  /** The server's time, Unix ms; the local time until the first response. */
   now(): number;
-  /** Takes over the server's time from an answer that was just received. */
+  /** Sets the server's time from a response that was just received. */
   adjust(serverNowMs: number): void;
   subscribe(listener: () => void): () => void;
 }
 
-/** Below this a difference is the network's delay, not a wrong clock. */
+/** Smaller differences are network delay, not clock skew. */
 const TOLERATED_SKEW_MS = 2000;
 
 export function createClock(localNow: () => number, tickMs = 1000): Clock {

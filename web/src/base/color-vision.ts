@@ -1,4 +1,4 @@
-// How far apart colors are for readers who see fewer of them: what palettes are tested with.
+// The distance between colors for readers with color blindness; palettes are tested with it.
 
 type Row = readonly [number, number, number];
 type Matrix = readonly [Row, Row, Row];
@@ -32,12 +32,13 @@ export const VISIONS = {
 
 export type Vision = keyof typeof VISIONS;
 
-/** The two of these colors (0xrrggbb) that look most alike: their distance in OKLab, in which black and white are 1 apart. */
+/** The two most similar of these colors (0xrrggbb): their distance in OKLab, in which black and white are 1 apart. */
 export function findClosest(colors: readonly number[], vision: Vision): number {
-  const seen = colors.map((color) => toOklab(multiply(VISIONS[vision], toLinear(color))));
+  const perceived = colors.map((color) => toOklab(multiply(VISIONS[vision], toLinear(color))));
   let closest = Number.POSITIVE_INFINITY;
-  seen.forEach((a, index) => {
-    for (const b of seen.slice(0, index)) closest = Math.min(closest, Math.hypot(...a.map((x, k) => x - (b[k] ?? 0))));
+  perceived.forEach((a, index) => {
+    for (const b of perceived.slice(0, index))
+      closest = Math.min(closest, Math.hypot(...a.map((x, k) => x - (b[k] ?? 0))));
   });
   return closest;
 }

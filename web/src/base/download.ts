@@ -1,4 +1,4 @@
-// Hands the reader a file that was made on this page.
+// Saves a file that was made on this page.
 
 export function downloadText(name: string, text: string, type: string): void {
   downloadBlob(name, new Blob([text], { type }));

@@ -1,13 +1,13 @@
-// Numbers as people read them: grouped, with their unit, tabular. Owns wording of quantities; times are in time.ts.
+// Formats numbers for people: grouped, with units, in tabular digits. Times are in time.ts.
 
 import type { Quantity } from "./catalogue.ts";
 
 export type { Quantity };
 
-/** Stands for a value nobody knows. Absence has a sign of its own, never 0. */
+/** Shown for an unknown value, which is never 0. */
 export const MISSING = "–";
 
-/** Keeps a number and its unit on one line. */
+/** A non-breaking space keeps a number and its unit on one line. */
 const NBSP = "\u00a0";
 
 const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
@@ -25,7 +25,7 @@ export function formatPlural(value: number, one: string, many = `${one}s`): stri
   return `${grouped.format(value)}${NBSP}${value === 1 ? one : many}`;
 }
 
-/** A ratio 0–1 as a whole percentage; a trace of something is not nothing. */
+/** A ratio 0–1 as a whole percentage; small values are not rounded to 0. */
 export function formatRatio(ratio: number | null | undefined): string {
   if (!isKnown(ratio)) return MISSING;
   if (ratio > 0 && ratio < 0.005) return `<1${NBSP}%`;
@@ -59,7 +59,7 @@ export function formatFlops(perSecond: number | null | undefined): string {
   return isKnown(perSecond) ? formatScaled(perSecond, 1000, DECIMAL, "FLOP/s") : MISSING;
 }
 
-/** Hours with a digit below ten, where a whole number would hide half of them: `0.4`, `9.9`, `27`. As `format_hours` of the server. */
+/** Hours, with a decimal below ten: `0.4`, `9.9`, `27`. The same as `format_hours` of the server. */
 export function formatHours(hours: number | null | undefined): string {
   if (!isKnown(hours)) return MISSING;
   if (hours <= 0) return "0";
@@ -71,7 +71,7 @@ export function formatGpuHours(hours: number | null | undefined): string {
   return isKnown(hours) ? `${formatHours(hours)}${NBSP}GPU-hours` : MISSING;
 }
 
-/** Any metric's value in the canonical unit of the catalogue. */
+/** Any metric's value, given in the canonical unit of the catalogue. */
 export function formatQuantity(value: number | null | undefined, unit: Quantity): string {
   if (!isKnown(value)) return MISSING;
   switch (unit) {

@@ -1,12 +1,12 @@
-// What a component may know of data that comes from elsewhere: the value, what went wrong, how to try again.
+// Data that is loaded from elsewhere, for components: the value, the problem, and a way to retry.
 
 import type { Problem } from "./problem.ts";
 
 export interface Loadable<T> {
-  /** The newest value there is, also while a newer one is on its way or failed to come. */
+  /** The newest value, also while a newer one is loading or has failed to load. */
   readonly value: T | undefined;
   readonly problem: Problem | null;
-  /** When `value` was received, Unix ms; 0 where there is none. */
+  /** When `value` was received, Unix ms; 0: never. */
   readonly receivedAt: number;
   retry(): void;
 }

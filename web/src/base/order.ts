@@ -1,10 +1,11 @@
-// Orders rows by a key: numbers by size, words as people count (gpu-9 before gpu-10), the missing always last. Stable.
+// Sorts rows by a key: numbers by size, text in natural order (gpu-9 before gpu-10), missing values always last.
+// Stable.
 
 export type SortKey = number | string | null;
 
 const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
 
-/** The indices 0…keys.length−1 in order. Words are ranked once each, so that comparing rows is comparing numbers. */
+/** The indices 0…keys.length−1 in order. Each distinct text is ranked once, so that comparing rows compares numbers. */
 export function computeOrder(keys: readonly SortKey[], descending: boolean): Uint32Array<ArrayBuffer> {
   const ranks = computeRanks(keys);
   const order = new Uint32Array(keys.length).map((_, index) => index);
@@ -19,7 +20,7 @@ export function computeOrder(keys: readonly SortKey[], descending: boolean): Uin
   });
 }
 
-/** NaN is missing. A column holds either numbers or words. */
+/** NaN is missing. A column holds either numbers or text. */
 function computeRanks(keys: readonly SortKey[]): Float64Array {
   const words = [...new Set(keys.filter((key) => typeof key === "string"))].sort(compareWords);
   const rankOf = new Map(words.map((word, rank) => [word, rank]));

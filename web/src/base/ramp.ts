@@ -1,4 +1,4 @@
-// The color of a quantity: a viridis-like ramp, even in lightness and safe for color-blind readers.
+// The color scale of quantities: viridis-like, with even lightness, safe for color-blind readers.
 
 const STOPS: readonly (readonly [number, number, number])[] = [
   [68, 1, 84],
@@ -11,7 +11,7 @@ const STOPS: readonly (readonly [number, number, number])[] = [
   [170, 220, 50],
   [253, 231, 37],
 ];
-/** What is left out at the dark end: on a dark ground it could not be seen. */
+/** The dark end is left out: it could not be seen on a dark background. */
 const DARKEST = 0.15;
 const STEPS = 64;
 

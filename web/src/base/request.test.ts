@@ -20,7 +20,7 @@ describe("request", () => {
 
   it("says something of an answer in another shape", async () => {
     const problem = await failure(async () => new Response("<html>", { status: 502 }));
-    expect(problem).toMatchObject({ message: "The server answered 502.", hint: null, status: 502 });
+    expect(problem).toMatchObject({ message: "The server returned status 502.", hint: null, status: 502 });
   });
 
   it("says what to do when nobody answers", async () => {

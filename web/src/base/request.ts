@@ -1,14 +1,14 @@
-// One way to ask the server: a Response that is fine, or a Problem in words. Knows nothing of what is asked.
+// Sends a request to the server: returns a successful Response or throws a Problem. Knows no particular request.
 
 import { Problem } from "./problem.ts";
 import { noteWarmUp } from "./warm-up.ts";
 
-/** Says that this page asks, and not another site's: only a page of the same origin can send it unasked. */
+/** Proves that the request comes from this page: other origins cannot send this header without a preflight. */
 export const PAGE_HEADER = "X-ClusterScape-Page";
 
 const WARMING_UP = "warming_up";
 
-/** Asks again and again where the server says that it has just started and is warming up. */
+/** Retries while the server reports that it is warming up. */
 export async function request(path: string, init: RequestInit = {}): Promise<Response> {
   for (;;) {
     const response = await send(path, init);
@@ -27,7 +27,7 @@ async function send(path: string, init: RequestInit): Promise<Response> {
     return await fetch(path, { credentials: "same-origin", ...init, headers });
   } catch (error) {
     if (init.signal?.aborted) throw error;
-    throw new Problem("The server does not answer.", {
+    throw new Problem("The server is not responding.", {
       code: "unreachable",
       hint: "Check that ClusterScape is running and that this machine can reach it.",
     });
@@ -50,7 +50,7 @@ export async function readProblem(response: Response): Promise<Problem> {
   const message = field(error, "message");
   const code = field(error, "code");
   const hint = field(error, "hint");
-  return new Problem(typeof message === "string" ? message : `The server answered ${response.status}.`, {
+  return new Problem(typeof message === "string" ? message : `The server returned status ${response.status}.`, {
     code: typeof code === "string" ? code : "http",
     hint: typeof hint === "string" ? hint : null,
     status: response.status,
@@ -61,7 +61,7 @@ function field(value: unknown, key: string): unknown {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>)[key] : undefined;
 }
 
-/** A query string of the given parameters; null and undefined are left out, arrays repeat their key. */
+/** A query string; null and undefined are omitted, arrays repeat their key. */
 export function toQuery(
   parameters: Readonly<Record<string, string | number | readonly string[] | null | undefined>>,
 ): string {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isSo, makeSearch, parseSearch } from "./search.ts";
+import { makeSearch, matchesComparison, parseSearch } from "./search.ts";
 
 interface Job {
   readonly name: string;
@@ -41,8 +41,8 @@ describe("a search", () => {
     expect(parseSearch("user= =x a<")).toEqual({ words: ["user=", "=x", "a<"], comparisons: [] });
   });
   it("takes a percentage for a ratio", () => {
-    expect(isSo(0.15, { operator: "<", value: "20%" })).toBe(true);
-    expect(isSo("0.2", { operator: "=", value: "20%" })).toBe(true);
-    expect(isSo("batch", { operator: ">", value: "20%" })).toBe(true);
+    expect(matchesComparison(0.15, { operator: "<", value: "20%" })).toBe(true);
+    expect(matchesComparison("0.2", { operator: "=", value: "20%" })).toBe(true);
+    expect(matchesComparison("batch", { operator: ">", value: "20%" })).toBe(true);
   });
 });

@@ -1,5 +1,5 @@
-// What is typed into a box that filters: words that must all be found, and comparisons such as `user=ada`, `gpus>8`, `util<20%`.
-// The same in every view; what the names mean is the caller's.
+// The grammar of search boxes: words that must all be found, and comparisons such as `user=ada`, `gpus>8`, `util<20%`.
+// The same in every view; the caller defines the names.
 
 import { qualifyWorkload } from "./workload-id.ts";
 
@@ -17,8 +17,8 @@ export interface Search {
   readonly comparisons: readonly Comparison[];
 }
 
-/** What boxes that filter say of themselves. */
-export const SEARCH_HINT = "Words, or comparisons such as user=ada and gpus>8; all must hold";
+/** The tooltip of search boxes. */
+export const SEARCH_HINT = "Words, or comparisons such as user=ada and gpus>8; all must match";
 
 const COMPARISON = /^([^<>=!]+)(<=|>=|!=|=|<|>)(.+)$/;
 
@@ -38,13 +38,16 @@ export function parseSearch(text: string): Search {
   return { words, comparisons };
 }
 
-type Known = string | number | null | undefined;
+type CellValue = string | number | null | undefined;
 
-/** Numbers are compared as numbers, `20%` as 0.2; all else as text, whatever its case. */
-export function isSo(known: Known, { operator, value }: Pick<Comparison, "operator" | "value">): boolean {
-  if (known === null || known === undefined) return false;
-  const [a, b] = [typeof known === "number" ? known : parseNumber(known), parseNumber(value)];
-  const order = a !== null && b !== null ? a - b : String(known).toLowerCase().localeCompare(value);
+/** Numbers are compared as numbers, `20%` as 0.2; everything else as text, ignoring case. */
+export function matchesComparison(
+  cell: CellValue,
+  { operator, value }: Pick<Comparison, "operator" | "value">,
+): boolean {
+  if (cell === null || cell === undefined) return false;
+  const [a, b] = [typeof cell === "number" ? cell : parseNumber(cell), parseNumber(value)];
+  const order = a !== null && b !== null ? a - b : String(cell).toLowerCase().localeCompare(value);
   switch (operator) {
     case "=":
       return order === 0;
@@ -68,17 +71,18 @@ export function parseNumber(text: string): number | null {
 }
 
 /**
- * Whether a row is meant. `words`: all that is searched of a row, in any case; `read`: what a name stands for, undefined where it
- * stands for nothing: then no row is meant.
+ * Returns whether a row matches. `words`: all searchable texts of a row; `read`: the value of a name, undefined if the
+ * name is unknown, which matches no row.
  */
 export function makeSearch<Row>(
   text: string,
   words: (row: Row) => readonly (string | null | undefined)[],
-  read: (row: Row, name: string) => Known,
+  read: (row: Row, name: string) => CellValue,
 ): (row: Row) => boolean {
   const search = parseSearch(text);
   return (row) => {
-    if (!search.comparisons.every((comparison) => isSo(read(row, comparison.name), comparison))) return false;
+    if (!search.comparisons.every((comparison) => matchesComparison(read(row, comparison.name), comparison)))
+      return false;
     if (search.words.length === 0) return true;
     const searched = words(row).filter(Boolean).join("\n").toLowerCase();
     return search.words.every((word) => searched.includes(word));

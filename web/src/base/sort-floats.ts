@@ -3,14 +3,14 @@
 const DIGIT = 0x10000;
 const SIGN = 0x80000000;
 
-/** The values in rising order, in a new array; there must be no NaN among them. */
+/** The values in ascending order, in a new array; there must be no NaN. */
 export function sortFloats(values: Float32Array): Float32Array {
   const count = values.length;
   const keys = new Uint32Array(new Float32Array(values).buffer);
   const low = new Uint32Array(DIGIT);
   const high = new Uint32Array(DIGIT);
   for (let at = 0; at < count; at += 1) {
-    // IEEE 754 orders positive numbers as it orders their bits, and negative ones the other way round.
+    // IEEE 754 orders positive numbers like their bits, and negative ones in reverse.
     const bits = keys[at] ?? 0;
     const key = (bits & SIGN) === 0 ? (bits | SIGN) >>> 0 : ~bits >>> 0;
     keys[at] = key;

@@ -1,4 +1,4 @@
-// What this browser remembers between visits. A browser that may not remember simply forgets.
+// Values that this browser stores between visits. If storage is not allowed, they last as long as the page.
 
 export function readStored(key: string): string | null {
   try {
@@ -12,6 +12,6 @@ export function writeStored(key: string, value: string): void {
   try {
     localStorage.setItem(key, value);
   } catch {
-    // Private windows and full disks refuse; the choice then lasts as long as the page.
+    // Private windows and full disks refuse.
   }
 }

@@ -25,7 +25,7 @@ describe("formatDuration", () => {
 describe("instants", () => {
   const now = Date.UTC(2026, 10, 14, 9, 41, 5);
 
-  it("are told by their distance", () => {
+  it("are formatted relative to now", () => {
     expect(plain(formatAgo(now - 4000, now))).toBe("4 s ago");
     expect(plain(formatAgo(now + 3 * 60_000, now))).toBe("in 3 min");
     expect(formatAgo(now - 200, now)).toBe("now");
@@ -33,7 +33,7 @@ describe("instants", () => {
     expect(plain(formatAgo(now - 5 * DAY * 1000, now))).toBe("5 d ago");
   });
 
-  it("are told exactly, with the zone", () => {
+  it("are formatted exactly, with the time zone", () => {
     expect(formatInstant(now, now, "UTC")).toBe("14 Nov 09:41");
     expect(formatInstant(now - 400 * DAY * 1000, now, "UTC")).toBe("10 Oct 2025 09:41");
     expect(formatExact(now, "UTC")).toBe("14 Nov 2026, 09:41:05 UTC");

@@ -1,4 +1,4 @@
-// Durations and instants in words. Instants are Unix milliseconds, durations seconds; both may be missing.
+// Formats durations and instants. Instants are Unix milliseconds, durations seconds; both may be missing.
 
 import { isKnown, MISSING } from "./format.ts";
 
@@ -25,7 +25,7 @@ function joined(whole: number, largeS: number, large: string, smallS: number, sm
   return rest > 0 ? `${head}${NBSP}${rest}${NBSP}${small}` : head;
 }
 
-/** Only the largest unit, for where a glance must do: `4 s`, `3 min`, `2 h`, `5 d`. */
+/** Only the largest unit, for tight places: `4 s`, `3 min`, `2 h`, `5 d`. */
 export function formatShortDuration(seconds: number | null | undefined): string {
   if (!isKnown(seconds)) return MISSING;
   const whole = Math.max(0, Math.floor(seconds));
@@ -43,7 +43,7 @@ export function formatAgo(atMs: number | null | undefined, nowMs: number): strin
   return deltaS > 0 ? `${formatShortDuration(deltaS)} ago` : `in ${formatShortDuration(-deltaS)}`;
 }
 
-/** `14 Nov 09:41`, with the year where it is not this one. */
+/** `14 Nov 09:41`, with the year if it is not the current one. */
 export function formatInstant(atMs: number | null | undefined, nowMs: number, timeZone?: string): string {
   if (!isKnown(atMs)) return MISSING;
   const sameYear = new Date(atMs).getUTCFullYear() === new Date(nowMs).getUTCFullYear();
@@ -59,7 +59,7 @@ export function formatInstant(atMs: number | null | undefined, nowMs: number, ti
     .replace(",", "");
 }
 
-/** To the second and with its zone, for tooltips: `14 Nov 2026, 09:41:05 UTC`. */
+/** To the second, with the time zone, for tooltips: `14 Nov 2026, 09:41:05 UTC`. */
 export function formatExact(atMs: number | null | undefined, timeZone?: string): string {
   if (!isKnown(atMs)) return MISSING;
   return new Intl.DateTimeFormat("en-GB", {

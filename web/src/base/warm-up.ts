@@ -1,6 +1,6 @@
-// What the server said last of its own warming up; forgotten when it says nothing more.
+// The server's last message about its warm-up; cleared when no more arrive.
 
-/** Longer than the server lets requests wait before they are sent again. */
+/** Longer than the interval between retries. */
 const FORGET_AFTER_MS = 8_000;
 
 let message: string | null = null;

@@ -1,4 +1,4 @@
-// Labels of a scale below a chart or at its left, as text of the page.
+// Axis labels below a chart or at its left, as text of the page.
 
 import styles from "./chart.module.css";
 import type { Scale } from "./scales.ts";

@@ -1,6 +1,7 @@
-// What every drawing on a canvas needs: its size in pixels, sharp on any screen, and the page's colors as the theme has them.
+// What every canvas drawing needs: its size in pixels, device pixel ratio, and the theme's colors.
 
 import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { flushSync } from "react-dom";
 import type { Pen } from "./pen.ts";
 
 export interface Size {
@@ -22,15 +23,32 @@ export function useSize(place: RefObject<HTMLElement | null>): Size {
     read();
     const observer = new ResizeObserver(read);
     observer.observe(element);
-    return () => observer.disconnect();
+    const stop = onPrint(read);
+    return () => {
+      stop();
+      observer.disconnect();
+    };
   }, [place]);
   return size;
+}
+
+/**
+ * Paper has another width and is white. What is drawn by script follows before it is printed, and again after: observers are
+ * too late for the one, and do not notice that anything was different for the other.
+ */
+function onPrint(renew: () => void): () => void {
+  const now = () => flushSync(renew);
+  const events = ["beforeprint", "afterprint"] as const;
+  for (const event of events) window.addEventListener(event, now);
+  return () => {
+    for (const event of events) window.removeEventListener(event, now);
+  };
 }
 
 /** Any CSS color, tokens and `light-dark()` included, as one a canvas understands. */
 export type Ink = (css: string) => string;
 
-/** Another function when the theme changes, so that whoever draws with it draws again. */
+/** A new function when the theme changes, so that drawings are repeated. */
 export function useInk(): Ink {
   const [ink, setInk] = useState<{ readonly of: Ink }>(() => ({ of: createInk() }));
   useEffect(() => {
@@ -39,7 +57,9 @@ export function useInk(): Ink {
     const observer = new MutationObserver(renew);
     observer.observe(document.documentElement, { attributeFilter: ["data-theme"] });
     scheme.addEventListener("change", renew);
+    const stop = onPrint(renew);
     return () => {
+      stop();
       observer.disconnect();
       scheme.removeEventListener("change", renew);
     };
@@ -49,16 +69,16 @@ export function useInk(): Ink {
 
 /** A custom property is only text; the color it stands for is that of an element that has it. */
 function createInk(): Ink {
-  const known = new Map<string, string>();
+  const colors = new Map<string, string>();
   return (css) => {
-    let color = known.get(css);
+    let color = colors.get(css);
     if (color === undefined) {
       const probe = document.createElement("span");
       probe.style.color = css;
       document.body.append(probe);
       color = getComputedStyle(probe).color;
       probe.remove();
-      known.set(css, color);
+      colors.set(css, color);
     }
     return color;
   };

@@ -1,4 +1,4 @@
-// What a chart tells of the place that is pointed at: a title, and a value for each color.
+// The tooltip of a chart: a title, and a value for each color.
 
 import styles from "./chart.module.css";
 
@@ -10,7 +10,7 @@ export interface TipRow {
 }
 
 interface ChartTipProps {
-  /** 0–1 along the chart; the tip stands beside it, on the side with more room. */
+  /** 0–1 along the chart; the tooltip is placed on the side with more room. */
   readonly at: number;
   readonly title: string;
   readonly rows: readonly TipRow[];

@@ -1,5 +1,5 @@
-// The tree of a clustering, drawn from its linkage: leaves below, joins at their distance, and the height it is cut at. Thousands
-// of leaves are one path per color.
+// A dendrogram, drawn from the linkage of a clustering: leaves at the bottom, joins at their distance, and the cut
+// height. One path per color, so that thousands of leaves stay fast.
 
 import styles from "./dendrogram.module.css";
 

@@ -1,5 +1,4 @@
-// A square of cells, row by column, colored by a value. Few are written out, many are only colors; the same numbers stand in the
-// tip of each cell.
+// A heat map of rows by columns. With few cells the values are written out; tooltips always have them.
 
 import { rampColor } from "../base/ramp.ts";
 import styles from "./heat-matrix.module.css";
@@ -29,7 +28,7 @@ const LIGHT_FROM = 0.55;
 
 export function HeatMatrix({ label, rowTitle, columnTitle, rows, columns, cells }: HeatMatrixProps) {
   const most = Math.max(1e-12, ...cells.map(({ value }) => value));
-  const found = new Map(cells.map((cell) => [`${cell.row} ${cell.column}`, cell]));
+  const cellByKey = new Map(cells.map((cell) => [`${cell.row} ${cell.column}`, cell]));
   const isWritten = columns.length <= MOST_WRITTEN;
   return (
     <div className={styles.matrix}>
@@ -51,7 +50,7 @@ export function HeatMatrix({ label, rowTitle, columnTitle, rows, columns, cells 
             <tr key={name}>
               <th scope="row">{name}</th>
               {columns.map((other, column) => {
-                const cell = found.get(`${row} ${column}`);
+                const cell = cellByKey.get(`${row} ${column}`);
                 const share = cell ? cell.value / most : 0;
                 return (
                   <td

@@ -1,4 +1,4 @@
-// Rows on one axis: a dot for a value, a bar for its interval, a tick for something beyond; grouped, one color per trace.
+// Rows on one axis: a dot for a value, a bar for its interval, a tick for an extra value; grouped, one color per trace.
 
 import styles from "./interval-rows.module.css";
 import { type Scale, thinTicks } from "./scales.ts";

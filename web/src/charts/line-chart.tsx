@@ -1,5 +1,5 @@
-// Lines of one metric over time with a cursor and a range to draw. The cursor and the drawn range are handed in, so that
-// several charts below one another move together. Gaps in time stay gaps.
+// Lines of one metric over time, with a cursor and a range selection. Both are passed in, so that charts below one
+// another are synchronized. Gaps in time stay gaps.
 
 import { type KeyboardEvent, useCallback, useRef } from "react";
 import { classNames } from "../base/class-names.ts";
@@ -90,10 +90,10 @@ export function LineChart(props: LineChartProps) {
     else if (event.key === "Escape") onDraw(null, false);
     else if (move !== undefined) {
       const step = (endMs - startMs) / KEY_STEPS;
-      const held = cursorMs ?? (move > 0 ? startMs - step : endMs + step);
-      const next = Math.min(endMs, Math.max(startMs, held + move * step));
+      const fromMs = cursorMs ?? (move > 0 ? startMs - step : endMs + step);
+      const next = Math.min(endMs, Math.max(startMs, fromMs + move * step));
       onCursor(next);
-      if (event.shiftKey) onDraw(extend(drawn, held, next), false);
+      if (event.shiftKey) onDraw(extend(drawn, fromMs, next), false);
     } else return;
     event.preventDefault();
   };

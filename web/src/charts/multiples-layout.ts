@@ -1,5 +1,5 @@
-// Where the small plots of many GPUs stand: rows of one group each, in as many blocks side by side as it takes to stay
-// readable. Few are plots, more are strips, thousands are cells. Pure.
+// The layout of small multiples of many GPUs: one row per group, in as many blocks as are needed to stay readable. Few
+// are plots, more are strips, thousands are cells. Pure.
 
 export interface MultiplesGroup {
   readonly title: string;
@@ -72,13 +72,13 @@ export function layoutMultiples(groups: readonly MultiplesGroup[], width: number
   );
   for (const size of LEVELS) {
     let best: MultiplesLayout | null = null;
-    let bestWorth = 0;
+    let bestScore = 0;
     for (const length of lengths.length > 0 ? lengths : [64]) {
       const rows = breakRows(groups, length);
       for (let blocks = 1; blocks <= Math.min(MOST_BLOCKS, rows.length); blocks += 1) {
-        const found = place(rows, length, blocks, size, width, height);
-        const worth = found ? sizeOf(found) * (longest % length === 0 ? 1 : RAGGED) : 0;
-        if (worth > bestWorth) [best, bestWorth] = [found, worth];
+        const layout = place(rows, length, blocks, size, width, height);
+        const score = layout ? sizeOf(layout) * (longest % length === 0 ? 1 : RAGGED) : 0;
+        if (score > bestScore) [best, bestScore] = [layout, score];
       }
     }
     if (best) return best;
@@ -154,8 +154,8 @@ function placeAt(
 
 /** The plot at a place; null between them. */
 export function findPlot({ plots, plotWidth, plotHeight }: MultiplesLayout, x: number, y: number): number | null {
-  const found = plots.find(({ left, top }) => x >= left && x < left + plotWidth && y >= top && y < top + plotHeight);
-  return found?.plot ?? null;
+  const plotAt = plots.find(({ left, top }) => x >= left && x < left + plotWidth && y >= top && y < top + plotHeight);
+  return plotAt?.plot ?? null;
 }
 
 export interface Box {

@@ -1,4 +1,4 @@
-// The one pen: what painters use of a 2D canvas, and a pen that writes the same as SVG, which stays sharp in a file.
+// The drawing interface of charts: the part of a 2D canvas that painters use, and an implementation that writes SVG.
 
 type Canvas2d = Pick<
   CanvasRenderingContext2D,

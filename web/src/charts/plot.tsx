@@ -1,4 +1,4 @@
-// The axes, gridlines and titles of a chart drawn as SVG, around what it draws.
+// Axes, gridlines and titles of a chart drawn as SVG.
 
 import { type ReactNode, type RefObject, useRef } from "react";
 import { useSize } from "./canvas.tsx";

@@ -1,5 +1,5 @@
-// A histogram with a range to draw over it: by mouse (drag, move, resize, double-click clears) or by two thumbs and the
-// arrow keys. Places go from 0 to 1; what they mean is the caller's.
+// A histogram with a range brush: by mouse (drag, move, resize, double-click clears) or by two thumbs and the arrow
+// keys. Positions are 0 to 1; the caller maps them to values.
 
 import { type KeyboardEvent, type PointerEvent, useRef, useState } from "react";
 import styles from "./range-brush.module.css";
@@ -26,7 +26,7 @@ interface RangeBrushProps {
 }
 
 const HEIGHT = 34;
-/** Page pixels beside an end that still take hold of it. */
+/** Distance in page pixels at which an end can be grabbed. */
 const GRIP_PX = 7;
 const LEAST_DRAG_PX = 3;
 const KEY_STEP = 0.01;
@@ -56,22 +56,22 @@ export function RangeBrush({ label, all, kept, ramp, range, say, onChange, onHov
     if (event.button !== 0) return;
     event.currentTarget.setPointerCapture(event.pointerId);
     const start = placeAt(event);
-    const found = findGrip(range, start, widthPx());
-    drag.current = { grip: found, startX: event.clientX, start, range: shown, hasMoved: false };
+    const gripAt = findGrip(range, start, widthPx());
+    drag.current = { grip: gripAt, startX: event.clientX, start, range: shown, hasMoved: false };
     onHover?.(null);
   };
   const onPointerMove = (event: PointerEvent) => {
     const at = placeAt(event);
-    const held = drag.current;
-    if (held === null) {
+    const active = drag.current;
+    if (active === null) {
       setGrip(findGrip(range, at, widthPx()));
       onHover?.(Math.min(all.length - 1, Math.floor(at * all.length)));
       return;
     }
-    if (!held.hasMoved && Math.abs(event.clientX - held.startX) < LEAST_DRAG_PX) return;
-    const isFirst = !held.hasMoved;
-    held.hasMoved = true;
-    onChange(dragRange(held, at), isFirst);
+    if (!active.hasMoved && Math.abs(event.clientX - active.startX) < LEAST_DRAG_PX) return;
+    const isFirst = !active.hasMoved;
+    active.hasMoved = true;
+    onChange(dragRange(active, at), isFirst);
   };
   const onPointerUp = () => {
     drag.current = null;
@@ -109,7 +109,7 @@ export function RangeBrush({ label, all, kept, ramp, range, say, onChange, onHov
 }
 
 function Bars({ all, kept }: { all: Uint32Array; kept: Uint32Array }) {
-  // Few units in one bin would vanish beside many in another: heights go by the root.
+  // Heights are square roots, so that small bins stay visible next to large ones.
   const highest = Math.sqrt(all.reduce((most, count) => Math.max(most, count), 1));
   const path = (counts: Uint32Array) => {
     let text = "";

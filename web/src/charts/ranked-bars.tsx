@@ -1,4 +1,4 @@
-// Names with a length each, longest first, to choose from. Short at first, all on request.
+// Names with bars, longest first, to choose from. Shortened at first, complete on request.
 
 import { useState } from "react";
 import styles from "./ranked-bars.module.css";

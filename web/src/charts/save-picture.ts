@@ -1,5 +1,5 @@
-// A panel's drawings as a file: its canvases, its SVG and its bars as they stand on the page, with their words, as pixels or as
-// shapes. Words and bars of the page itself are drawn where they are marked with `data-drawn-label` and `data-drawn-bar`.
+// Saves the drawings of a panel as a file: canvases, SVG and bars with their labels, as PNG or SVG. Labels and bars of
+// the page are included if they have `data-drawn-label` or `data-drawn-bar`.
 
 import { downloadBlob, downloadText } from "../base/download.ts";
 import { drawingOf } from "./canvas.tsx";
@@ -107,9 +107,9 @@ function writeTree(tree: SVGElement, style = ""): string {
   const copies = copy.querySelectorAll<SVGElement>("*");
   tree.querySelectorAll("*").forEach((original, at) => {
     const looks = getComputedStyle(original);
-    const said = LOOKS.map((name) => `${name}:${looks.getPropertyValue(name).replaceAll('"', "'")}`).join(";");
+    const inlineStyle = LOOKS.map((name) => `${name}:${looks.getPropertyValue(name).replaceAll('"', "'")}`).join(";");
     copies[at]?.removeAttribute("class");
-    copies[at]?.setAttribute("style", said);
+    copies[at]?.setAttribute("style", inlineStyle);
   });
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   copy.setAttribute("width", String(width));

@@ -1,4 +1,4 @@
-// The scales of all charts: where a value stands between 0 and 1, and which round values are written beside it.
+// The scales of all charts: the position of a value between 0 and 1, and round tick values.
 
 import { formatCount } from "../base/format.ts";
 import { formatDuration, formatShortDuration } from "../base/time.ts";
@@ -102,17 +102,17 @@ const TIME_STEPS_MS = [
 
 /** Round local times, from seconds to weeks, at most `most` of them. `offsetMs`: local time minus UTC. */
 export function listTimes(startMs: number, endMs: number, most: number, offsetMs: number): readonly Tick[] {
-  const wanted = (endMs - startMs) / Math.max(1, most);
-  const step = TIME_STEPS_MS.find((stepMs) => stepMs >= wanted) ?? Math.ceil(wanted / DAY_MS) * DAY_MS;
+  const idealStepMs = (endMs - startMs) / Math.max(1, most);
+  const step = TIME_STEPS_MS.find((stepMs) => stepMs >= idealStepMs) ?? Math.ceil(idealStepMs / DAY_MS) * DAY_MS;
   const ticks: Tick[] = [];
   for (let local = Math.ceil((startMs + offsetMs) / step) * step; local <= endMs + offsetMs; local += step) {
-    ticks.push({ at: local - offsetMs, text: sayTime(local, step) });
+    ticks.push({ at: local - offsetMs, text: formatTickTime(local, step) });
   }
   return ticks;
 }
 
 /** Of a local time written as if it were UTC. */
-function sayTime(localMs: number, stepMs: number): string {
+function formatTickTime(localMs: number, stepMs: number): string {
   const date = new Date(localMs);
   if (stepMs >= DAY_MS || localMs % DAY_MS === 0) {
     return new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" }).format(date);

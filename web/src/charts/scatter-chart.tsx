@@ -1,5 +1,5 @@
-// Two metrics against one another: density behind, points before it, outliers last and brightest. A rectangle can be drawn;
-// what the points mean is the caller's.
+// A scatter plot of two metrics: density at the back, points in front, outliers last and brightest. A rectangle can be
+// brushed.
 
 import { type KeyboardEvent, type PointerEvent, useCallback, useRef, useState } from "react";
 import { Canvas, type Ink, type Size, useInk, useSize } from "./canvas.tsx";

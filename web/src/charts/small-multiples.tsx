@@ -1,5 +1,5 @@
-// Many small plots alike, one per unit, on one canvas: bars or a line each, in the color of their cluster, with the marks of
-// rules beside. Pointing tells, clicking and boxes select, arrow keys do both. Which units there are is the caller's.
+// Small multiples on one canvas: bars or a line per unit, in the color of its cluster, with marks of rules. Hover shows
+// values, click and box select, arrow keys do both.
 
 import {
   type KeyboardEvent,

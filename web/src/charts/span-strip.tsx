@@ -1,4 +1,4 @@
-// Times as marks on a line: when something was so. Spans that touch or overlap look like one.
+// Time spans as marks on a line. Spans that touch or overlap are joined.
 
 import styles from "./span-strip.module.css";
 

@@ -1,4 +1,4 @@
-// A small line over time with the band of least and greatest behind it. Scales to its box; gaps in time stay gaps.
+// A sparkline with a band from minimum to maximum. Fits its box; gaps in time stay gaps.
 
 import { joinSpans, placeSpan, type Span } from "./span-strip.tsx";
 import styles from "./sparkline.module.css";

@@ -1,5 +1,5 @@
-// Counts of several kinds over time as stacked steps, with values on hover and a range to draw: by mouse (drag; double-click
-// clears) or by keys (arrows point, Shift with arrows draws, Escape clears). What times and counts mean is the caller's.
+// Counts of several series over time as stacked steps, with values on hover and a range selection: by mouse (drag;
+// double-click clears) or by keys (arrows move, Shift with arrows selects, Escape clears).
 
 import { type KeyboardEvent, useMemo, useState } from "react";
 import { classNames } from "../base/class-names.ts";
@@ -164,6 +164,6 @@ export function stackPaths(series: readonly TimelineSeries[], steps: number, top
 
 /** The range with the step pointed at, grown from where the pointing began. */
 function extend(range: ShownRange | null, step: ShownRange, fromMs: number): ShownRange {
-  const held = range ?? { fromMs, toMs: fromMs };
-  return { fromMs: Math.min(held.fromMs, step.fromMs), toMs: Math.max(held.toMs, step.toMs) };
+  const previous = range ?? { fromMs, toMs: fromMs };
+  return { fromMs: Math.min(previous.fromMs, step.fromMs), toMs: Math.max(previous.toMs, step.toMs) };
 }

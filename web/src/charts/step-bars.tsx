@@ -1,4 +1,4 @@
-// One stacked bar per step, to click or to draw a range over. Which parts a step has and what selecting one does is the caller's.
+// One stacked bar per step, to click or to select a range of. The caller defines the parts and the selection.
 
 import { type KeyboardEvent, useRef, useState } from "react";
 import { useSize } from "./canvas.tsx";
@@ -62,7 +62,7 @@ export function StepBars({ label, parts, bars, selected, onSelect }: StepBarsPro
     if (event.shiftKey && selected) onSelect(Math.min(first, next), Math.max(last, next));
     else onSelect(next, next);
   };
-  const held = drag ? ([Math.min(...drag), Math.max(...drag)] as const) : selected;
+  const brushed = drag ? ([Math.min(...drag), Math.max(...drag)] as const) : selected;
   const bar = pointed === null ? undefined : bars[pointed];
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be drawn in
@@ -80,11 +80,11 @@ export function StepBars({ label, parts, bars, selected, onSelect }: StepBarsPro
         <div
           key={key}
           className={styles.bar}
-          data-selected={(held !== null && at >= held[0] && at <= held[1]) || undefined}
+          data-selected={(brushed !== null && at >= brushed[0] && at <= brushed[1]) || undefined}
           data-many={!hasRoom || undefined}
         >
           {/* Room below every bar, so that all stand on one line. */}
-          <small>{hasRoom || (held?.[0] === at && held[1] === at) ? key : "\u00a0"}</small>
+          <small>{hasRoom || (brushed?.[0] === at && brushed[1] === at) ? key : "\u00a0"}</small>
           <div data-cut={sum(lengths) > top * 1.001 || undefined}>
             {parts.map((part, index) => (
               <i key={part.key} style={{ height: `${((lengths[index] ?? 0) / top) * 100}%`, background: part.color }} />

@@ -1,5 +1,4 @@
-// Pointing at a chart and drawing a range over it with the mouse, the same for every chart that can be drawn in. What a place
-// means is the chart's: it is handed 0–1 from the left.
+// Pointer handling of charts: hover and range selection with the mouse. Positions are 0–1 from the left.
 
 import { type PointerEvent, useRef } from "react";
 

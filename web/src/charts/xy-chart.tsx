@@ -1,4 +1,4 @@
-// Lines or steps over one axis, several in one chart, each in its color; pointing, or the arrow keys, read all of them at a place.
+// Lines or steps over one axis, one color each; the pointer or the arrow keys read all values at a position.
 
 import { type KeyboardEvent, type PointerEvent, useState } from "react";
 import { ChartTip } from "./chart-tip.tsx";
@@ -13,6 +13,9 @@ export interface Series {
   readonly xs: readonly number[];
   readonly ys: readonly number[];
   readonly look: "step" | "line" | "area";
+  /** The ends of each value's interval, drawn as a faint band. */
+  readonly lows?: readonly number[];
+  readonly highs?: readonly number[];
   /** Marks each value, where there are few. */
   readonly hasDots?: boolean;
 }
@@ -67,6 +70,9 @@ export function XyChart(props: XyChartProps) {
             strokeDasharray="4 4"
             d={`M${left} ${top + area.height}L${left + width} ${top}`}
           />
+        )}
+        {series.map(({ key, color, xs, lows, highs }) =>
+          lows && highs ? <path key={key} d={drawBand(xs, lows, highs, area)} fill={color} fillOpacity={0.15} /> : null,
         )}
         {series.map((line) => (
           <path
@@ -134,6 +140,16 @@ function drawPath({ xs, ys, look }: Series, { top, height, toX, toY }: PlotArea)
   }
   if (look === "area") path += `V${top + height}H${round(toX(xs[0] ?? 0))}Z`;
   return path;
+}
+
+function drawBand(
+  xs: readonly number[],
+  lows: readonly number[],
+  highs: readonly number[],
+  { toX, toY }: Pick<PlotArea, "toX" | "toY">,
+): string {
+  const points = (ys: readonly number[]) => xs.map((x, at) => `${round(toX(x))} ${round(toY(ys[at] ?? 0))}`);
+  return xs.length === 0 ? "" : `M${[...points(highs), ...points(lows).reverse()].join("L")}Z`;
 }
 
 /** The last known value up to there; null before the first. */

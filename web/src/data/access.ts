@@ -1,4 +1,5 @@
-// Who is signed in, accounts, tokens and the audit log, as hooks, and changes of them. Nothing here follows the live line.
+// Hooks for the session, accounts, tokens and the audit log, and for changing them. None of these follows the live
+// stream.
 
 import { type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { AccessClient, AuditQuery } from "../api/access-client.ts";
@@ -9,7 +10,7 @@ import { useServices } from "./services.ts";
 
 const KEY = "access";
 
-/** From the least to the most; each may all that those before it may. */
+/** In ascending order: each role includes the permissions of those before it. */
 export const ROLES: readonly Role[] = ["viewer", "researcher", "lead", "operator", "admin"];
 
 export function useSession(): Loadable<SessionAnswer> {
@@ -17,16 +18,18 @@ export function useSession(): Loadable<SessionAnswer> {
   return toLoadable(useQuery({ queryKey: [KEY, "session"], queryFn: ({ signal }) => client.access.session(signal) }));
 }
 
-/** Whether who is signed in may what ``least`` may. Yes until it is known: the server has the last word anyway. */
+/** Whether the user has at least the role ``least``. True until known: the server decides anyway. */
 export function useMay(least: Role): boolean {
   const role = useSession().value?.who?.role;
   return role === undefined || ROLES.indexOf(role) >= ROLES.indexOf(least);
 }
 
-/** Whether who is signed in is ``login`` or an admin. Yes until it is known: the server has the last word anyway. */
+/** Whether the user is ``login`` or an admin. True until known: the server decides anyway. */
 export function useOwns(login: string | null): boolean {
-  const who = useSession().value?.who;
-  return who === undefined || who === null || who.role === "admin" || (login !== null && who.login === login);
+  const account = useSession().value?.who;
+  return (
+    account === undefined || account === null || account.role === "admin" || (login !== null && account.login === login)
+  );
 }
 
 export function useTokens(everybody: boolean): Loadable<readonly TokenAnswer[]> {
@@ -57,7 +60,7 @@ export function useAudit(query: AuditQuery): Loadable<AuditPage> {
   );
 }
 
-/** Does something, then asks again for all that it may have changed. */
+/** Performs a change, then refetches everything that it may have affected. */
 export function useAccessChange(): <T>(change: (client: AccessClient) => Promise<T>) => Promise<T> {
   const { client } = useServices();
   const queries = useQueryClient();

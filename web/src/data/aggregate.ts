@@ -1,4 +1,4 @@
-// Metrics of groups of units: by workload, by node. Pure; a unit without a sample counts in none of the numbers.
+// Aggregates metrics over groups of units: by workload, by node. Pure; units without a sample are not counted.
 
 import type { NameColumn, NumberColumn } from "../api/columns.ts";
 

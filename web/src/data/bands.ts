@@ -1,4 +1,4 @@
-// Many lines as one band: per instant the mean over units, and the least and greatest value any of them had.
+// Reduces many lines to one band: at each time the mean, minimum and maximum over units.
 
 import type { SeriesLine } from "../api/series.ts";
 

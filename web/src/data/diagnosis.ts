@@ -1,5 +1,5 @@
-// The inside of one workload, as hooks: what the page asks, kept under what was asked. A run that goes on is asked for again
-// by the clock, unless the reader looks at a part of its past.
+// Hooks for the diagnosis of one workload, cached by request. A running workload is refetched periodically, unless the
+// reader looks at a part of its past.
 
 import type {
   Comparing,
@@ -88,18 +88,18 @@ export function useDiagnosisEvents(workload: string, window: Window | null): Ask
 
 interface Question<T> {
   readonly key: readonly unknown[];
-  /** Whether the answer grows with time. */
+  /** Whether the response changes with time. */
   readonly isOpen: boolean;
   readonly enabled?: boolean;
   ask(client: DiagnosisClient, signal: AbortSignal): Promise<T>;
 }
 
-/** Whether the answer is one to what is asked now, or still that to the last question. */
+/** Whether the response belongs to the current request, or still to the previous one. */
 export interface Asked<T> extends Loadable<T> {
   readonly isCurrent: boolean;
 }
 
-/** The last answer stays in sight while a new one comes, but never that about another workload. */
+/** The previous response stays visible while a new one loads, unless it is about another workload. */
 function useOfWorkload<T>(workload: string, { key, isOpen, enabled = true, ask }: Question<T>): Asked<T> {
   const question = JSON.stringify(key);
   const answer = useVersionedQuery<{ readonly workload: string; readonly question: string; readonly value: T }>({

@@ -1,4 +1,4 @@
-// Job traces and predictions as hooks. What an uploaded trace says never changes; this cluster's history moves on by the minute.
+// Hooks for job traces and predictions. An uploaded trace never changes; this cluster's history grows every minute.
 
 import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback } from "react";
@@ -36,7 +36,7 @@ export function useJobTraces(): Loadable<JobTraceList> {
   });
 }
 
-/** Asks for the list again, after a trace was brought or taken away. */
+/** Refetches the list after a trace was uploaded or deleted. */
 export function useRenewJobTraces(): () => void {
   const cache = useQueryClient();
   return useCallback(() => void cache.invalidateQueries({ queryKey: [LIST_KEY] }), [cache]);
@@ -88,7 +88,7 @@ export function useSimulations(): Loadable<SimulationList> {
   });
 }
 
-/** Forgets a kept result, and asks for the list again. */
+/** Deletes a saved result and refetches the list. */
 export function useRemoveSimulation(): (simulation: string) => Promise<void> {
   const { client } = useServices();
   const cache = useQueryClient();
@@ -103,14 +103,14 @@ export function useRemoveSimulation(): (simulation: string) => Promise<void> {
 }
 
 export interface RunningSimulation extends Loadable<SimulationAnswer> {
-  /** Whether the value answers this question, and not the one before. */
+  /** Whether the value belongs to this request, and not to the previous one. */
   readonly isOwn: boolean;
   stop(): void;
-  /** Begin anew, after it was stopped or failed. */
+  /** Starts again after it was stopped or failed. */
   again(): void;
 }
 
-/** Asked until it is done. `result`: one that was made before, shown again where it is kept. Null: nothing is asked. */
+/** Polls until the simulation is done. `result`: the id of a saved result to show; null request: disabled. */
 export function useSimulation(asked: SimulationAsk | null, result: string): RunningSimulation {
   const { client } = useServices();
   const cache = useQueryClient();
@@ -129,12 +129,12 @@ export function useSimulation(asked: SimulationAsk | null, result: string): Runn
     refetchInterval: ({ state }) => (state.data?.state === "running" ? RUNNING_MS : false),
     queryFn: async ({ signal }) => {
       const begun = cache.getQueryData<SimulationAnswer>(queryKey);
-      const known = result || (begun?.state === "running" ? begun.simulation : "");
-      if (known === "") return begin(signal);
+      const id = result || (begun?.state === "running" ? begun.simulation : "");
+      if (id === "") return begin(signal);
       try {
-        const found = await client.jobTraces.simulation(known, signal);
-        if (found.state === "done") void cache.invalidateQueries({ queryKey: [KEPT_KEY] });
-        return found;
+        const simulation = await client.jobTraces.simulation(id, signal);
+        if (simulation.state === "done") void cache.invalidateQueries({ queryKey: [KEPT_KEY] });
+        return simulation;
       } catch (error) {
         if (toProblem(error).status !== 404) throw error;
         return begin(signal);

@@ -26,7 +26,11 @@ describe("a page that is held", () => {
     client.announce(version(1));
     live.pause();
     client.announce(version(2));
-    expect(live.read()).toMatchObject({ version: { tick_version: 2 }, followed: { tick_version: 1 }, heard: 2 });
+    expect(live.read()).toMatchObject({
+      version: { tick_version: 2 },
+      followed: { tick_version: 1 },
+      receivedCount: 2,
+    });
     expect(live.read().pausedAt).not.toBeNull();
     live.resume();
     expect(live.read()).toMatchObject({ followed: { tick_version: 2 }, pausedAt: null });

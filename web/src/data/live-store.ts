@@ -1,5 +1,5 @@
-// What the server last said of itself over the live stream, and whether the line to it stands. The reader may pause: then
-// the page goes on showing the version of that moment. While the pointer rests on the picture, changes wait a little.
+// The latest state from the live stream and the state of the connection. When the reader pauses, the page keeps the
+// version of that moment. While the pointer is over the picture, updates are briefly delayed.
 
 import type { Client, LiveVersion } from "../api/client.ts";
 import type { Clock } from "../base/clock.ts";
@@ -8,28 +8,28 @@ export type Connection = "connecting" | "open" | "lost";
 
 export interface LiveState {
   readonly connection: Connection;
-  /** The newest that was heard of. */
+  /** The newest version received. */
   readonly version: LiveVersion | null;
-  /** The one to show: the newest, or that of the moment the reader paused at. */
+  /** The version to show: the newest, or the one at which the reader paused. */
   readonly followed: LiveVersion | null;
-  /** Unix ms; null while the page follows the server. */
+  /** Unix ms; null: not paused. */
   readonly pausedAt: number | null;
-  /** Counts what was received, so that those who failed know when it is worth trying again. */
-  readonly heard: number;
+  /** Counts received versions, so that failed queries know when to retry. */
+  readonly receivedCount: number;
 }
 
 export interface LiveStore {
   read(): LiveState;
-  /** The line is held while anybody listens. */
+  /** The connection is open while there are listeners. */
   subscribe(listener: () => void): () => void;
-  /** Opens the line anew, after signing in. */
+  /** Reopens the connection, after signing in. */
   reopen(): void;
   pause(): void;
-  /** Follows again, and catches up at once. */
+  /** Resumes and catches up immediately. */
   resume(): void;
-  /** Somebody is pointing at a square or dragging. */
+  /** The reader points at a square or drags. */
   touch(): void;
-  /** Resolves when nobody has pointed for a second, at the latest after some. */
+  /** Resolves when the pointer has rested for a second, or after a few seconds. */
   untilCalm(signal: AbortSignal): Promise<void>;
 }
 
@@ -39,11 +39,11 @@ const LOOK_EVERY_MS = 100;
 
 export function createLiveStore(client: Pick<Client, "listen">, clock: Clock): LiveStore {
   const listeners = new Set<() => void>();
-  let state: LiveState = { connection: "connecting", version: null, followed: null, pausedAt: null, heard: 0 };
+  let state: LiveState = { connection: "connecting", version: null, followed: null, pausedAt: null, receivedCount: 0 };
   let stop: (() => void) | undefined;
   let touchedAt = Number.NEGATIVE_INFINITY;
 
-  const tell = (next: LiveState) => {
+  const update = (next: LiveState) => {
     state = next;
     for (const listener of listeners) listener();
   };
@@ -53,9 +53,9 @@ export function createLiveStore(client: Pick<Client, "listen">, clock: Clock): L
       onVersion(version) {
         clock.adjust(version.at);
         const followed = state.pausedAt === null ? version : state.followed;
-        tell({ ...state, connection: "open", version, followed, heard: state.heard + 1 });
+        update({ ...state, connection: "open", version, followed, receivedCount: state.receivedCount + 1 });
       },
-      onLost: () => tell({ ...state, connection: "lost" }),
+      onLost: () => update({ ...state, connection: "lost" }),
     });
   };
 
@@ -76,9 +76,9 @@ export function createLiveStore(client: Pick<Client, "listen">, clock: Clock): L
       };
     },
     pause: () => {
-      if (state.pausedAt === null) tell({ ...state, pausedAt: clock.now() });
+      if (state.pausedAt === null) update({ ...state, pausedAt: clock.now() });
     },
-    resume: () => tell({ ...state, followed: state.version, pausedAt: null }),
+    resume: () => update({ ...state, followed: state.version, pausedAt: null }),
     touch: () => {
       touchedAt = performance.now();
     },

@@ -1,4 +1,4 @@
-// The questions views ask, as hooks. Each answer is kept under its key and asked for again when the server has newer.
+// Hooks for the requests of views. Responses are cached by key and refetched when the server has newer data.
 
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import type { SeriesSubject } from "../api/client.ts";
@@ -22,7 +22,7 @@ import { useMoment } from "../state/use-moment.ts";
 import { useServices } from "./services.ts";
 import { useVersionedQuery } from "./versioned-query.ts";
 
-/** As many as a page can sort and search in one go; the server gives no more at once. */
+/** The limit of the server, and what a page can sort and search quickly. */
 export const MOST_WORKLOADS = 10_000;
 
 export const ACTIVE_STATES: readonly WorkloadState[] = ["running", "waiting", "suspended"];
@@ -32,10 +32,10 @@ export function useCluster(): Loadable<ClusterSummary> {
 }
 
 const WASTE_HOURS = 24;
-/** The server judges whole steps of ten minutes. */
+/** The server evaluates whole steps of ten minutes. */
 const WASTE_EVERY_MS = 600_000;
 
-/** GPU-hours held in vain in the last day. */
+/** GPU-hours wasted in the last day. */
 export function useWaste(): Loadable<WasteAnswer> {
   return useVersionedQuery({
     key: ["waste", "total", WASTE_HOURS],
@@ -48,7 +48,7 @@ export function useWaste(): Loadable<WasteAnswer> {
 const TIMELINE_EVERY_MS = 60_000;
 const MINUTE_MS = 60_000;
 
-/** The stored history as curves; `spanMs` before now, or all of it with null. */
+/** The stored history as curves: the last `spanMs`, or all of it with null. */
 export function useTimeline(spanMs: number | null, points: number): Loadable<Timeline> {
   const { clock } = useServices();
   return useVersionedQuery({
@@ -57,7 +57,7 @@ export function useTimeline(spanMs: number | null, points: number): Loadable<Tim
     keepsLast: true,
     everyMs: TIMELINE_EVERY_MS,
     ask: (client, signal) => {
-      // Steps are whole minutes anyhow, and pages that ask the same share one answer.
+      // Rounded to whole minutes, so that equal requests share one response.
       const startMs = spanMs === null ? null : Math.floor((clock.now() - spanMs) / MINUTE_MS) * MINUTE_MS;
       return client.timeline({ startMs, endMs: null, points }, signal);
     },
@@ -110,22 +110,22 @@ export function useSources(enabled: boolean): Loadable<Sources> {
 
 export interface SeriesRange {
   readonly startMs: number;
-  /** Null: until now, and following it. */
+  /** Null: until now, updated. */
   readonly endMs: number | null;
 }
 
 const MOST_POINTS = 160;
 const FEWEST_POINTS = 40;
-/** Values in one answer: what a browser takes in without a pause. */
+/** Values in one response: what a browser processes without a pause. */
 const MOST_VALUES = 120_000;
 const REFRESH_MS = 15_000;
 
-/** A series that runs on ends at the minute the screen is of. */
+/** A series without an end ends at the minute that the screen shows. */
 export function endAt({ startMs, endMs }: SeriesRange, moment: Moment): SeriesRange {
   return { startMs, endMs: moment === null ? endMs : Math.min(endMs ?? moment, moment) };
 }
 
-/** Many units get fewer points each, and a series that runs on is asked for again when it has a new point to show. */
+/** With many units each gets fewer points; a series without an end is refetched when it has a new point. */
 export function useSeries(
   subject: SeriesSubject,
   metrics: readonly string[],
@@ -136,7 +136,7 @@ export function useSeries(
   const range = endAt(wanted, useMoment());
   const affordable = Math.floor(MOST_VALUES / Math.max(1, unitCount * metrics.length));
   const points = Math.min(MOST_POINTS, Math.max(FEWEST_POINTS, affordable));
-  // In whole multiples: the timer would start anew with every small change of its interval.
+  // Rounded, because the timer restarts with every change of its interval.
   const everyMs = Math.max(1, Math.ceil((clock.now() - range.startMs) / points / REFRESH_MS)) * REFRESH_MS;
   return useVersionedQuery({
     key: ["series", subject, metrics, range, points],
@@ -147,7 +147,7 @@ export function useSeries(
   });
 }
 
-/** Hits for what is being typed; those of the letters before stay until the new ones come. */
+/** Hits for the typed text; the previous ones stay until the new ones arrive. */
 export function useSearch(text: string): Loadable<SearchHits> {
   const { client } = useServices();
   const query = useQuery({

@@ -32,7 +32,7 @@ const SAID = {
 describe("what rules say of rows", () => {
   const rules = alignRules(SNAPSHOT, RULES, SAID);
 
-  it("leaves out rules that are switched off and units that are gone", () => {
+  it("leaves out disabled rules and units that are gone", () => {
     expect(rules.rules.map(({ rule: { key } }) => key)).toEqual(["low", "stall"]);
     expect([...(rules.rules[0]?.states ?? [])]).toEqual([BROKEN, BROKEN, PAST, 0]);
   });
@@ -55,7 +55,7 @@ describe("what rules say of rows", () => {
 
   it("is the same object where nothing changed, and another one where something did", () => {
     expect(alignRules(SNAPSHOT, RULES, { ...SAID, at: 9 }, rules)).toBe(rules);
-    const renamed = RULES.map((one) => ({ ...one, name: `${one.name}!` }));
+    const renamed = RULES.map((rule) => ({ ...rule, name: `${rule.name}!` }));
     expect(alignRules(SNAPSHOT, renamed, SAID, rules).version).not.toBe(rules.version);
   });
 

@@ -1,11 +1,11 @@
-// What the rules say, in the rows of a snapshot. Pure, and column code: built once for what the server says, then only read.
+// Rule results aligned with the rows of a snapshot, as columns: computed once per response. Pure.
 
 import type { NameColumn } from "../api/columns.ts";
 import type { RuleAnswer, RuleUnits, Severity, UnitViolations } from "../api/generated.ts";
 import type { Snapshot } from "../api/snapshot.ts";
 import { RULE_STATES } from "../state/rules.ts";
 
-/** Of one rule for one row. A past violation is that of a workload that is still there. */
+/** The state of a rule for a row. A past violation belongs to a workload that is still there. */
 export const KEPT = 0;
 export const PAST = 1;
 export const BROKEN = 2;
@@ -14,10 +14,10 @@ export interface RowRule {
   readonly rule: RuleAnswer;
   /** By row. */
   readonly states: Uint8Array;
-  /** The rows that break it, and those that did; ascending. */
+  /** Rows that break the rule now, and rows that broke it earlier; ascending. */
   readonly broken: Uint32Array;
   readonly past: Uint32Array;
-  /** What was said of it. */
+  /** The response that it was computed from. */
   readonly said: RuleUnits | undefined;
 }
 
@@ -26,9 +26,9 @@ export interface UnitRules {
   readonly rules: readonly RowRule[];
   /** Every rule there is, in the order of the bar. */
   readonly all: readonly RuleAnswer[];
-  /** What the rows are those of. */
+  /** The snapshot that the rows belong to. */
   readonly snapshot: Snapshot;
-  /** Another one when any row says something else. */
+  /** Changes when the result of any row changes. */
   readonly version: number;
 }
 
@@ -42,8 +42,8 @@ export function severityRank(severity: Severity): number {
 const rowsOf = new WeakMap<Snapshot, ReadonlyMap<string, number>>();
 
 function findRows(snapshot: Snapshot): ReadonlyMap<string, number> {
-  const known = rowsOf.get(snapshot);
-  if (known) return known;
+  const cached = rowsOf.get(snapshot);
+  if (cached) return cached;
   const { codes, names } = snapshot.names("unit");
   const rows = new Map<string, number>();
   for (let row = 0; row < codes.length; row += 1) {
@@ -54,26 +54,26 @@ function findRows(snapshot: Snapshot): ReadonlyMap<string, number> {
   return rows;
 }
 
-/** `last`: what was said before; where nothing changed it is given back, so that nothing is computed for it again. */
+/** `last`: the previous result; returned if nothing changed, so that dependents are not recomputed. */
 export function alignRules(
   snapshot: Snapshot,
   all: readonly RuleAnswer[],
-  said: UnitViolations | undefined,
+  violations: UnitViolations | undefined,
   last: UnitRules | null = null,
 ): UnitRules {
   const rows = findRows(snapshot);
-  const byKey = new Map(said?.rules.map((one) => [one.rule, one]));
+  const byKey = new Map(violations?.rules.map((entry) => [entry.rule, entry]));
   const rules = all
     .filter((rule) => rule.is_enabled)
     .map((rule): RowRule => {
-      const found = byKey.get(rule.key);
-      const known = last?.snapshot === snapshot ? last.rules.find((one) => one.rule.key === rule.key) : undefined;
-      // Rules are judged again and again, mostly with the same outcome; names are dear to look up.
-      if (known && isSaidAgain(found, known.said)) return { ...known, rule };
+      const entry = byKey.get(rule.key);
+      const previous = last?.snapshot === snapshot ? last.rules.find((row) => row.rule.key === rule.key) : undefined;
+      // Rules are evaluated often, mostly with the same result, and looking up names is expensive.
+      if (previous && isSaidAgain(entry, previous.said)) return { ...previous, rule };
       const states = new Uint8Array(snapshot.rowCount);
-      const past = mark(states, rows, found?.past ?? [], PAST);
-      const broken = mark(states, rows, found?.units ?? [], BROKEN);
-      return { rule, states, broken, past: past.filter((row) => states[row] === PAST), said: found };
+      const past = mark(states, rows, entry?.past ?? [], PAST);
+      const broken = mark(states, rows, entry?.units ?? [], BROKEN);
+      return { rule, states, broken, past: past.filter((row) => states[row] === PAST), said: entry };
     });
   if (last?.snapshot === snapshot && isSame(rules, last.rules)) {
     return last.all === all ? last : { ...last, rules, all };
@@ -108,14 +108,14 @@ function mark(
 
 function isSame(a: readonly RowRule[], b: readonly RowRule[]): boolean {
   if (a.length !== b.length) return false;
-  return a.every((one, index) => {
+  return a.every((row, index) => {
     const other = b[index];
     return (
       other !== undefined &&
-      one.rule.key === other.rule.key &&
-      one.rule.name === other.rule.name &&
-      one.rule.severity === other.rule.severity &&
-      (one.states === other.states || isEqual(one.states, other.states))
+      row.rule.key === other.rule.key &&
+      row.rule.name === other.rule.name &&
+      row.rule.severity === other.rule.severity &&
+      (row.states === other.states || isEqual(row.states, other.states))
     );
   });
 }
@@ -126,17 +126,17 @@ function isEqual(a: Uint8Array, b: Uint8Array): boolean {
   return true;
 }
 
-/** Not `none`: so the page calls what has no name at all, such as what nobody holds. */
+/** Not `none`, which the page uses for missing names. */
 export const NO_RULE_BROKEN = "none broken";
 
 const columns = new WeakMap<UnitRules, Map<string, NameColumn>>();
 
-/** The most severe rule that each held unit breaks, by its name; of several the first of the bar. */
+/** The name of the most severe rule that each allocated unit breaks; among equals the first of the bar. */
 export function readWorst(rules: UnitRules): NameColumn {
-  return remember(rules, "", () => {
+  return getOrCompute(rules, "", () => {
     const ordered = [...rules.rules].sort((a, b) => severityRank(a.rule.severity) - severityRank(b.rule.severity));
     const codes = markHeld(rules.snapshot);
-    // From the least severe on, so that the worst is written last.
+    // Least severe first, so that the most severe is written last.
     for (let place = ordered.length - 1; place >= 0; place -= 1) {
       for (const row of ordered[place]?.broken ?? []) codes[row] = place + 2;
     }
@@ -144,39 +144,39 @@ export function readWorst(rules: UnitRules): NameColumn {
   });
 }
 
-/** Whether each held unit breaks a rule; missing where the rule is switched off or there is none. */
+/** Whether each allocated unit breaks a rule; missing if the rule is disabled or unknown. */
 export function readRule(rules: UnitRules, key: string): NameColumn {
-  return remember(rules, key, () => {
-    const found = rules.rules.find(({ rule }) => rule.key === key);
-    const codes = found ? markHeld(rules.snapshot, 3) : new Uint32Array(rules.snapshot.rowCount);
-    for (const row of found?.past ?? []) codes[row] = 2;
-    for (const row of found?.broken ?? []) codes[row] = 1;
+  return getOrCompute(rules, key, () => {
+    const rowRule = rules.rules.find(({ rule }) => rule.key === key);
+    const codes = rowRule ? markHeld(rules.snapshot, 3) : new Uint32Array(rules.snapshot.rowCount);
+    for (const row of rowRule?.past ?? []) codes[row] = 2;
+    for (const row of rowRule?.broken ?? []) codes[row] = 1;
     return { codes, names: [null, ...RULE_STATES] };
   });
 }
 
-function remember(rules: UnitRules, key: string, compute: () => NameColumn): NameColumn {
-  const known = columns.get(rules) ?? new Map<string, NameColumn>();
-  columns.set(rules, known);
-  const column = known.get(key) ?? compute();
-  known.set(key, column);
+function getOrCompute(rules: UnitRules, key: string, compute: () => NameColumn): NameColumn {
+  const cache = columns.get(rules) ?? new Map<string, NameColumn>();
+  columns.set(rules, cache);
+  const column = cache.get(key) ?? compute();
+  cache.set(key, column);
   return column;
 }
 
-/** 1, or another code, for each row that somebody holds; nobody judges the others. */
+/** `code` for each allocated row; other rows are not evaluated. */
 function markHeld(snapshot: Snapshot, code = 1): Uint32Array {
   const { codes, names } = snapshot.names("unit_state");
-  const held = Uint32Array.from(names, (name) => (name === "allocated" ? code : 0));
+  const codeByState = Uint32Array.from(names, (name) => (name === "allocated" ? code : 0));
   const marked = new Uint32Array(codes.length);
-  for (let row = 0; row < codes.length; row += 1) marked[row] = held[codes[row] ?? 0] ?? 0;
+  for (let row = 0; row < codes.length; row += 1) marked[row] = codeByState[codes[row] ?? 0] ?? 0;
   return marked;
 }
 
-/** How many workloads break a rule, for minutes of which only the units are known. */
+/** The number of workloads that break a rule, for past minutes of which only the units are known. */
 export function countWorkloads(snapshot: Snapshot, { broken }: RowRule): number {
   const { codes } = snapshot.names("workload");
-  const found = new Set<number>();
-  for (const row of broken) found.add(codes[row] ?? 0);
-  found.delete(0);
-  return found.size;
+  const workloads = new Set<number>();
+  for (const row of broken) workloads.add(codes[row] ?? 0);
+  workloads.delete(0);
+  return workloads.size;
 }

@@ -1,4 +1,5 @@
-// Rules and what they say, as hooks, and changes of them. A change is shown at once and taken back where the server refuses.
+// Hooks for rules and their results, and for changing rules. Changes are shown immediately and reverted if the server
+// refuses.
 
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
@@ -20,7 +21,7 @@ export function useRules(): Loadable<RuleList> {
   });
 }
 
-/** Which units break which rules at the minute the screen is of. */
+/** Which units break which rules at the minute that the screen shows. */
 export function useUnitViolations(): Loadable<UnitViolations> {
   return useVersionedQuery({
     key: ["violations", "units"],
@@ -51,26 +52,26 @@ interface Joined {
 const joined = new WeakMap<Units, Joined>();
 let last: UnitRules | null = null;
 
-/** The units with what the rules say of them. Many ask; for the same answers it is computed once. */
+/** The units with their rule results; computed once for all callers. */
 export function useWithRules(units: Units | undefined): Units | undefined {
   const list = useRules().value;
-  const said = useUnitViolations().value;
-  return useMemo(() => units && (list ? joinRules(units, list, said) : units), [units, list, said]);
+  const violations = useUnitViolations().value;
+  return useMemo(() => units && (list ? joinRules(units, list, violations) : units), [units, list, violations]);
 }
 
-function joinRules(units: Units, list: RuleList, said: UnitViolations | undefined): Units {
-  const known = joined.get(units);
-  if (known?.list === list && known.said === said) return known.units;
-  last = alignRules(units.snapshot, list.rules, said, last);
-  const made = { ...units, rules: last };
-  joined.set(units, { list, said, units: made });
-  return made;
+function joinRules(units: Units, list: RuleList, violations: UnitViolations | undefined): Units {
+  const cached = joined.get(units);
+  if (cached?.list === list && cached.said === violations) return cached.units;
+  last = alignRules(units.snapshot, list.rules, violations, last);
+  const withRules = { ...units, rules: last };
+  joined.set(units, { list, said: violations, units: withRules });
+  return withRules;
 }
 
 export interface RuleActions {
   save(key: string, change: RuleChange): Promise<RuleAnswer>;
   remove(key: string): Promise<void>;
-  /** All keys, in their new order. */
+  /** All keys in their new order. */
   order(keys: readonly string[]): Promise<void>;
   readonly client: RulesClient;
 }

@@ -1,4 +1,4 @@
-// Tracked runs, as hooks. No version tells of them: what is open is asked for again by the clock.
+// Hooks for tracked runs. The live stream has no version for them, so open runs are polled.
 
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback } from "react";
@@ -30,7 +30,7 @@ export function useRun(run: string): Loadable<RunAnswer> {
   });
 }
 
-/** Deletes a run, then asks again for all that it was part of. */
+/** Deletes a run, then refetches everything that it was part of. */
 export function useRunRemoval(): (run: string) => Promise<void> {
   const { client } = useServices();
   const cache = useQueryClient();
@@ -50,7 +50,7 @@ export function useRunMetrics(runs: readonly string[]): Loadable<RunMetrics> {
   });
 }
 
-/** `isLive`: one of the runs goes on. */
+/** `isLive`: one of the runs is still running. */
 export function useRunLines(query: RunLinesQuery, isLive: boolean): Loadable<readonly RunLine[]> {
   return useVersionedQuery({
     key: ["run-lines", query],
@@ -81,12 +81,12 @@ export function useInsights(): Loadable<SavedViews> {
   });
 }
 
-export interface InsightDeeds {
+export interface InsightActions {
   save(name: string, document: ViewDocument): Promise<void>;
   remove(name: string): Promise<void>;
 }
 
-export function useInsightDeeds(): InsightDeeds {
+export function useInsightActions(): InsightActions {
   const { client } = useServices();
   const cache = useQueryClient();
   const renew = useCallback(() => cache.invalidateQueries({ queryKey: [INSIGHTS_KEY] }), [cache]);

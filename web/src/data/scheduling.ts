@@ -1,4 +1,5 @@
-// The live queue as hooks: who waits, why one does, what a change would do. Asked again when the queue changed.
+// Hooks for the live queue: waiting workloads, why one waits, and what-if simulations. Refetched when the queue
+// changes.
 
 import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
@@ -39,7 +40,7 @@ export function useStory(workload: string): Loadable<WaitingStory> {
 }
 
 export interface AskedWhatIf extends Loadable<WhatIfAnswer> {
-  /** How far the simulation is, 0–1; null where none goes on. */
+  /** Progress of the simulation, 0–1; null: none is running. */
   readonly progress: number | null;
   readonly isStopped: boolean;
   stop(): void;
@@ -47,8 +48,8 @@ export interface AskedWhatIf extends Loadable<WhatIfAnswer> {
 }
 
 /**
- * A queue that was asked about stays as it was then until the question changes: a simulation takes seconds. One whose
- * question is not asked any more is stopped. Meanwhile the value is the answer before.
+ * A what-if simulation, which takes seconds: its result is kept until the request changes, and a simulation that is no
+ * longer needed is stopped. Meanwhile the value is the previous result.
  */
 export function useWhatIf(choice: WhatIfChoice): AskedWhatIf {
   const { client } = useServices();
@@ -63,13 +64,14 @@ export function useWhatIf(choice: WhatIfChoice): AskedWhatIf {
     refetchInterval: ({ state }) => (state.data?.state === "running" ? RUNNING_MS : false),
     queryFn: async ({ signal }) => {
       const begun = cache.getQueryData<WhatIfProgress>(queryKey);
-      const told =
+      const progress =
         begun?.state === "running"
           ? await client.scheduling.whatIf(begun.run, signal)
           : await client.scheduling.startWhatIf(toChange(choice), signal);
-      if (told.state === "failed") throw new Problem(told.problem ?? "The simulation failed", { code: "what_if" });
-      if (told.answer) cache.setQueryData(LAST_ANSWER, told.answer);
-      return told;
+      if (progress.state === "failed")
+        throw new Problem(progress.problem ?? "The simulation failed", { code: "what_if" });
+      if (progress.answer) cache.setQueryData(LAST_ANSWER, progress.answer);
+      return progress;
     },
   });
   const running = query.data?.state === "running" && !query.isPlaceholderData ? query.data : null;
@@ -77,8 +79,8 @@ export function useWhatIf(choice: WhatIfChoice): AskedWhatIf {
     const run = running?.run;
     return () => {
       if (run === undefined) return;
-      const known = cache.getQueriesData<WhatIfProgress>({ queryKey: ["what-if"] });
-      const [key] = known.find(([, told]) => told?.run === run && told.state === "running") ?? [];
+      const queries = cache.getQueriesData<WhatIfProgress>({ queryKey: ["what-if"] });
+      const [key] = queries.find(([, progress]) => progress?.run === run && progress.state === "running") ?? [];
       if (key === undefined) return;
       cache.removeQueries({ queryKey: key });
       client.scheduling.stopWhatIf(run).catch(() => undefined);
@@ -101,7 +103,7 @@ export function useWhatIf(choice: WhatIfChoice): AskedWhatIf {
   };
 }
 
-/** When something that is not submitted would start. */
+/** When a job that has not been submitted would start. */
 export function useWait(ask: WaitAsk | null): Loadable<WaitAnswer> {
   const { client } = useServices();
   const query = useQuery({

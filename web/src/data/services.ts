@@ -1,4 +1,4 @@
-// What the data hooks are handed: the client to ask, the live store to follow, the clock. Built by app.
+// The objects that data hooks use: client, live store, clock. Created by app.
 
 import { createContext, useContext, useSyncExternalStore } from "react";
 import type { Client } from "../api/client.ts";

@@ -1,5 +1,5 @@
-// Traces of distributed runs, as hooks: what the page asks, kept under what was asked. A trace that is being imported is
-// asked for again until it is ready; one that is ready never changes.
+// Hooks for traces of distributed runs, cached by request. A trace that is being imported is polled until it is ready;
+// a ready trace never changes.
 
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback } from "react";
@@ -19,7 +19,7 @@ import type { Loadable } from "../base/loadable.ts";
 import { useServices } from "./services.ts";
 import { useVersionedQuery } from "./versioned-query.ts";
 
-/** How often to look how far an import is, and whether somebody else brought a trace. */
+/** The polling interval for imports and for the list of traces. */
 const IMPORTING_MS = 700;
 const REFRESH_MS = 30_000;
 const LIST_KEY = "traces";
@@ -36,7 +36,7 @@ export function useTraces(workload: string | null, enabled = true): Loadable<Tra
   });
 }
 
-/** Asks for the lists again, after something was brought or taken away. */
+/** Refetches the lists after a trace was uploaded or deleted. */
 export function useRenewTraces(): () => void {
   const cache = useQueryClient();
   return useCallback(() => void cache.invalidateQueries({ queryKey: [LIST_KEY] }), [cache]);
@@ -48,21 +48,21 @@ export function useTracesClient(): TracesClient {
 
 export function useTrace(trace: string): Loadable<TraceAnswer> {
   const key = ["trace", trace];
-  const held = useQueryClient().getQueryData<{ readonly value: { readonly value: TraceAnswer } }>(key);
-  const isImporting = held?.value.value.row.state === "importing";
+  const cached = useQueryClient().getQueryData<{ readonly value: { readonly value: TraceAnswer } }>(key);
+  const isImporting = cached?.value.value.row.state === "importing";
   return useOfTrace(trace, key, (client, signal) => client.trace(trace, signal), {
     ...(isImporting ? { everyMs: IMPORTING_MS } : {}),
   });
 }
 
-/** Of a trace that has been read; nothing is asked before. */
+/** Disabled until the trace has been imported. */
 export function useSteps(trace: string, isRead: boolean): Loadable<TraceSteps> {
   return useOfTrace(trace, ["trace-steps", trace], (client, signal) => client.steps(trace, signal), {
     enabled: isRead,
   });
 }
 
-/** Has a failed import tried once more: what was sent is still there. */
+/** Retries a failed import: the uploaded files are still there. */
 export function useReadAgain(trace: string): () => Promise<void> {
   const client = useTracesClient();
   const cache = useQueryClient();
@@ -75,7 +75,7 @@ export function useReadAgain(trace: string): () => Promise<void> {
   }, [client, cache, trace]);
 }
 
-/** A picture with the question it answers, so that one can tell whether it is of the window in sight. */
+/** A graph with its query, so that it is known which window it shows. */
 export interface AskedMarey {
   readonly query: MareyQuery;
   readonly marey: Marey;
@@ -86,8 +86,8 @@ export function useMarey(trace: string, query: MareyQuery | null): Loadable<Aske
     trace,
     ["trace-marey", trace, query],
     async (client, signal) => {
-      const asked = query as MareyQuery;
-      return { query: asked, marey: await client.marey(trace, asked, signal) };
+      const mareyQuery = query as MareyQuery;
+      return { query: mareyQuery, marey: await client.marey(trace, mareyQuery, signal) };
     },
     { enabled: query !== null },
   );
@@ -134,7 +134,7 @@ export function useTraceDiff(before: string, after: string | null): Loadable<Tra
   );
 }
 
-/** The last answer stays in sight while a new one comes, but never that about another trace. */
+/** The previous response stays visible while a new one loads, unless it is about another trace. */
 function useOfTrace<T>(
   trace: string,
   key: readonly unknown[],

@@ -1,5 +1,5 @@
-// The values of an attribute for every unit, as a column: read from the snapshot or the tick, or computed from them. Each
-// is computed once for the same units. Owns what an attribute means for a unit, not its words.
+// The values of an attribute for all units, as a column: read from the snapshot or the tick, or computed from them,
+// once per snapshot. Defines what an attribute means, not its label.
 
 import { emptyNames, type NameColumn, type NumberColumn } from "../api/columns.ts";
 import type { UnitNameColumn, UnitNumberColumn } from "../api/snapshot.ts";
@@ -14,7 +14,7 @@ import { ruleOfAttribute } from "../state/rules.ts";
 import { readRule, readWorst } from "./row-rules.ts";
 import type { Units } from "./units.ts";
 
-/** States in which a unit's metrics mean something: an idle GPU has a utilization of 0, too, but nobody wastes it. */
+/** States in which metrics are shown: a free GPU also has a utilization of 0, but it is not wasted. */
 const MEASURED_STATES: readonly (string | null)[] = ["allocated", "requested"];
 
 const computed = new WeakMap<Units, Map<AttributeName, NumberColumn>>();
@@ -28,14 +28,14 @@ export function readNames({ snapshot, rules }: Units, name: NameAttributeName): 
   return snapshot.names(name as UnitNameColumn);
 }
 
-/** NaN where there is no value. */
+/** NaN: missing. */
 export function readNumbers(units: Units, attribute: NumberAttribute): NumberColumn {
-  const known = computed.get(units) ?? new Map<AttributeName, NumberColumn>();
-  computed.set(units, known);
-  const found = known.get(attribute.name);
-  if (found !== undefined) return found;
+  const cache = computed.get(units) ?? new Map<AttributeName, NumberColumn>();
+  computed.set(units, cache);
+  const cached = cache.get(attribute.name);
+  if (cached !== undefined) return cached;
   const values = computeNumbers(units, attribute);
-  known.set(attribute.name, values);
+  cache.set(attribute.name, values);
   return values;
 }
 
@@ -55,12 +55,12 @@ function keepMeasured({ snapshot }: Units, values: Float32Array | null): Float32
   if (values === null) return new Float32Array(snapshot.rowCount).fill(Number.NaN);
   const { codes, names } = snapshot.names("unit_state");
   const isMeasured = Uint8Array.from(names, (name) => (MEASURED_STATES.includes(name) ? 1 : 0));
-  const kept = new Float32Array(values);
-  for (let row = 0; row < kept.length; row += 1) if (isMeasured[codes[row] ?? 0] === 0) kept[row] = Number.NaN;
-  return kept;
+  const measured = new Float32Array(values);
+  for (let row = 0; row < measured.length; row += 1) if (isMeasured[codes[row] ?? 0] === 0) measured[row] = Number.NaN;
+  return measured;
 }
 
-/** Seconds from one instant to another, or to the newest sample where there is no other yet. */
+/** Seconds from one instant to another, or to the newest sample if there is no other yet. */
 function computeSpans({ snapshot, tick }: Units, from: UnitNumberColumn, to: UnitNumberColumn | null): Float32Array {
   const starts = snapshot.numbers(from);
   const ends = to === null ? null : snapshot.numbers(to);

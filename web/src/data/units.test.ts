@@ -45,4 +45,9 @@ describe("fetchUnits", () => {
     const client = clientOf([2, 4, 6, 8], [1, 3, 5, 7, 9]);
     expect((await fetchUnits(client, [])).tick).toBeNull();
   });
+
+  it("keeps the units it holds, with their metrics, while the inventory changes faster than it can be fetched", async () => {
+    const held = { snapshot: snapshot(1), tick: tick(1) };
+    expect(await fetchUnits(clientOf([2, 4, 6, 8], [3, 5, 7, 9]), [], held)).toBe(held);
+  });
 });

@@ -1,5 +1,5 @@
-// All units with their newest metrics. Rows of a tick mean something only beside the snapshot of the same inventory, so
-// the two are always fetched to fit; the snapshot only when the inventory has changed.
+// All units with their newest metrics. The rows of a tick are valid only with the snapshot of the same inventory, so
+// the two are always fetched together; the snapshot only when the inventory has changed.
 
 import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { useCallback } from "react";
@@ -26,9 +26,9 @@ export type UnitMetric = (typeof UNIT_METRICS)[number];
 
 export interface Units {
   readonly snapshot: Snapshot;
-  /** Null where the inventory changes faster than it can be fetched: better no metrics than those of other units. */
+  /** Null if the inventory changed faster than a matching tick could be fetched: no metrics are better than those of other units. */
   readonly tick: Tick | null;
-  /** What the rules say of each row; absent until they have been asked. */
+  /** Rule results by row; absent until fetched. */
   readonly rules?: UnitRules;
 }
 
@@ -47,7 +47,7 @@ function useBareUnits(): Loadable<Units> {
     async ask(client, signal, held, at) {
       if (at !== null) return fetchPast(cache, client, at);
       const units = await fetchUnits(client, UNIT_METRICS, held, signal);
-      // Other units mean other places, and nothing moves under the pointer.
+      // Other units mean another layout, and nothing may move under the pointer.
       if (held && held.snapshot !== units.snapshot) await live.untilCalm(signal);
       return units;
     },
@@ -55,7 +55,7 @@ function useBareUnits(): Loadable<Units> {
 }
 
 const UNITS_KEY = ["units", UNIT_METRICS];
-/** Asks for the present units before anything is there to show them: they arrive while the view is loaded. */
+/** Prefetches the current units: they arrive while the view is loaded. */
 export function fetchUnitsEarly(cache: QueryClient, client: Client): void {
   void cache.prefetchQuery({
     queryKey: UNITS_KEY,
@@ -63,10 +63,10 @@ export function fetchUnitsEarly(cache: QueryClient, client: Client): void {
   });
 }
 
-/** How long a picture that was fetched ahead may wait to be shown. */
+/** How long a prefetched picture may wait to be shown. */
 const AHEAD_MS = 15_000;
 
-/** Fetches the picture of a past minute before it is wanted, for those who play. */
+/** Prefetches the picture of a past minute, for playback. */
 export function usePrefetchUnits(): (at: number) => void {
   const { client } = useServices();
   const cache = useQueryClient();
@@ -93,14 +93,16 @@ export async function fetchUnits(
   let [snapshot, tick] = await Promise.all([held?.snapshot ?? client.snapshot(signal), client.tick(metrics, signal)]);
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     if (isSameInventory(snapshot, tick)) return { snapshot, tick };
-    // A held snapshot says nothing of what is newer: a server that was restarted counts from the beginning.
+    // A restarted server counts versions from the start, so a cached snapshot may look newer.
     if (snapshot === held?.snapshot || tick.inventoryVersion > snapshot.inventoryVersion) {
       snapshot = await client.snapshot(signal);
     } else {
       tick = await client.tick(metrics, signal);
     }
   }
-  return { snapshot, tick: isSameInventory(snapshot, tick) ? tick : null };
+  if (isSameInventory(snapshot, tick)) return { snapshot, tick };
+  // The cached pair is a moment old but consistent; without metrics the whole picture would be drawn as missing.
+  return held?.tick ? held : { snapshot, tick: null };
 }
 
 function isSameInventory(snapshot: Snapshot, tick: Tick): boolean {

@@ -72,7 +72,7 @@ describe("useVersionedQuery", () => {
     expect(cluster).toHaveBeenCalledTimes(2);
   });
 
-  it("tries again when the server is heard of again", async () => {
+  it("tries again when the server responds again", async () => {
     const { cluster, answer, fail, announce } = setUp();
     await fail();
     expect(await screen.findAllByText("it is down")).toHaveLength(2);

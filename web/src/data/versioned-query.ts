@@ -1,7 +1,7 @@
-// Queries that follow the server's versions. Level-triggered: whenever nothing is on its way and what we hold was asked
-// for at another version than the server's, ask once more. So a burst of changes costs one request, a reconnect catches
-// up by itself, and requests never pile up. A hidden page asks nothing until it is looked at. A past minute is a version,
-// too: while the reader drags through time only the newest one is asked for, and the last picture stays until it comes.
+// Queries that follow the server's versions. Level-triggered: if nothing is in flight and the cached response was
+// fetched at another version than the server's, refetch once. So a burst of changes costs one request, a reconnect
+// catches up, and requests never pile up. A hidden page sends nothing. A past minute is a version, too: while the
+// reader drags through time, only the newest minute is requested, and the last picture stays until it arrives.
 
 import { keepPreviousData, type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useSyncExternalStore } from "react";
@@ -13,8 +13,8 @@ import { useMoment } from "../state/use-moment.ts";
 import { useLive, useServices } from "./services.ts";
 
 /**
- * Which changes on the server make an answer old. All but "nothing" and "rule-book" are answers of the past while the
- * screen is: what the rules are is a matter of the present, what they said is not.
+ * Which changes on the server make a response stale. While the screen shows a past minute, all but "nothing" and "rule-
+ * book" are requested for that minute: the definitions of rules are those of the present.
  */
 export type Follows = "inventory" | "tick" | "both" | "rules" | "rule-book" | "moment" | "nothing";
 
@@ -28,12 +28,12 @@ interface Stamped<T> {
 export interface VersionedQuery<T> {
   readonly key: readonly unknown[];
   readonly follows: Follows;
-  /** `client` answers as of `at`; `held` is the answer it will replace. */
+  /** `client` requests data of minute `at`; `held` is the cached response. */
   ask(client: Client, signal: AbortSignal, held: T | undefined, at: Moment): Promise<T>;
   readonly enabled?: boolean;
-  /** Whether the answer to the last question stays in sight until that to a new one comes. */
+  /** Whether the previous response stays visible until a new one arrives. */
   readonly keepsLast?: boolean;
-  /** How often to ask again by the clock, for what no version tells of; never on a hidden page. */
+  /** The polling interval, for data without a version; paused on a hidden page. */
   readonly everyMs?: number;
 }
 
@@ -41,15 +41,15 @@ export function useVersionedQuery<T>(question: VersionedQuery<T>): Loadable<T> {
   const { key, follows, ask, enabled = true, keepsLast = false, everyMs } = question;
   const { client, live, clock } = useServices();
   const cache = useQueryClient();
-  const { followed, pausedAt, heard } = useLive();
+  const { followed, pausedAt, receivedCount } = useLive();
   const named = useMoment();
-  // Nobody can be asked about the future.
+  // The future cannot be requested.
   const moment = named !== null && named > clock.now() ? null : named;
-  const asked = useRef(moment);
+  const momentRef = useRef(moment);
   useEffect(() => {
-    asked.current = moment;
+    momentRef.current = moment;
   }, [moment]);
-  const wanted = stampOf(followed, follows, moment);
+  const version = stampOf(followed, follows, moment);
   const isStill = moment !== null || pausedAt !== null;
   const query = useQuery({
     queryKey: key,
@@ -57,33 +57,38 @@ export function useVersionedQuery<T>(question: VersionedQuery<T>): Loadable<T> {
     ...(keepsLast ? { placeholderData: keepPreviousData } : {}),
     ...(everyMs === undefined || isStill ? {} : { refetchInterval: everyMs }),
     queryFn: async ({ signal }): Promise<Stamped<T>> => {
-      const at = TIMELESS.includes(follows) ? null : asked.current;
+      const at = TIMELESS.includes(follows) ? null : momentRef.current;
       const stamp = stampOf(live.read().followed, follows, at);
-      const held = cache.getQueryData<Stamped<T>>(key)?.value;
-      return { version: stamp, value: await ask(client.at(at), signal, held, at) };
+      const previous = cache.getQueryData<Stamped<T>>(key)?.value;
+      return { version: stamp, value: await ask(client.at(at), signal, previous, at) };
     },
   });
-  useFollow(query, wanted, heard, enabled);
+  useFollow(query, version, receivedCount, enabled);
   return toLoadable(query);
 }
 
-function useFollow(query: UseQueryResult<Stamped<unknown>>, wanted: string, heard: number, enabled: boolean): void {
+function useFollow(
+  query: UseQueryResult<Stamped<unknown>>,
+  version: string,
+  receivedCount: number,
+  enabled: boolean,
+): void {
   const isVisible = useSyncExternalStore(subscribeVisibility, () => document.visibilityState === "visible");
   const { data, isFetching, isError, refetch } = query;
   const failedAt = useRef<string | null>(null);
   useEffect(() => {
-    const now = `${heard} ${wanted}`;
+    const now = `${receivedCount} ${version}`;
     if (!isError) failedAt.current = null;
     else if (failedAt.current === null) failedAt.current = now;
     if (!enabled || !isVisible || isFetching) return;
-    const isOld = data !== undefined && data.version !== wanted;
+    const isOld = data !== undefined && data.version !== version;
     const isWorthRetrying = isError && failedAt.current !== now;
     if (isError ? isWorthRetrying : isOld) {
       failedAt.current = null;
-      // Several components may hold the same query: whoever comes first asks, the others join.
+      // Several components may use the same query: the first one refetches, the others join.
       void refetch({ cancelRefetch: false });
     }
-  }, [data, wanted, heard, enabled, isVisible, isFetching, isError, refetch]);
+  }, [data, version, receivedCount, enabled, isVisible, isFetching, isError, refetch]);
 }
 
 function stampOf(version: LiveVersion | null, follows: Follows, at: Moment): string {

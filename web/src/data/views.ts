@@ -1,4 +1,4 @@
-// Saved views: those on the server, which everybody shares, those of this browser, and which one the page opens with.
+// Saved views: shared ones on the server, private ones in this browser, and the one that the page opens with.
 
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useSyncExternalStore } from "react";
@@ -15,22 +15,22 @@ export interface NamedView extends ReadDocument {
 }
 
 export interface ViewLibrary {
-  /** False until the server has answered, or failed to. */
+  /** False until the server has responded or failed. */
   readonly isSettled: boolean;
   /** Why the shared views cannot be shown. */
   readonly problem: Problem | null;
   readonly shared: readonly NamedView[];
   readonly mine: readonly NamedView[];
-  /** What this browser starts with; null: as everybody. */
+  /** The start view of this browser; null: the site default. */
   readonly ownStart: PictureRef | null;
-  /** What everybody starts with; null: nobody has chosen. */
+  /** The default start view of the site; null: none. */
   readonly sharedStart: PictureRef | null;
 }
 
 const QUERY_KEY = ["views"] as const;
 const MINE_KEY = "clusterscape.views";
 const START_KEY = "clusterscape.start-view";
-/** Told to this page when it has written; browsers tell only the others. */
+/** Dispatched when this page has written: browsers notify only other pages. */
 const WRITTEN = "clusterscape:views";
 
 export function useViewLibrary(): ViewLibrary {
@@ -40,7 +40,7 @@ export function useViewLibrary(): ViewLibrary {
     queryFn: ({ signal }) => client.views(signal),
     refetchOnWindowFocus: true,
     staleTime: 0,
-    // The picture waits for the start view, but not for a server that has trouble with it.
+    // The picture waits for the start view, but not if the server cannot provide it.
     retry: false,
   });
   const shared = useMemo(() => (data ? readShared(data) : []), [data]);
@@ -61,7 +61,7 @@ export interface ViewActions {
   /** Inserts or replaces. */
   save(picture: PictureRef, document: ViewDocument): Promise<void>;
   remove(picture: PictureRef): Promise<void>;
-  /** This browser's own start; null: as everybody. */
+  /** The start view of this browser; null: the site default. */
   startHere(picture: PictureRef | null): void;
   startEverybody(picture: PictureRef | null): Promise<void>;
 }
@@ -89,7 +89,7 @@ export function useViewActions(): ViewActions {
   }, [client, queries]);
 }
 
-/** The name a view has where it is kept. */
+/** The name under which a view is stored. */
 export function nameOf(picture: PictureRef): string {
   return picture.slice(picture.indexOf(":") + 1);
 }
@@ -119,14 +119,14 @@ function parseMine(stored: string | null): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Throws where this browser may not remember. */
+/** Throws if this browser cannot store. */
 function writeMine(change: (views: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>): void {
   const text = JSON.stringify(change(parseMine(readStored(MINE_KEY))));
   write(MINE_KEY, text);
   if (readStored(MINE_KEY) === text) return;
-  throw new Problem("This browser does not keep the view.", {
+  throw new Problem("This browser could not save the view.", {
     code: "storage",
-    hint: "Its storage is full or forbidden. Share the view with everybody, or export it.",
+    hint: "Its storage is full or disabled. Share the view with everybody, or export it.",
   });
 }
 

@@ -1,5 +1,5 @@
-// Violations, mutes, comments and alert channels, as hooks; and what people add to violations. Violations are those until the
-// minute the screen is of; what people say of them, and who is told, is a matter of the present.
+// Hooks for violations, mutes, comments and alert channels, and for what users add to violations. Violations are those
+// up to the minute that the screen shows; comments, mutes and channels are those of the present.
 
 import { useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
@@ -20,7 +20,7 @@ import { type RulesPage, SPAN_HOURS, type Span } from "../state/violations.ts";
 import { useServices } from "./services.ts";
 import { useVersionedQuery } from "./versioned-query.ts";
 
-/** What goes on costs more every minute. */
+/** Open violations grow every minute. */
 const REFRESH_MS = 60_000;
 const ALERTS_EVERY_MS = 15_000;
 const STEPS = 120;

@@ -1,4 +1,5 @@
-// What the units' present holders wasted lately, in the rows of a snapshot: any group of units can sum it.
+// GPU-hours wasted by the current holders of units, aligned with the rows of a snapshot, so that any group can be
+// summed.
 
 import { nameAt } from "../api/columns.ts";
 import type { Snapshot } from "../api/snapshot.ts";
@@ -7,10 +8,10 @@ import type { Loadable } from "../base/loadable.ts";
 import { useVersionedQuery } from "./versioned-query.ts";
 
 export const WASTE_HOURS = 24;
-/** The server judges whole steps of ten minutes. */
+/** The server evaluates whole steps of ten minutes. */
 const REFRESH_MS = 600_000;
 
-/** By row; NaN where nobody holds the unit or nothing was measured. */
+/** By row; NaN: not allocated, or not measured. */
 export interface RowWaste {
   readonly heldHours: Float32Array;
   readonly wastedHours: Float32Array;
@@ -28,10 +29,10 @@ export function useUnitWaste(enabled: boolean): Loadable<UnitWaste> {
 
 const aligned = new WeakMap<UnitWaste, { readonly snapshot: Snapshot; readonly rows: RowWaste }>();
 
-/** Only what the workload that is now on a unit did there counts: a group is what it is now. */
+/** Counts only the hours of the workload that holds the unit now. */
 export function alignWaste(snapshot: Snapshot, waste: UnitWaste): RowWaste {
-  const known = aligned.get(waste);
-  if (known?.snapshot === snapshot) return known.rows;
+  const cached = aligned.get(waste);
+  if (cached?.snapshot === snapshot) return cached.rows;
   const unit = snapshot.names("unit");
   const workload = snapshot.names("workload");
   const rowOf = new Map<string, number>();

@@ -8,18 +8,18 @@ export type Broken = ReadonlyMap<string, readonly RuleAnswer[]>;
 
 /** Rules that some unit of a workload breaks now, in the order of the bar. */
 export function findBroken(units: Units | undefined): Broken {
-  const found = new Map<string, RuleAnswer[]>();
-  if (!units?.rules) return found;
+  const rulesByWorkload = new Map<string, RuleAnswer[]>();
+  if (!units?.rules) return rulesByWorkload;
   const { codes, names } = units.snapshot.names("workload");
   for (const { rule, states, broken } of units.rules.rules) {
-    const told = new Set<string>();
+    const workloads = new Set<string>();
     for (const row of broken) {
       const name = states[row] === BROKEN ? names[codes[row] ?? 0] : null;
-      if (name) told.add(name);
+      if (name) workloads.add(name);
     }
-    for (const name of told) found.set(name, [...(found.get(name) ?? []), rule]);
+    for (const name of workloads) rulesByWorkload.set(name, [...(rulesByWorkload.get(name) ?? []), rule]);
   }
-  return found;
+  return rulesByWorkload;
 }
 
 export function orderWorkloads(all: readonly WorkloadAnswer[], broken: Broken): readonly WorkloadAnswer[] {

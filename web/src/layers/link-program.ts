@@ -1,6 +1,6 @@
-// Shaders made into a program, or an error that says what is wrong with them.
+// Compiles and links shaders into a program.
 
-/** Throws where a shader does not compile; a lost context is told by what is drawn next. */
+/** Throws if a shader does not compile; a lost context is detected by the next draw call. */
 export function linkProgram(gl: WebGL2RenderingContext, vertex: string, fragment: string): WebGLProgram {
   const program = gl.createProgram();
   for (const [kind, source] of [

@@ -1,5 +1,5 @@
-// What is known of units, as plain columns that can be handed to a worker. Names are codes into a dictionary, numbers
-// are typed arrays; code 0 and NaN are the missing.
+// The attributes of units as plain columns that can be sent to a worker. Names are codes into a dictionary, numbers are
+// typed arrays; code 0 and NaN are missing.
 
 export interface NameValues {
   /** One code per unit. */

@@ -31,11 +31,11 @@ describe("bins", () => {
       fc.property(fc.array(value, { minLength: 1 }), fc.integer({ min: 1, max: 50 }), (values, bins) => {
         const limits = computeLimits(values, bins);
         expect(limits.length - 1).toBeLessThanOrEqual(bins);
-        for (const one of values) {
-          const bin = findBin(limits, one);
-          const slack = 1e-9 * Math.max(1, Math.abs(one));
-          expect(limits[bin] ?? Number.NaN).toBeLessThanOrEqual(one + slack);
-          expect(limits[bin + 1] ?? Number.NaN).toBeGreaterThanOrEqual(one - slack);
+        for (const valueInBin of values) {
+          const bin = findBin(limits, valueInBin);
+          const slack = 1e-9 * Math.max(1, Math.abs(valueInBin));
+          expect(limits[bin] ?? Number.NaN).toBeLessThanOrEqual(valueInBin + slack);
+          expect(limits[bin + 1] ?? Number.NaN).toBeGreaterThanOrEqual(valueInBin - slack);
         }
       }),
     );

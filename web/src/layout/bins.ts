@@ -1,4 +1,4 @@
-// Cuts a range of numbers into bins. Owns the limits and which value lies in which bin, not the grouping.
+// Splits a range of numbers into bins: their limits, and the bin of a value. Grouping is elsewhere.
 
 /** The limits of bins, rising: bin k holds limits[k] ≤ value < limits[k + 1], the last bin its upper limit too. */
 export function computeLimits(values: Iterable<number>, bins: number | readonly number[]): readonly number[] {

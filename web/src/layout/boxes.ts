@@ -1,4 +1,4 @@
-// Rectangles in flat arrays, and the choice of a width for a row-by-row arrangement. What the arrangements share.
+// Rectangles in flat arrays, and the choice of a width for row-by-row arrangements. Shared by the arrangements.
 
 /** Arrangements write `x` and `y` relative to the content of the parent. Lengths are in sides of a unit. */
 export interface Boxes {

@@ -1,4 +1,4 @@
-// The views everybody has from the start: the figures of the HPC2lusterScape paper, as view documents.
+// The built-in views: the figures of the HPC2lusterScape paper, as view documents.
 
 import { DEFAULT_MARK, DEFAULT_VIEW, makeLayer, type View } from "./grammar.ts";
 
@@ -76,7 +76,9 @@ export const BUILTIN_VIEWS: readonly BuiltinView[] = [
         makeLayer("node_partitions", { layout: "listX", sort: LARGEST_FIRST }),
         makeLayer("node", { layout: "listX", size: "uniform" }),
       ],
-      mark: { ...DEFAULT_MARK, color: "unit_state" },
+      // Small workloads on many hosts are what keeps large ones waiting.
+      mark: { ...DEFAULT_MARK, color: "gpus_requested" },
     },
+    look: { color_scale: ["log"] },
   },
 ];

@@ -1,5 +1,5 @@
-// Turns the attribute of one layer into dense codes, one per distinct key: names in order, then the rest as "other",
-// then the missing. Counting passes only; what is sorted is the distinct names.
+// Turns the attribute of a layer into dense codes, one per distinct key: names in order, then the rest as "other", then
+// the missing. Counting passes only; only distinct names are sorted.
 
 import { type AttributeValues, isNames, type NumberValues } from "./attributes.ts";
 import { computeLimits, findBin, labelBin, labelNumber } from "./bins.ts";
@@ -12,7 +12,7 @@ export type GroupKey =
   | { readonly kind: "bin"; readonly from: number; readonly to: number }
   /** The values beyond the limit, the ones with the fewest units, in one group. */
   | { readonly kind: "other"; readonly distinct: number }
-  /** `apart`: only those with this value of another attribute, where they are told apart by it. */
+  /** `apart`: only units with this value of another attribute, if missing names are split by it. */
   | { readonly kind: "missing"; readonly apart?: { readonly attribute: string; readonly name: string } };
 
 /** What groups are called that have no name of their own. */
@@ -81,11 +81,11 @@ export function encodeLayer(
   labels.push(missing);
   if (words.apart?.attributes.has(attribute) && apart !== undefined && isNames(apart)) {
     for (const [name, label] of words.apart.words) {
-      const wanted = apart.names.indexOf(name, 1);
-      if (wanted < 0) continue;
+      const apartCode = apart.names.indexOf(name, 1);
+      if (apartCode < 0) continue;
       const code = keys.push({ kind: "missing", apart: { attribute: words.apart.by, name } }) - 1;
       labels.push(label);
-      for (const row of rows) if (codes[row] === missingCode && apart.codes[row] === wanted) codes[row] = code;
+      for (const row of rows) if (codes[row] === missingCode && apart.codes[row] === apartCode) codes[row] = code;
     }
   }
   return { attribute, keys, labels, codes, namedCount: kept.length };

@@ -1,4 +1,4 @@
-// Fill: boxes side by side along X, all as high as the highest. Along Y with the boxes transposed.
+// Fill: boxes side by side along X, all as high as the highest. Along Y with transposed boxes.
 
 import type { Boxes, Extent } from "./boxes.ts";
 

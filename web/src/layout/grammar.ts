@@ -1,5 +1,5 @@
-// The view document: how units are grouped, how groups are arranged, how a unit is drawn. Plain JSON that people share.
-// Owns the types, the defaults and the shortest way to write a view down; reading one is parse-view.ts.
+// The view document: how units are grouped, how groups are arranged, how a unit is drawn. Plain JSON. Owns types,
+// defaults and the shortest serialization; parse-view.ts parses it.
 
 /** Raised when an older client could not read a newer document. */
 export const VIEW_VERSION = 1;
@@ -105,7 +105,7 @@ export const DEFAULT_LAYER: Omit<Layer, "by"> = {
 export const DEFAULT_MARK: Mark = {
   layout: "pack",
   sort: null,
-  padding: 0.2,
+  padding: 0.16,
   limit: null,
   from: "top",
   color: null,

@@ -4,7 +4,7 @@ import type { AttributeValues, UnitColumns } from "./attributes.ts";
 import { type Bins, DEFAULT_VIEW, type GroupSort, type Layer, makeLayer, type UnitSort, type View } from "./grammar.ts";
 import { type GroupOptions, type GroupTree, groupUnits } from "./group.ts";
 import { DEFAULT_OPTIONS } from "./layout.ts";
-import { makeNames } from "./pretend-units.ts";
+import { makeNames } from "./synthetic-units.ts";
 
 function makeColumns(attributes: Readonly<Record<string, AttributeValues>>): UnitColumns {
   const first = Object.values(attributes)[0];
@@ -27,15 +27,15 @@ function describeGroups(tree: GroupTree): readonly string[] {
   const label = (index: number): string => {
     const depth = tree.depth[index] ?? 0;
     if (depth === 0) return "";
-    const own = tree.layers[depth - 1]?.labels[tree.key[index] ?? 0] ?? "?";
-    return depth === 1 ? own : `${label(tree.parent[index] ?? 0)}/${own}`;
+    const ownLabel = tree.layers[depth - 1]?.labels[tree.key[index] ?? 0] ?? "?";
+    return depth === 1 ? ownLabel : `${label(tree.parent[index] ?? 0)}/${ownLabel}`;
   };
-  const found: string[] = [];
+  const paths: string[] = [];
   for (let index = tree.depthStart.at(-2) ?? 0; index < tree.groupCount; index += 1) {
     const start = tree.unitStart[index] ?? 0;
-    found.push(`${label(index)}:${tree.rows.subarray(start, start + (tree.unitCount[index] ?? 0)).join(",")}`);
+    paths.push(`${label(index)}:${tree.rows.subarray(start, start + (tree.unitCount[index] ?? 0)).join(",")}`);
   }
-  return found;
+  return paths;
 }
 
 const PROJECT = makeNames(["b", "a", null, "b", "c", "b", "a", null]);
@@ -170,9 +170,9 @@ describe("groupUnits", () => {
           const start = tree.unitStart[index] ?? 0;
           expect(tree.unitCount[index]).toBeGreaterThan(0);
           for (const row of tree.rows.subarray(start, start + (tree.unitCount[index] ?? 0))) {
-            const own = units[row]?.[layer] ?? null;
-            if (key?.kind === "name") expect(own).toBe(key.name);
-            else expect(own === null).toBe(key?.kind === "missing");
+            const value = units[row]?.[layer] ?? null;
+            if (key?.kind === "name") expect(value).toBe(key.name);
+            else expect(value === null).toBe(key?.kind === "missing");
           }
         }
       }),

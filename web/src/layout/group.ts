@@ -1,5 +1,5 @@
-// Groups units layer by layer into a tree of flat arrays: per layer one counting pass and one stable scatter, with only
-// the groups themselves sorted. O(units × layers). Knows nothing of places and sizes.
+// Groups units layer by layer into a tree of flat arrays: per layer one counting pass and one stable scatter; only
+// groups are sorted. O(units × layers). Knows nothing of positions and sizes.
 
 import { isNames, type NameValues, type NumberValues, type UnitColumns } from "./attributes.ts";
 import { type EncodedLayer, type EncodeOptions, encodeLayer, type GroupWords, type LayerKeys } from "./encode.ts";

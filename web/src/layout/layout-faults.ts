@@ -1,4 +1,4 @@
-// What a layout must never do, checked on the result alone: used by the tests and the benchmark, not by the page.
+// Invariants of a layout, checked on the result alone: used by tests and the benchmark, not by the page.
 
 import type { UnitLayout } from "./layout.ts";
 
@@ -62,10 +62,10 @@ function findOverlap({ x, y, size, bounds }: UnitLayout): string | null {
         if (!isApart) return `units ${other} and ${row} overlap`;
       }
     }
-    const own = line * columns + column;
-    const there = inCell.get(own);
-    if (there === undefined) inCell.set(own, [row]);
-    else there.push(row);
+    const cellIndex = line * columns + column;
+    const occupant = inCell.get(cellIndex);
+    if (occupant === undefined) inCell.set(cellIndex, [row]);
+    else occupant.push(row);
   }
   return null;
 }

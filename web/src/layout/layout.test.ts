@@ -18,7 +18,7 @@ import {
 } from "./grammar.ts";
 import { type LayoutInput, labelOf, layoutUnits, listBuffers, type UnitLayout } from "./layout.ts";
 import { findLayoutFault } from "./layout-faults.ts";
-import { makeNames, makePretendUnits } from "./pretend-units.ts";
+import { makeNames, makeSyntheticUnits } from "./synthetic-units.ts";
 
 const SPACE = { width: 1200, height: 800 };
 /** Without any room between units and around groups, places can be counted by hand. */
@@ -63,7 +63,7 @@ function shownRows({ view, columns, filtered }: LayoutInput): readonly boolean[]
 }
 
 describe("each layout, worked by hand", () => {
-  it("pack: 2 × 2, then 2 × 1 and 1 × 1 beside it", () => {
+  it("pack: 2 × 2, then 2 × 1 and 1 × 1 next to it", () => {
     const layout = layoutAbc({ layout: "pack" }, {}, { width: 4, height: 2 });
     expect(boxesOf(layout)).toEqual(["0,0 2×2", "2,0 2×1", "2,1 1×1"]);
     expect(unitsOf(layout)).toEqual(["0,0", "2,0", "1,0", "0,1", "2,1", "3,0", "1,1"]);
@@ -170,7 +170,7 @@ describe("any layout", () => {
         side,
         side,
         (view, count, seed, width, height) => {
-          const columns = makePretendUnits(count, seed);
+          const columns = makeSyntheticUnits(count, seed);
           const filtered = new Uint8Array(columns.rowCount).map((_, row) => ((row * 7 + seed) % 3 === 0 ? 1 : 0));
           const input: LayoutInput = { view, columns, filtered, space: { width, height } };
           const layout = layoutUnits(input);
@@ -183,7 +183,7 @@ describe("any layout", () => {
   });
 
   it("is right with 100,000 units in four layers", { timeout: 60_000 }, () => {
-    const columns = makePretendUnits(100_000);
+    const columns = makeSyntheticUnits(100_000);
     const layers = ["partition", "project", "user", "workload"].map((by) => makeLayer(by));
     for (const outer of ["pack", "listX", "fillY"] as const) {
       const view: View = { ...DEFAULT_VIEW, layers: layers.with(0, makeLayer("partition", { layout: outer })) };
@@ -193,7 +193,7 @@ describe("any layout", () => {
   });
 
   it("of the built-in views comes near to the shape of the space", () => {
-    const columns = makePretendUnits(4000);
+    const columns = makeSyntheticUnits(4000);
     for (const { view } of BUILTIN_VIEWS) {
       const input: LayoutInput = { view, columns, filtered: null, space: SPACE };
       const layout = layoutUnits(input);
@@ -209,7 +209,7 @@ describe("special cases", () => {
 
   it("no unit at all", () => {
     for (const view of [VIEW, DEFAULT_VIEW, ...BUILTIN_VIEWS.map((builtin) => builtin.view)]) {
-      const layout = layoutUnits({ view, columns: makePretendUnits(0), filtered: null, space: SPACE });
+      const layout = layoutUnits({ view, columns: makeSyntheticUnits(0), filtered: null, space: SPACE });
       expect(layout.bounds).toEqual({ width: 0, height: 0 });
       expect(layout.groups.count).toBe(1);
     }
@@ -228,9 +228,9 @@ describe("special cases", () => {
     const faded = layoutUnits({ view: VIEW, columns, filtered, space: SPACE });
     expect([...faded.size]).toEqual([1, 1, 1]);
     expect([...faded.groups.matchingCount]).toEqual(new Array(faded.groups.count).fill(0));
-    const gone = layoutUnits({ view: { ...VIEW, filtered: "vanish" }, columns, filtered, space: SPACE });
-    expect([...gone.size]).toEqual([0, 0, 0]);
-    expect(unitsOf(gone)).toEqual(["0,0", "0,0", "0,0"]);
+    const vanished = layoutUnits({ view: { ...VIEW, filtered: "vanish" }, columns, filtered, space: SPACE });
+    expect([...vanished.size]).toEqual([0, 0, 0]);
+    expect(unitsOf(vanished)).toEqual(["0,0", "0,0", "0,0"]);
   });
 
   it("some units filtered: groups say how many match", () => {
@@ -285,7 +285,7 @@ describe("special cases", () => {
   });
 
   it("travels to a worker and back", () => {
-    const input: LayoutInput = { view: VIEW, columns: makePretendUnits(50), filtered: null, space: SPACE };
+    const input: LayoutInput = { view: VIEW, columns: makeSyntheticUnits(50), filtered: null, space: SPACE };
     const layout = layoutUnits(structuredClone(input));
     expect(layout).toEqual(layoutUnits(input));
     const copy = structuredClone(layout, { transfer: [...listBuffers(layout)] });
@@ -294,7 +294,7 @@ describe("special cases", () => {
   });
 
   it("gives the same picture from the same view and data", () => {
-    const columns = makePretendUnits(24);
+    const columns = makeSyntheticUnits(24);
     for (const { key, view } of BUILTIN_VIEWS) {
       const layout = layoutUnits({ view, columns, filtered: null, space: SPACE });
       const round = (values: Float32Array) => Array.from(values, (value) => Math.round(value * 100) / 100).join(" ");

@@ -1,17 +1,16 @@
-// From a view and the columns of all units to the place of every square and every group: sizes from the inside out,
-// places from the outside in. Pure and deterministic; plain data in and out, so that it can run in a worker.
+// Computes the position of every square and group from a view and the columns of all units: sizes from the inside out,
+// positions from the outside in. Pure and deterministic; plain data in and out, so that it can run in a worker.
 
 import type { UnitColumns } from "./attributes.ts";
 import { isNames } from "./attributes.ts";
-import { type Boxes, type Extent, makeBoxes, transposeBoxes, transposeExtent } from "./boxes.ts";
+import type { Boxes, Extent } from "./boxes.ts";
 import type { GroupWords, LayerKeys } from "./encode.ts";
-import { arrangeFill } from "./fill.ts";
-import type { Layer, View } from "./grammar.ts";
+import type { View } from "./grammar.ts";
 import { type GroupTree, groupUnits } from "./group.ts";
-import { arrangeList } from "./list.ts";
-import { createPacker, type Packer } from "./pack.ts";
-import { computeSpacing, computeTargets, contentOf, type Spacing } from "./targets.ts";
-import { chooseGrid, directionOf } from "./unit-grid.ts";
+import { findUnitNames, keepPlaces, type Packing } from "./keep.ts";
+import { type Measured, measureToFit } from "./measure.ts";
+import { computeSpacing, type Spacing } from "./targets.ts";
+import { directionOf } from "./unit-grid.ts";
 
 export interface LayoutInput {
   readonly view: View;
@@ -31,6 +30,8 @@ export interface LayoutOptions {
   readonly unfolded: readonly string[];
   /** Of each layer, outermost first, in sides of a unit; null: fitting the groups' size. */
   readonly labelHeights: readonly number[] | null;
+  /** Of a label, in sides of a unit: packed groups are at least as wide as their names; 0: names may be cut. */
+  readonly letterWidth: number;
 }
 
 export const DEFAULT_OPTIONS: LayoutOptions = {
@@ -38,6 +39,7 @@ export const DEFAULT_OPTIONS: LayoutOptions = {
   foldLimit: 500,
   unfolded: ["unit", "node", "workload"],
   labelHeights: null,
+  letterWidth: 0,
 };
 
 /** Lengths are in sides of a unit, Y goes down; (x, y) is the upper left corner. */
@@ -55,6 +57,12 @@ export interface UnitLayout {
   readonly bounds: Extent;
   /** How many units are laid out. */
   readonly unitCount: number;
+  /** Between units of one group. */
+  readonly unitGap: number;
+  /** Whether it keeps the places of a former one, and packing again may make it tighter. */
+  readonly isKept: boolean;
+  /** How much longer the side of the space it needs is than when it was packed; 1 where nothing was kept. */
+  readonly looseness: number;
 }
 
 /** Group 0 is everything. Parents come before their children, siblings are neighbors. */
@@ -81,20 +89,57 @@ export interface GroupBoxes {
 /** What the unit state of a GPU is that a waiting workload asks for. */
 const REQUESTED = "requested";
 
-export function layoutUnits({ view, columns, filtered, space, options }: LayoutInput): UnitLayout {
-  const settings: LayoutOptions = { ...DEFAULT_OPTIONS, ...options };
-  const tree = groupUnits(view, columns, listRows(view, columns, filtered), settings);
-  const spacing = computeSpacing(view, tree, settings.labelHeights);
-  const { boxes, columnCounts } = measureToFit(view, tree, spacing, aspectOf(space));
-  placeGroups(view, tree, spacing, boxes);
+export function layoutUnits(input: LayoutInput): UnitLayout {
+  return packUnits(input).layout;
+}
+
+/** A layout, and what the next one of the same view keeps of it. */
+export interface PackedLayout {
+  readonly layout: UnitLayout;
+  readonly packing: Packing;
+}
+
+/** From scratch, as tight as it can be. */
+export function packUnits(input: LayoutInput): PackedLayout {
+  const settings: LayoutOptions = { ...DEFAULT_OPTIONS, ...input.options };
+  const tree = groupInput(input, settings);
+  const spacing = computeSpacing(input.view, tree, settings.labelHeights, settings.letterWidth);
+  const measured = measureToFit(input.view, tree, spacing, aspectOf(input.space));
+  const { width, height } = measured.boxes;
+  const packed = { width: width[0] ?? 0, height: height[0] ?? 0 };
+  return place(input, { tree, spacing, measured, units: findUnitNames(input.columns), packed }, false);
+}
+
+/** As the former layout of the same view and space was, as far as that still holds; null where too much has changed. */
+export function keepUnits(input: LayoutInput, former: Packing): PackedLayout | null {
+  const { spacing } = former;
+  const tree = groupInput(input, { ...DEFAULT_OPTIONS, ...input.options });
+  const units = findUnitNames(input.columns);
+  const measured = keepPlaces(input.view, tree, units, former, aspectOf(input.space));
+  return measured && place(input, { tree, spacing, measured, units, packed: former.packed }, true);
+}
+
+function groupInput({ view, columns, filtered }: LayoutInput, settings: LayoutOptions): GroupTree {
+  return groupUnits(view, columns, listRows(view, columns, filtered), settings);
+}
+
+function place({ view, columns, filtered, space }: LayoutInput, packing: Packing, isKept: boolean): PackedLayout {
+  const { tree, spacing, measured } = packing;
+  const boxes = placeGroups(view, tree, spacing, measured.boxes);
+  const aspect = aspectOf(space);
+  const needed = ({ width, height }: Extent) => Math.max(width / aspect, height);
   const bounds = { width: boxes.width[0] ?? 0, height: boxes.height[0] ?? 0 };
-  return {
-    ...placeUnits(view, tree, spacing, boxes, columnCounts, columns.rowCount),
+  const layout: UnitLayout = {
+    ...placeUnits(view, tree, spacing, boxes, measured, columns.rowCount),
     groups: toGroupBoxes(tree, spacing, boxes, filtered),
     layers: tree.layers,
     bounds,
     unitCount: tree.rows.length,
+    unitGap: view.mark.padding,
+    isKept,
+    looseness: needed(bounds) / Math.max(1, needed(packing.packed)),
   };
+  return { layout, packing };
 }
 
 /** The name of a group as it is written above it. */
@@ -131,151 +176,9 @@ function listRows(view: View, { rowCount, attributes }: UnitColumns, filtered: U
   return rows.subarray(0, count);
 }
 
-interface Measured {
-  readonly boxes: Boxes;
-  /** Units in a row of each innermost group, or in a column where they go down first. */
-  readonly columnCounts: Uint32Array;
-}
-
-const MAX_MEASURES = 3;
-/** A whole that is this near to the shape of the space is not measured again. */
-const GOOD_FIT = 0.85;
-/** Shapes of packed outer groups to try, against the one aimed at: what fits together only trying tells. */
-const SHAPES = [1, 0.85, 1.2, 0.7, 1.4, 1.7];
-/** With more units than this only the one aimed at, to stay quick. */
-const MOST_UNITS_TO_TRY = 20_000;
-/** Another shape than the one aimed at must be worth it. */
-const WORTH_IT = 0.98;
-
-function measureToFit(view: View, tree: GroupTree, spacing: Spacing, aspect: number): Measured {
-  const packer = createPacker(countMostChildren(tree));
-  const needed = ({ boxes }: Measured) => Math.max((boxes.width[0] ?? 0) / aspect, boxes.height[0] ?? 0);
-  const outer = view.layers[0];
-  if (outer?.layout === "pack") {
-    const shapes = tree.rows.length > MOST_UNITS_TO_TRY ? [1] : SHAPES;
-    return pickBest(shapes, needed, (shape) => {
-      const layers = [{ ...outer, aspect: outer.aspect * shape }, ...view.layers.slice(1)];
-      return measure({ ...view, layers }, tree, spacing, aspect, packer);
-    });
-  }
-  return aimAgain(aspect, needed, (aim) => measure(view, tree, spacing, aim, packer));
-}
-
-function pickBest(
-  shapes: readonly number[],
-  needed: (measured: Measured) => number,
-  measureShape: (shape: number) => Measured,
-): Measured {
-  let best = measureShape(1);
-  let smallest = needed(best);
-  for (const shape of shapes.slice(1)) {
-    const measured = measureShape(shape);
-    if (needed(measured) >= smallest * WORTH_IT) continue;
-    best = measured;
-    smallest = needed(measured);
-  }
-  return best;
-}
-
-/** Whole rows and columns add up to another shape than the one aimed at; then it is aimed the other way. */
-function aimAgain(
-  aspect: number,
-  needed: (measured: Measured) => number,
-  measureFor: (aim: number) => Measured,
-): Measured {
-  let aim = aspect;
-  let best = measureFor(aim);
-  let measured = best;
-  for (let attempt = 1; attempt < MAX_MEASURES; attempt += 1) {
-    const ratio = (measured.boxes.width[0] ?? 0) / (measured.boxes.height[0] ?? 0) / aspect;
-    if (!(ratio < GOOD_FIT || ratio > 1 / GOOD_FIT)) break;
-    aim /= ratio;
-    measured = measureFor(aim);
-    if (needed(measured) < needed(best)) best = measured;
-  }
-  return best;
-}
-
-/** Arranges the contents of every group from the inside out. */
-function measure(view: View, tree: GroupTree, spacing: Spacing, aspect: number, packer: Packer): Measured {
-  const targets = computeTargets(view, tree, spacing, aspect);
-  const boxes = makeBoxes(tree.groupCount);
-  const columnCounts = new Uint32Array(tree.groupCount);
-  for (let group = tree.groupCount - 1; group >= 0; group -= 1) {
-    const depth = tree.depth[group] ?? 0;
-    const target = contentOf(spacing, depth, targets.width[group] ?? 0, targets.height[group] ?? 0);
-    const layer = view.layers[depth];
-    let content: Extent;
-    if (layer === undefined) {
-      content = measureUnits(view, tree.unitCount[group] ?? 0, target, group, columnCounts);
-    } else {
-      const first = tree.childStart[group] ?? 0;
-      const last = tree.childStart[group + 1] ?? 0;
-      if (layer.size === "uniform") equalize(boxes, first, last);
-      content = arrange(layer, boxes, first, last, spacing.padding[depth + 1] ?? 0, target, packer);
-    }
-    const padding = 2 * (spacing.padding[depth] ?? 0);
-    boxes.width[group] = content.width + padding;
-    boxes.height[group] = content.height + padding + (spacing.labelHeight[depth] ?? 0);
-  }
-  return { boxes, columnCounts };
-}
-
-function countMostChildren({ groupCount, childStart }: GroupTree): number {
-  let most = 1;
-  for (let group = 0; group < groupCount; group += 1) {
-    most = Math.max(most, (childStart[group + 1] ?? 0) - (childStart[group] ?? 0));
-  }
-  return most;
-}
-
-function measureUnits(view: View, count: number, target: Extent, group: number, columnCounts: Uint32Array): Extent {
-  if (count === 0) return { width: 0, height: 0 };
-  const { columns, rows } = chooseGrid(view.mark, count, target);
-  columnCounts[group] = directionOf(view.mark) === "rows" ? columns : rows;
-  const pitch = 1 + view.mark.padding;
-  return { width: columns * pitch - view.mark.padding, height: rows * pitch - view.mark.padding };
-}
-
-function equalize({ width, height }: Boxes, from: number, to: number): void {
-  let widest = 0;
-  let highest = 0;
-  for (let box = from; box < to; box += 1) {
-    widest = Math.max(widest, width[box] ?? 0);
-    highest = Math.max(highest, height[box] ?? 0);
-  }
-  width.fill(widest, from, to);
-  height.fill(highest, from, to);
-}
-
-function arrange(
-  layer: Layer,
-  boxes: Boxes,
-  from: number,
-  to: number,
-  gap: number,
-  target: Extent,
-  packer: Packer,
-): Extent {
-  if (from === to) return { width: 0, height: 0 };
-  switch (layer.layout) {
-    case "pack":
-      return packer.arrange(boxes, from, to, gap, target);
-    case "fillX":
-      return arrangeFill(boxes, from, to, gap);
-    case "fillY":
-      return transposeExtent(arrangeFill(transposeBoxes(boxes), from, to, gap));
-    case "listX":
-      return arrangeList(boxes, from, to, { gap, target, limit: layer.limit });
-    case "listY": {
-      const options = { gap, target: transposeExtent(target), limit: layer.limit };
-      return transposeExtent(arrangeList(transposeBoxes(boxes), from, to, options));
-    }
-  }
-}
-
 /** From places within the parent's content to places within everything. A fill takes all the room its parent got. */
-function placeGroups(view: View, tree: GroupTree, spacing: Spacing, { x, y, width, height }: Boxes): void {
+function placeGroups(view: View, tree: GroupTree, spacing: Spacing, inner: Boxes): Boxes {
+  const [x, y, width, height] = [inner.x.slice(), inner.y.slice(), inner.width.slice(), inner.height.slice()];
   for (let group = 1; group < tree.groupCount; group += 1) {
     const parent = tree.parent[group] ?? 0;
     const depth = tree.depth[parent] ?? 0;
@@ -287,6 +190,7 @@ function placeGroups(view: View, tree: GroupTree, spacing: Spacing, { x, y, widt
     if (layout === "fillX") height[group] = (height[parent] ?? 0) - 2 * padding - labelHeight;
     if (layout === "fillY") width[group] = (width[parent] ?? 0) - 2 * padding;
   }
+  return { x, y, width, height };
 }
 
 function placeUnits(
@@ -294,7 +198,7 @@ function placeUnits(
   tree: GroupTree,
   spacing: Spacing,
   boxes: Boxes,
-  columnCounts: Uint32Array,
+  { across, cells }: Measured,
   rowCount: number,
 ): Pick<UnitLayout, "x" | "y" | "size" | "group"> {
   const x = new Float32Array(rowCount).fill((boxes.width[0] ?? 0) / 2);
@@ -308,18 +212,19 @@ function placeUnits(
   const isRows = directionOf(view.mark) === "rows";
   const isFromBottom = view.mark.from === "bottom";
   for (let group = tree.depthStart[depth] ?? 0; group < tree.groupCount; group += 1) {
-    const across = columnCounts[group] ?? 1;
     const left = (boxes.x[group] ?? 0) + padding;
     const top = (boxes.y[group] ?? 0) + padding + labelHeight;
     const bottom = (boxes.y[group] ?? 0) + (boxes.height[group] ?? 0) - padding - 1;
     const start = tree.unitStart[group] ?? 0;
     const count = tree.unitCount[group] ?? 0;
+    const width = across[group] ?? 1;
     for (let index = 0; index < count; index += 1) {
       const row = tree.rows[start + index] ?? 0;
-      const along = Math.floor(index / across);
-      const beside = index - along * across;
-      const down = (isRows ? along : beside) * pitch;
-      x[row] = left + (isRows ? beside : along) * pitch;
+      const cell = cells === null ? index : (cells[start + index] ?? 0);
+      const line = Math.floor(cell / width);
+      const place = cell - line * width;
+      const down = (isRows ? line : place) * pitch;
+      x[row] = left + (isRows ? place : line) * pitch;
       y[row] = isFromBottom ? bottom - down : top + down;
       size[row] = 1;
       groupOfRow[row] = group;

@@ -1,5 +1,5 @@
-// List: boxes in order along X, wrapping where the next would pass the width; those in one row are equally high. Along Y
-// with the boxes transposed.
+// List: boxes in order along X, wrapping at the width; boxes of a row have the same height. Along Y with transposed
+// boxes.
 
 import { type Boxes, chooseWidth, EPSILON, type Extent } from "./boxes.ts";
 

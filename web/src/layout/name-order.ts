@@ -1,5 +1,5 @@
-// The order of names in a layout: the same as base/order.ts, two to three times faster for names in plain ASCII, because
-// a layout may have to order tens of thousands of them. What is not plain is left to the collator.
+// The order of names in a layout: the same as base/order.ts, but two to three times faster for ASCII names, because a
+// layout may have to sort tens of thousands. Other names use the collator.
 
 import { compareWords } from "../base/order.ts";
 

@@ -1,4 +1,4 @@
-// The stable order of many numbers in linear time: a radix sort on their bits, sixteen at a time. NaN, the missing, last.
+// Stable order of many numbers in linear time: a radix sort on their bits, sixteen at a time. NaN (missing) last.
 
 const DIGITS = 4;
 const DIGIT_VALUES = 0x10000;

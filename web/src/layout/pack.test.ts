@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type Boxes, type Extent, makeBoxes } from "./boxes.ts";
 import { DEFAULT_MARK } from "./grammar.ts";
 import { createPacker } from "./pack.ts";
-import { createRandom } from "./pretend-units.ts";
+import { createRandom } from "./synthetic-units.ts";
 import { chooseGrid } from "./unit-grid.ts";
 
 const SQUARE: Extent = { width: 1, height: 1 };
@@ -23,8 +23,8 @@ function placesOf({ x, y }: Boxes): readonly (readonly [number, number])[] {
 
 describe("pack", () => {
   it("fills three by three with one of two by two and five of one by one", () => {
-    const one = [1, 1] as const;
-    const boxes = boxesOf([one, [2, 2], one, one, one, one]);
+    const square = [1, 1] as const;
+    const boxes = boxesOf([square, [2, 2], square, square, square, square]);
     expect(createPacker(6).arrange(boxes, 0, 6, 0, SQUARE)).toEqual({ width: 3, height: 3 });
     expect(placesOf(boxes)).toEqual([
       [2, 0],

@@ -6,6 +6,8 @@ import { type Boxes, chooseWidth, EPSILON, type Extent } from "./boxes.ts";
 export interface Packer {
   /** Places boxes `from` … `to` so that they come near to the shape of `target`. */
   arrange(boxes: Boxes, from: number, to: number, gap: number, target: Extent): Extent;
+  /** Places them in a strip of this width; null where one of them is wider. */
+  fill(boxes: Boxes, from: number, to: number, gap: number, width: number): Extent | null;
 }
 
 /** Holds the scratch arrays for up to `capacity` boxes at a time. */
@@ -50,6 +52,10 @@ export function createPacker(capacity: number): Packer {
       const width = chooseWidth(target, shapes.widest(), firstWidth, (trial) => pack(boxes, gap, trial));
       return pack(boxes, gap, width);
     },
+    fill(boxes, from, to, gap, width) {
+      shapes.read(boxes, from, to);
+      return shapes.widest() > width + EPSILON ? null : pack(boxes, gap, width);
+    },
   };
 }
 
@@ -64,7 +70,7 @@ function createShapes(capacity: number) {
   const order = new Uint32Array(capacity);
   const shapeWidth = new Float64Array(capacity);
   const shapeStart = new Uint32Array(capacity + 1);
-  const taken = new Uint32Array(capacity);
+  const placedCount = new Uint32Array(capacity);
   /** The nearest shape from here on that may have boxes left; paths are halved as they are walked. */
   const following = new Uint32Array(capacity + 1);
   let shapeCount = 0;
@@ -110,7 +116,7 @@ function createShapes(capacity: number) {
       shapeStart[shapeCount] = count;
     },
     refill(): void {
-      taken.fill(0, 0, shapeCount);
+      placedCount.fill(0, 0, shapeCount);
       for (let shape = 0; shape <= shapeCount; shape += 1) following[shape] = shape;
     },
     boxCount: () => count,
@@ -126,8 +132,8 @@ function createShapes(capacity: number) {
       }
       const shape = findLeft(low);
       if (shape >= shapeCount) return null;
-      const first = (shapeStart[shape] ?? 0) + (taken[shape] ?? 0);
-      taken[shape] = (taken[shape] ?? 0) + 1;
+      const first = (shapeStart[shape] ?? 0) + (placedCount[shape] ?? 0);
+      placedCount[shape] = (placedCount[shape] ?? 0) + 1;
       if (first + 1 === shapeStart[shape + 1]) following[shape] = shape + 1;
       return order[first] ?? null;
     },

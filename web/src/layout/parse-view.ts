@@ -1,4 +1,4 @@
-// Reads a view document that anybody may have written: keeps what is valid, and says in words what it left out.
+// Parses a view document from any source: keeps what is valid, and reports what was ignored.
 
 import {
   type Bins,
@@ -47,11 +47,11 @@ export function parseView(input: unknown, known: KnownAttributes): ParsedView {
   const leftOut: string[] = [];
   const document = typeof input === "string" ? parseText(input) : input;
   if (!isRecord(document)) {
-    return { view: DEFAULT_VIEW, leftOut: ["This is not a view; all units are shown, in no groups."] };
+    return { view: DEFAULT_VIEW, leftOut: ["This is not a view; all units are shown without groups."] };
   }
   const { version } = document;
   if (typeof version === "number" && version > VIEW_VERSION) {
-    leftOut.push("The view was made by a newer ClusterScape; what this one does not know was left out.");
+    leftOut.push("The view was made by a newer version of ClusterScape; unknown settings were ignored.");
   }
   const read = new Reader(document, "The view", leftOut);
   const view: View = {
@@ -74,14 +74,15 @@ function parseText(text: string): unknown {
 
 function parseLayers(items: readonly unknown[], known: KnownAttributes, leftOut: string[]): readonly Layer[] {
   const layers = items.map((item, index) => parseLayer(item, `Layer ${index + 1}`, known, leftOut));
-  const kept = layers.filter((layer) => layer !== null);
-  if (kept.length > MAX_LAYERS) leftOut.push(`A view has at most ${MAX_LAYERS} layers; the inner ones were left out.`);
-  return kept.slice(0, MAX_LAYERS);
+  const valid = layers.filter((layer) => layer !== null);
+  if (valid.length > MAX_LAYERS)
+    leftOut.push(`A view has at most ${MAX_LAYERS} layers; the innermost ones were ignored.`);
+  return valid.slice(0, MAX_LAYERS);
 }
 
 function parseLayer(item: unknown, place: string, known: KnownAttributes, leftOut: string[]): Layer | null {
   const by = isRecord(item) ? parseBy(item.by, place, known, leftOut) : null;
-  if (!isRecord(item)) leftOut.push(`${place} is not a layer; it was left out.`);
+  if (!isRecord(item)) leftOut.push(`${place} is not a layer; it was ignored.`);
   if (!isRecord(item) || by === null) return null;
   const read = new Reader(item, place, leftOut);
   const layer: Layer = {
@@ -101,20 +102,20 @@ function parseLayer(item: unknown, place: string, known: KnownAttributes, leftOu
 function parseBy(value: unknown, place: string, known: KnownAttributes, leftOut: string[]): string | Bins | null {
   if (typeof value === "string") {
     if (known.names.includes(value) || known.numbers.includes(value)) return value;
-    leftOut.push(`${place} groups by ${quote(value)}, which units do not have; it was left out.`);
+    leftOut.push(`${place} groups by ${quote(value)}, which units do not have; it was ignored.`);
     return null;
   }
   if (!isRecord(value) || typeof value.metric !== "string") {
-    leftOut.push(`${place} does not say by what it groups; it was left out.`);
+    leftOut.push(`${place} has no attribute to group by; it was ignored.`);
     return null;
   }
   const { metric } = value;
   if (!known.numbers.includes(metric)) {
-    leftOut.push(`${place} groups by the metric ${quote(metric)}, which units do not have; it was left out.`);
+    leftOut.push(`${place} groups by the metric ${quote(metric)}, which units do not have; it was ignored.`);
     return null;
   }
   const bins = parseBins(value.bins);
-  if (bins === null) leftOut.push(`${place} has bins ${quote(value.bins)}, which mean nothing here; it has 5 bins.`);
+  if (bins === null) leftOut.push(`${place} has bins ${quote(value.bins)}, which are invalid; it uses 5 bins.`);
   return { metric, bins: bins ?? 5 };
 }
 
@@ -143,7 +144,7 @@ function parseSort(
   read.finish([]);
   if (by !== "value") return { by, order, of: null };
   if (of !== null || typeof layerBy !== "string") return { by, order, of };
-  leftOut.push(`${layerPlace} sorts by a value but does not say of what; it is sorted by name.`);
+  leftOut.push(`${layerPlace} sorts by a value but names no metric; it is sorted by name.`);
   return { by: "name", order, of: null };
 }
 
@@ -223,7 +224,7 @@ class Reader {
   finish(taken: readonly string[]): void {
     for (const key of Object.keys(this.#source)) {
       if (this.#taken.has(key) || taken.includes(key)) continue;
-      this.#leftOut.push(`${this.#place} has a setting ${quote(key)}, which means nothing here; it was left out.`);
+      this.#leftOut.push(`${this.#place} has a setting ${quote(key)}, which is invalid; it was ignored.`);
     }
   }
 
@@ -233,7 +234,7 @@ class Reader {
     if (value === undefined || value === null) return initial;
     const parsed = parse(value);
     if (parsed !== undefined) return parsed;
-    this.#leftOut.push(`${this.#place} has ${key} ${quote(value)}, which means nothing here; it was left out.`);
+    this.#leftOut.push(`${this.#place} has ${key} ${quote(value)}, which is invalid; it was ignored.`);
     return initial;
   }
 }

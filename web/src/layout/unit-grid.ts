@@ -1,4 +1,4 @@
-// How the units of one innermost group lie: rows and columns of squares of side 1.
+// The grid of units in an innermost group: rows and columns of squares of side 1.
 
 import type { Extent } from "./boxes.ts";
 import type { Mark } from "./grammar.ts";

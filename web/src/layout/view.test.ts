@@ -21,7 +21,7 @@ import { type KnownAttributes, MAX_LAYERS, parseView } from "./parse-view.ts";
 
 const KNOWN: KnownAttributes = {
   names: ["node", "partition", "node_partitions", "workload", "user", "project", "resource_type", "unit_state"],
-  numbers: ["gpu_util_ratio", "power_watts", "wait_s"],
+  numbers: ["gpu_util_ratio", "gpus_requested", "power_watts", "wait_s"],
 };
 
 const limit = fc.option(fc.integer({ min: 1, max: 1000 }));
@@ -76,7 +76,7 @@ describe("a view document", () => {
   });
 
   it("is the same text whatever the order its fields were written in", () => {
-    const one = parseView(
+    const parsed = parseView(
       { layers: [{ layout: "listX", by: "node", sort: { order: "descending", by: "count" } }] },
       KNOWN,
     );
@@ -84,7 +84,7 @@ describe("a view document", () => {
       { layers: [{ sort: { by: "count", order: "descending" }, by: "node", layout: "listX" }] },
       KNOWN,
     );
-    expect(serializeView(one.view)).toBe(serializeView(other.view));
+    expect(serializeView(parsed.view)).toBe(serializeView(other.view));
   });
 });
 
@@ -108,30 +108,30 @@ describe("parseView", () => {
     expect(view.layers.map((layer) => layer.by)).toEqual(["partition", { metric: "power_watts", bins: 5 }, "user"]);
     expect(view.mark.sort).toEqual({ by: "node", order: "ascending" });
     expect(leftOut).toEqual([
-      "Layer 1 has layout “spiral”, which means nothing here; it was left out.",
-      "Layer 2 groups by “gpu_color”, which units do not have; it was left out.",
-      "Layer 3 groups by the metric “karma”, which units do not have; it was left out.",
-      "Layer 4 has bins “[3,2]”, which mean nothing here; it has 5 bins.",
-      "Layer 4 has padding “-1”, which means nothing here; it was left out.",
-      "Layer 5 is not a layer; it was left out.",
-      "Layer 6 sorts by a value but does not say of what; it is sorted by name.",
-      "Layer 6 has a setting “frame”, which means nothing here; it was left out.",
-      "The unit mark's sort has order “upwards”, which means nothing here; it was left out.",
-      "The unit mark has color “mood”, which means nothing here; it was left out.",
+      "Layer 1 has layout “spiral”, which is invalid; it was ignored.",
+      "Layer 2 groups by “gpu_color”, which units do not have; it was ignored.",
+      "Layer 3 groups by the metric “karma”, which units do not have; it was ignored.",
+      "Layer 4 has bins “[3,2]”, which are invalid; it uses 5 bins.",
+      "Layer 4 has padding “-1”, which is invalid; it was ignored.",
+      "Layer 5 is not a layer; it was ignored.",
+      "Layer 6 sorts by a value but names no metric; it is sorted by name.",
+      "Layer 6 has a setting “frame”, which is invalid; it was ignored.",
+      "The unit mark's sort has order “upwards”, which is invalid; it was ignored.",
+      "The unit mark has color “mood”, which is invalid; it was ignored.",
     ]);
   });
 
   it("says so when the document is newer, too deep, or no view at all", () => {
     expect(parseView({ version: 2, layers: [{ by: "node" }] }, KNOWN).leftOut).toEqual([
-      "The view was made by a newer ClusterScape; what this one does not know was left out.",
+      "The view was made by a newer version of ClusterScape; unknown settings were ignored.",
     ]);
     const deep = parseView({ layers: Array.from({ length: 12 }, () => ({ by: "node" })) }, KNOWN);
     expect(deep.view.layers).toHaveLength(MAX_LAYERS);
-    expect(deep.leftOut).toEqual(["A view has at most 8 layers; the inner ones were left out."]);
+    expect(deep.leftOut).toEqual(["A view has at most 8 layers; the innermost ones were ignored."]);
     for (const nonsense of ["{", "[]", null, 7, [], undefined]) {
       expect(parseView(nonsense, KNOWN)).toEqual({
         view: DEFAULT_VIEW,
-        leftOut: ["This is not a view; all units are shown, in no groups."],
+        leftOut: ["This is not a view; all units are shown without groups."],
       });
     }
   });

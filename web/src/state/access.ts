@@ -1,4 +1,4 @@
-// What a link says of the access page: which of its tables.
+// The access page in a link: which table is shown.
 
 import { choiceField, type Field } from "./fields.ts";
 import type { Screen } from "./screen.ts";

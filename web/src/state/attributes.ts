@@ -1,14 +1,14 @@
-// What can be known of a unit, by the names that links and view documents use: its title, whether it is a name or a
-// number, and in which unit. Owns no values; whoever has the data reads them by these names.
+// The attributes of units, by the names that links and view documents use: title, kind (name or number) and unit. Holds
+// no values.
 
 import { METRICS, type Quantity } from "../base/catalogue.ts";
 import { RULE_STATES, type RuleAttributeName, ruleOfAttribute } from "./rules.ts";
 
-/** Values over the life of the workload that holds the unit; without one, the value now. */
+/** Statistics over the life of the workload that holds the unit; without one, the current value. */
 export const STATISTICS = ["mean", "p5", "p50", "p95", "min", "max"] as const;
 export type Statistic = (typeof STATISTICS)[number];
 
-/** Sampled again and again, with statistics over a workload's life. Of units that nobody holds they say nothing. */
+/** Sampled metrics, with statistics over a workload's life. Missing for units that are not allocated. */
 export type MetricName = keyof typeof METRICS;
 
 type Titled = readonly [title: string, unit: Quantity];
@@ -34,7 +34,7 @@ const NAMES = {
   workload: "Workload",
   workload_name: "Workload's name",
   workload_state: "Workload's state",
-  workload_kind: "Kind of workload",
+  workload_kind: "Workload kind",
   experiment: "Experiment",
   resource_type: "Resource type",
   machine_type: "Machine type",
@@ -45,8 +45,8 @@ const NAMES = {
   kind: "Kind of unit",
   mig_profile: "MIG profile",
   qos: "Quality of service",
-  pending_reason: "Why it waits",
-  allocation_source: "How the holder is known",
+  pending_reason: "Waiting reason",
+  allocation_source: "Allocation source",
   violations: "Rules broken",
   free_use: "Use of free GPUs",
   unit_health: "Health",
@@ -60,9 +60,9 @@ export interface NumberAttribute {
   readonly name: AttributeName;
   readonly title: string;
   readonly unit: Quantity;
-  /** Null for what is not sampled. */
+  /** Null: not a sampled metric. */
   readonly metric: MetricName | null;
-  /** Null: the value now. */
+  /** Null: the current value. */
   readonly statistic: Statistic | null;
 }
 
@@ -70,7 +70,7 @@ export interface NameAttribute {
   readonly kind: "name";
   readonly name: NameAttributeName;
   readonly title: string;
-  /** All there can be, in their own order; null where anybody may add one. */
+  /** All possible values, in order; null: open-ended. */
   readonly values: readonly string[] | null;
 }
 
@@ -135,24 +135,24 @@ export const ATTRIBUTES: readonly Attribute[] = listAll();
 
 const BY_NAME: ReadonlyMap<string, Attribute> = new Map(ATTRIBUTES.map((attribute) => [attribute.name, attribute]));
 
-/** Rules come and go, so there is an attribute for any; made once, to be the same for everybody. */
+/** Each rule has an attribute, created once, so that it is the same object everywhere. */
 const ruleAttributes = new Map<string, NameAttribute>();
 
 export function findAttribute(name: string): Attribute | null {
   const rule = ruleOfAttribute(name);
   if (rule === null) return BY_NAME.get(name) ?? null;
-  const known = ruleAttributes.get(rule);
-  const made: NameAttribute = known ?? {
+  const cached = ruleAttributes.get(rule);
+  const attribute: NameAttribute = cached ?? {
     kind: "name",
     name: name as RuleAttributeName,
     title: `Rule ${rule}`,
     values: RULE_STATES,
   };
-  ruleAttributes.set(rule, made);
-  return made;
+  ruleAttributes.set(rule, attribute);
+  return attribute;
 }
 
-/** For names that the types know to exist. */
+/** For names that are valid by their type. */
 export function attributeOf(name: AttributeName): Attribute {
   const attribute = findAttribute(name);
   if (attribute === null) throw new Error(`There is no attribute named ${name}`);

@@ -1,4 +1,4 @@
-// Changes of the screen as pure functions: a screen in, a screen out. Who calls them and what history does is elsewhere.
+// Changes of the screen as pure functions from screen to screen. Callers and browser history are elsewhere.
 
 import type { View } from "../layout/grammar.ts";
 import type { AttributeName, NameAttributeName } from "./attributes.ts";
@@ -20,12 +20,13 @@ import {
 import { decodeGroup } from "./selection.ts";
 import type { RulesPage } from "./violations.ts";
 import { type Clause, findNames, replaceClause, type WantedName, withNames, withRange } from "./where.ts";
+import type { PictureWindow } from "./window.ts";
 
 export type ScreenChange = (screen: Screen) => Screen;
 
 /**
- * What is selected is what the other view shows: a workload is diagnosed, a user or a project narrows lists to what is theirs.
- * What was looked at before stays where nothing else is selected.
+ * The selection carries over to the other view: a workload is diagnosed, a user or a project filters lists. Without a
+ * selection the other view keeps its state.
  */
 export const openView =
   (view: ViewName): ScreenChange =>
@@ -41,7 +42,7 @@ interface Owner {
   readonly project: string | null;
 }
 
-/** Whose the selected group is; null where it is nobody's. */
+/** The user or project of the selected group; null: none. */
 function findOwner(selection: Selection | null): Owner | null {
   const steps = (selection?.kind === "group" ? decodeGroup(selection.key)?.steps : null) ?? [];
   const find = (wanted: string) => steps.find(({ attribute }) => attribute === wanted)?.name ?? null;
@@ -49,7 +50,7 @@ function findOwner(selection: Selection | null): Owner | null {
   return owner.user === null && owner.project === null ? null : owner;
 }
 
-/** A person says more than their project does. Names with spaces cannot be searched for. */
+/** A user is more specific than a project. Names with spaces cannot be searched for. */
 function narrowToOwner(screen: Screen, owner: Owner | null): Screen {
   if (owner === null) return screen;
   const { user, project } = owner;
@@ -63,7 +64,7 @@ function narrowToOwner(screen: Screen, owner: Owner | null): Screen {
   return screen.view === "runs" && user !== null ? { ...screen, runs: { ...screen.runs, text } } : screen;
 }
 
-/** A column that the other table does not have is given up; all else stays. */
+/** A sort column that the other table lacks is dropped; everything else stays. */
 export const showTable =
   (table: TableName): ScreenChange =>
   (screen) => ({
@@ -72,22 +73,28 @@ export const showTable =
     sort: screen.sort && isColumn(table, screen.sort.column) ? screen.sort : null,
   });
 
-/** Another arrangement shows its own colors. A view that only this browser knows is written out, so that the link can be shared. */
+/** Another arrangement has its own colors. A view that is stored only in this browser is written out, so that the link can be shared. */
 export const openPicture =
   (picture: PictureRef, view: View, look: Look): ScreenChange =>
   (screen) =>
-    withLook({ ...screen, picture, layout: isMine(picture) ? view : null }, look);
+    withLook({ ...screen, picture, layout: isMine(picture) ? view : null, window: null }, look);
 
-/** `saved`: the layout of the picture; where it is the same again, the link is as short as before. */
+/** The visible part of the picture; null: all of it. */
+export const showWindow =
+  (window: PictureWindow | null): ScreenChange =>
+  (screen) => ({ ...screen, window });
+
+/** `saved`: the layout of the picture; if the edited layout equals it, the link stays short. */
 export const editLayout =
   (picture: PictureRef | null, view: View, saved: View | null): ScreenChange =>
   (screen) => ({
     ...screen,
     picture,
+    window: null,
     layout: saved !== null && !isMine(picture) && isSameView(view, saved) ? null : view,
   });
 
-/** Ends and scale are those of one attribute; the scheme is the reader's and stays. */
+/** Limits and scale belong to one attribute; the scheme is the reader's and stays. */
 export const colorBy =
   (color: AttributeName | null): ScreenChange =>
   (screen) => ({
@@ -124,7 +131,7 @@ export const setRange =
   (attribute: AttributeName, range: Range | null): ScreenChange =>
   (screen) => ({ ...screen, where: withRange(screen.where, attribute, range) });
 
-/** Past the end: one more; null: it goes. */
+/** Past the end: adds a clause; null: removes it. */
 export const setClause =
   (at: number, clause: Clause | null): ScreenChange =>
   (screen) => ({ ...screen, where: replaceClause(screen.where, at, clause) });
@@ -146,7 +153,7 @@ export const clearFilters: ScreenChange = (screen) => ({
   within: null,
 });
 
-/** Whether the picture shows what a rule says. */
+/** Toggles whether the picture shows a rule. */
 export const toggleRule =
   (key: string): ScreenChange =>
   (screen) => {
@@ -162,7 +169,7 @@ export const select =
   (selection: Selection | null): ScreenChange =>
   (screen) => ({ ...screen, selection });
 
-/** Shows only these units, as picture or table; null: all again. */
+/** Shows only these units, as picture or table; null: all. */
 export const showWithin =
   (within: Selection | null): ScreenChange =>
   (screen) => ({ ...screen, within });
@@ -171,7 +178,7 @@ export const changeRulesPage =
   (changes: Partial<RulesPage>): ScreenChange =>
   (screen) => ({ ...screen, rulesPage: { ...screen.rulesPage, ...changes } });
 
-/** The violations of one rule, and no others. */
+/** Shows the violations of one rule. */
 export const openRule =
   (rule: string): ScreenChange =>
   (screen) => ({
@@ -180,8 +187,8 @@ export const openRule =
     rulesPage: { ...screen.rulesPage, shows: "violations", rules: [rule], severities: [], state: "all", text: "" },
   });
 
-/** A workload with one of the rules it broke. */
-/** Whom a violation by a node, or by a GPU of it, names. */
+/** Selects a workload with a rule that it broke. */
+/** Selects the node of a violation by a node or one of its GPUs. */
 const NODE = "node:";
 
 export const selectViolation =

@@ -1,5 +1,5 @@
-// How the picture is colored, as a link says it: by which attribute, in which scheme, on which scale and between which
-// ends. All keys begin with `color`: a saved view keeps them under that prefix. The computing is the picture's.
+// The colors of the picture in a link: attribute, scheme, scale and limits. All keys start with `color`; a saved view
+// stores them under that prefix. Colors are computed by the picture.
 
 import { type AttributeName, findAttribute } from "./attributes.ts";
 import { choiceField, type Field } from "./fields.ts";
@@ -9,15 +9,15 @@ import { parseRange, type Range, serializeRange } from "./range.ts";
 export const NUMBER_SCHEMES = ["viridis", "cividis", "mako", "blues", "greys"] as const;
 export type NumberScheme = (typeof NUMBER_SCHEMES)[number];
 
-/** Colors of names: `safe` few that everybody can tell apart, `many` for when there are many names. */
+/** Colors of names: `safe` is a short palette for color-blind readers, `many` a long one. */
 export const NAME_SCHEMES = ["safe", "many"] as const;
 export type NameScheme = (typeof NAME_SCHEMES)[number];
 
 export type Scheme = NumberScheme | NameScheme;
 
 /**
- * From value to place on the ramp. `quantile`: by rank, so that every color has as many units. `quantize`: in steps of
- * equal width.
+ * Maps a value to a position on the color scale. `quantile`: by rank, so that every color has as many units.
+ * `quantize`: in steps of equal width.
  */
 export const SCALE_KINDS = ["linear", "log", "quantile", "quantize"] as const;
 export type ScaleKind = (typeof SCALE_KINDS)[number];
@@ -33,14 +33,14 @@ export const MOST_BINS = 12;
 export const DEFAULT_BINS = 5;
 
 export interface ColorSettings {
-  /** Null: the attribute's own. */
+  /** Null: the default of the attribute. */
   readonly scheme: Scheme | null;
   readonly isReversed: boolean;
-  /** The ends of the ramp; null: from the values, or where the attribute has natural ends from those. */
+  /** Limits of the color scale; null: from the values, or the natural limits of the attribute. */
   readonly min: number | null;
   readonly max: number | null;
   readonly scale: Scale;
-  /** Whether the ends are those of the units that the filters let through. */
+  /** Whether the limits come only from units that match the filters. */
   readonly isRemapped: boolean;
 }
 
@@ -77,7 +77,7 @@ const scaleField: Field<Scale> = {
   initial: DEFAULT_COLORS.scale,
   parse([text = ""]) {
     const [, word, digits] = /^([a-z]+)(?:-(\d{1,2}))?$/.exec(text) ?? [];
-    const kind = SCALE_KINDS.find((known) => known === word);
+    const kind = SCALE_KINDS.find((candidate) => candidate === word);
     if (kind === undefined || (digits !== undefined && kind !== "quantize")) return undefined;
     const bins = Number(digits ?? DEFAULT_BINS);
     return bins >= FEWEST_BINS && bins <= MOST_BINS ? { kind, bins } : undefined;
@@ -113,7 +113,7 @@ export function writeColors(colors: ColorSettings, write: <T>(field: Field<T>, v
   write(remapField, colors.isRemapped ? "yes" : "no");
 }
 
-/** Whether nothing was set. */
+/** Whether all settings are defaults. */
 export function isPlainColors(colors: ColorSettings): boolean {
   const { scheme, isReversed, min, max, scale, isRemapped } = colors;
   return scheme === null && !isReversed && min === null && max === null && scale.kind === "linear" && !isRemapped;

@@ -1,5 +1,5 @@
-// What a link says of the diagnostics page: which workload and window, how its GPUs are compared and laid out, what is selected
-// and brushed. Which units there are, only the data can tell.
+// The diagnostics page in a link: workload and window, how GPUs are compared and arranged, what is selected and
+// brushed. Whether the units exist is known only from the data.
 
 import { qualifyWorkload } from "../base/workload-id.ts";
 import { choiceField, type Field } from "./fields.ts";
@@ -12,7 +12,7 @@ export type Plot = (typeof PLOTS)[number];
 export const ARRANGEMENTS = ["node", "global_rank", "local_rank", "cluster"] as const;
 export type Arrangement = (typeof ARRANGEMENTS)[number];
 
-/** By what GPUs are told apart; "auto": by what is drawn. */
+/** How GPUs are compared; "auto": by what is drawn. */
 export const DISTANCES = ["auto", "histogram", "euclidean", "correlation"] as const;
 export type Distance = (typeof DISTANCES)[number];
 
@@ -38,23 +38,23 @@ export type Compared =
   | { readonly kind: "window"; readonly window: Window };
 
 export interface DiagnosticsPage {
-  /** Null: none is chosen yet. */
+  /** Null: none chosen yet. */
   readonly workload: string | null;
-  /** Null: what the server thinks tells most. */
+  /** Null: the server chooses the most informative one. */
   readonly metric: string | null;
   readonly plot: Plot;
   readonly arrangement: Arrangement;
   readonly distance: Distance;
-  /** Steps by which timelines may be shifted against one another. */
+  /** The largest shift between timelines, in steps. */
   readonly lag: number;
   readonly linkage: Linkage;
-  /** How many clusters; null: as many as there are. */
+  /** Number of clusters; null: chosen automatically. */
   readonly count: number | null;
   /** Selected GPUs; none: all. */
   readonly units: readonly string[];
   /** Null: the whole life. */
   readonly window: Window | null;
-  /** Metrics of the timeline; none: the usual ones. */
+  /** Metrics of the timeline; empty: the defaults. */
   readonly lines: readonly string[];
   readonly x: string | null;
   readonly y: string | null;
@@ -111,7 +111,7 @@ function formatWindow({ fromMs, toMs }: Window): string {
   return [fromMs, toMs].map((ms) => `${new Date(ms).toISOString().slice(0, 19)}Z`).join("~");
 }
 
-/** Whole seconds, ten at least: what is shorter has no samples to compare. */
+/** Whole seconds, at least ten: shorter windows have no samples to compare. */
 export function toWindow(fromMs: number, toMs: number): Window {
   const from = Math.floor(Math.min(fromMs, toMs) / 1000) * 1000;
   return { fromMs: from, toMs: Math.max(from + 10_000, Math.ceil(Math.max(fromMs, toMs) / 1000) * 1000) };
@@ -144,7 +144,7 @@ const linesField: Field<readonly string[]> = {
 const significanceField: Field<number> = {
   key: "outside",
   initial: USUAL_SIGNIFICANCE,
-  parse: ([text = ""]) => SIGNIFICANCES.find((one) => String(one) === text),
+  parse: ([text = ""]) => SIGNIFICANCES.find((value) => String(value) === text),
   serialize: (value) => (value === USUAL_SIGNIFICANCE ? [] : [String(value)]),
 };
 
@@ -266,7 +266,7 @@ export const changeDiagnostics =
   (changes: Partial<DiagnosticsPage>) =>
   (screen: Screen): Screen => ({ ...screen, diagnostics: { ...screen.diagnostics, ...changes } });
 
-/** Another workload is looked at afresh; it is also what is selected in the other views. */
+/** Opens another workload with default settings; it is also selected in the other views. */
 export const diagnose =
   (workload: string | null) =>
   (screen: Screen): Screen => ({
@@ -276,7 +276,7 @@ export const diagnose =
     diagnostics: { ...INITIAL_DIAGNOSTICS, workload },
   });
 
-/** Histograms are compared as distributions, timelines point by point, where the reader wants nothing else. */
+/** Histograms are compared as distributions and timelines point by point, unless the reader chose otherwise. */
 export function resolveDistance({ distance, plot }: Pick<DiagnosticsPage, "distance" | "plot">) {
   if (distance !== "auto") return distance;
   return plot === "timeline" ? "euclidean" : "histogram";

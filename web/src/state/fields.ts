@@ -1,12 +1,12 @@
-// How one part of the screen is written into a link and read back. A field that reads nonsense says so by `undefined`.
+// How one part of the screen is written into a link and read back. `undefined`: the text is invalid.
 
 export interface Field<T> {
   /** The key in the link. */
   readonly key: string;
   readonly initial: T;
-  /** The value of all parameters with this key, in order; `undefined` where they make no sense. */
+  /** Parses all parameters with this key, in order; `undefined`: invalid. */
   parse(texts: readonly string[]): T | undefined;
-  /** What to write; nothing for the initial value. */
+  /** The parameters to write; none for the initial value. */
   serialize(value: T): readonly string[];
 }
 

@@ -1,5 +1,5 @@
-// How the picture is colored, as a saved view keeps it: the settings of the link whose keys begin with `color`, as they
-// stand there. A setting that comes later is kept and brought back without a change here.
+// The colors of the picture as a saved view stores them: the link settings whose keys start with `color`. Settings that
+// are added later are stored without a change here.
 
 import { parseScreen, type Screen, serializeScreen, VIEW_NAMES } from "./screen.ts";
 
@@ -20,7 +20,7 @@ export function lookOf(screen: Screen): Look {
   return Object.fromEntries(keys.map((key) => [key, parameters.getAll(key)]));
 }
 
-/** The same screen in other colors; what of the look means nothing here is left out. */
+/** The screen with the colors of a look; invalid settings are ignored. */
 export function withLook(screen: Screen, look: Look): Screen {
   const parameters = parametersOf(screen);
   for (const key of new Set(parameters.keys())) if (isLookKey(key)) parameters.delete(key);
@@ -28,7 +28,7 @@ export function withLook(screen: Screen, look: Look): Screen {
     if (isLookKey(key)) for (const value of values) parameters.append(key, value);
   }
   const colored = parseScreen(`/${screen.view}`, `?${parameters}`, VIEW_NAMES).screen;
-  // The layout is written and read at some cost and would come back as another object.
+  // Without the layout, which is expensive to write and parse and would become a new object.
   return { ...colored, layout: screen.layout };
 }
 

@@ -39,7 +39,7 @@ const pages: fc.Arbitrary<ParallelPage> = fc.record({
   color: fc.constantFrom(...SPAN_COLORS),
   classes: fc
     .uniqueArray(fc.constantFrom(...SPAN_CLASSES), { minLength: 1 })
-    .map((some) => SPAN_CLASSES.filter((each) => some.includes(each))),
+    .map((some) => SPAN_CLASSES.filter((spanClass) => some.includes(spanClass))),
   merge: fc.constantFrom(...MERGES),
   curve: fc.option(fc.constantFrom(...CURVES)),
   span: fc.option(fc.nat()),

@@ -1,5 +1,5 @@
-// What a link says of the parallel page: which trace and time of it, which rows are open, how spans are merged and colored,
-// what is selected, searched and compared. What a trace holds, only the data can tell.
+// The parallel page in a link: trace and time range, expanded rows, merging and colors of spans, selection, search and
+// comparison. What a trace contains is known only from the data.
 
 import { choiceField, type Field, textField } from "./fields.ts";
 import type { Screen } from "./screen.ts";
@@ -13,7 +13,7 @@ export type SpanColor = (typeof SPAN_COLORS)[number];
 export const MERGES = ["gap", "namespace", "none"] as const;
 export type Merge = (typeof MERGES)[number];
 
-/** What stands beside the drawing. */
+/** The panes next to the drawing. */
 export const PANES = ["none", "span", "operators", "communication", "ranks"] as const;
 export type Pane = (typeof PANES)[number];
 
@@ -41,7 +41,7 @@ export interface NsWindow {
 }
 
 export interface ParallelPage {
-  /** Null: none is chosen yet. */
+  /** Null: none chosen yet. */
   readonly trace: string | null;
   /** Null: the trace's typical step. */
   readonly window: NsWindow | null;
@@ -59,7 +59,7 @@ export interface ParallelPage {
   readonly text: string;
   readonly drawing: Drawing;
   readonly pane: Pane;
-  /** What of the execution flow is open, as the server names it; null: as a first picture. */
+  /** Expanded nodes of the execution flow, as the server names them; null: the default. */
   readonly flow: readonly string[] | null;
   /** A second trace, drawn below on the same scale; null: none. */
   readonly compared: string | null;
@@ -115,8 +115,8 @@ const classesField: Field<readonly SpanClass[]> = {
   initial: USUAL_CLASSES,
   parse([text = ""]) {
     const names = text.split(",");
-    const known = SPAN_CLASSES.filter((each) => names.includes(each));
-    return known.length === names.length ? known : undefined;
+    const classes = SPAN_CLASSES.filter((spanClass) => names.includes(spanClass));
+    return classes.length === names.length ? classes : undefined;
   },
   serialize: (classes) => (classes.join() === USUAL_CLASSES.join() ? [] : [classes.join(",")]),
 };
@@ -209,7 +209,7 @@ export const changeParallel =
   (changes: Partial<ParallelPage>) =>
   (screen: Screen): Screen => ({ ...screen, parallel: { ...screen.parallel, ...changes } });
 
-/** Another trace is looked at afresh; how it is drawn stays. */
+/** Opens another trace; how it is drawn stays. */
 export const openTrace =
   (trace: string | null) =>
   (screen: Screen): Screen => ({
@@ -224,7 +224,7 @@ export const openTrace =
     },
   });
 
-/** A row opened one level further, or closed again. */
+/** Expands a row by one level, or collapses it. */
 export const toggleRow =
   (row: string) =>
   (screen: Screen): Screen => {

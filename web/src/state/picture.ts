@@ -1,5 +1,5 @@
-// Which arrangement of the picture a link holds: a view by its name, and the layout where it was edited. Says what can be
-// grouped and sorted by; reading the rest of a layout is layout/parse-view.ts.
+// The arrangement of the picture in a link: a view by name, and the layout if it was edited. Defines what units can be
+// grouped and sorted by; layout/parse-view.ts parses layouts.
 
 import { serializeView, type View } from "../layout/grammar.ts";
 import { type KnownAttributes, parseView } from "../layout/parse-view.ts";
@@ -17,10 +17,10 @@ export type PictureName = (typeof PICTURE_NAMES)[number];
 
 export const DEFAULT_PICTURE: PictureName = "who-uses-what";
 
-/** A built-in view, one that everybody shares, or one that only this browser knows. */
+/** A built-in view, a shared one, or one that is stored in this browser. */
 export type PictureRef = PictureName | `shared:${string}` | `mine:${string}`;
 
-/** What the server takes as the name of a view. */
+/** The server's pattern for names of views. */
 const SAVED_REF = /^(?:shared|mine):[a-z0-9][a-z0-9_-]{0,63}$/;
 
 export function parsePictureRef(text: string): PictureRef | undefined {
@@ -38,7 +38,7 @@ export const pictureField: Field<PictureRef | null> = {
   serialize: (picture) => (picture ? [picture] : []),
 };
 
-/** What units may have; whether they have it here only the data can say. */
+/** Attributes that units may have; whether they have values is known only from the data. */
 export const LAYOUT_ATTRIBUTES: KnownAttributes = {
   names: ATTRIBUTES.filter(({ kind }) => kind === "name").map(({ name }) => name),
   numbers: ATTRIBUTES.filter(({ kind }) => kind === "number").map(({ name }) => name),
@@ -46,11 +46,11 @@ export const LAYOUT_ATTRIBUTES: KnownAttributes = {
 
 export const LAYOUT_KEY = "layout";
 
-/** The layout a link holds, as much of it as is valid; what is not is added to the notices. */
+/** Parses the layout of a link; invalid parts are ignored and added to the notices. */
 export function parseLayout(text: string | null, notices: string[]): View | null {
   if (text === null) return null;
   if (!isObject(text)) {
-    notices.push("The layout in the link is not a view; it was left out.");
+    notices.push("The layout in the link is not a view; it was ignored.");
     return null;
   }
   const { view, leftOut } = parseView(text, LAYOUT_ATTRIBUTES);

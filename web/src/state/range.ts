@@ -9,11 +9,11 @@ export interface Range {
 const NUMBER = "[-+]?(?:\\d+\\.?\\d*|\\.\\d+)(?:e[-+]?\\d+)?";
 const RANGE = new RegExp(`^(${NUMBER})?\\.\\.(${NUMBER})?$`, "i");
 
-/** `0..0.15`, `0.9..`, `..400`; null where it is none, or open on both sides, or upside down. */
+/** `0..0.15`, `0.9..`, `..400`; null if invalid, unbounded on both sides, or reversed. */
 export function parseRange(text: string): Range | null {
-  const found = RANGE.exec(text);
-  if (found === null) return null;
-  const [min, max] = [found[1], found[2]].map((part) => (part === undefined ? null : Number(part) + 0)) as [
+  const match = RANGE.exec(text);
+  if (match === null) return null;
+  const [min, max] = [match[1], match[2]].map((part) => (part === undefined ? null : Number(part) + 0)) as [
     number | null,
     number | null,
   ];

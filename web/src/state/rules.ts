@@ -1,16 +1,16 @@
-// What a link says of rules: which ones the picture leaves out, and the attribute that tells who breaks one.
+// Rules in a link: which ones the picture hides, and the attribute that holds the result of a rule.
 
 import type { Field } from "./fields.ts";
 
-/** What the server takes as the key of a rule. */
+/** The server's pattern for keys of rules. */
 const KEY = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 const PREFIX = "rule:";
-/** Links are finite. */
+/** Limits the length of links. */
 const MOST_HIDDEN = 200;
 
 export type RuleAttributeName = `rule:${string}`;
 
-/** What a unit that somebody holds may be for a rule; `past`: its holder broke it earlier. */
+/** The result of a rule for an allocated unit; `past`: its workload broke the rule earlier. */
 export const RULE_STATES = ["broken", "past", "kept"] as const;
 
 export function attributeOfRule(key: string): RuleAttributeName {

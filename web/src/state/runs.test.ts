@@ -48,7 +48,7 @@ describe("a link to runs", () => {
     );
   });
 
-  it("is told what makes no sense in it", () => {
+  it("reports what is invalid in it", () => {
     const { screen, notices } = readLink("/runs?chart=pie&smooth=2&run=a%20b");
     expect(screen.runs).toEqual(INITIAL_RUNS);
     expect(notices).toHaveLength(3);
@@ -57,9 +57,9 @@ describe("a link to runs", () => {
 
 describe("choosing runs", () => {
   it("adds all of a group, then takes all of it away", () => {
-    const one = toggleRuns(["a", "b"], ["b"])(INITIAL_SCREEN);
-    expect(one.runs.runs).toEqual(["a", "b"]);
-    expect(toggleRuns(["a", "b"], one.runs.runs ?? [])(one).runs.runs).toEqual([]);
+    const toggled = toggleRuns(["a", "b"], ["b"])(INITIAL_SCREEN);
+    expect(toggled.runs.runs).toEqual(["a", "b"]);
+    expect(toggleRuns(["a", "b"], toggled.runs.runs ?? [])(toggled).runs.runs).toEqual([]);
   });
 
   it("selects the workload of a run that is opened, and lets go of it when it is closed", () => {
@@ -74,8 +74,8 @@ describe("choosing runs", () => {
   it("neither open nor chosen after a run was deleted", () => {
     const run = { run: "r-1", workload: "run:r-1" };
     const opened = openRun(run)(toggleRuns(["r-1", "r-2"], [])(INITIAL_SCREEN));
-    const left = forgetRun(run)(opened);
-    expect([left.runs.open, left.runs.runs, left.selection]).toEqual([null, ["r-2"], null]);
+    const screen = forgetRun(run)(opened);
+    expect([screen.runs.open, screen.runs.runs, screen.selection]).toEqual([null, ["r-2"], null]);
     expect(forgetRun(run)(INITIAL_SCREEN).runs.runs).toBe(INITIAL_RUNS.runs);
   });
 });

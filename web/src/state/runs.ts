@@ -1,4 +1,5 @@
-// What a link says of the runs page: which runs, drawn how, over what. Which metrics a run has, only the data can tell.
+// The runs page in a link: which runs, which chart, over which axis. Which metrics a run has is known only from the
+// data.
 
 import { choiceField, type Field, textField } from "./fields.ts";
 import type { Screen } from "./screen.ts";
@@ -19,26 +20,26 @@ export const RUN_BANDS = ["range", "interval", "deviation"] as const;
 export type RunBand = (typeof RUN_BANDS)[number];
 
 export interface RunsPage {
-  /** Chosen to be compared, in the order they were chosen; null: nobody chose yet. */
+  /** The compared runs, in the order in which they were chosen; null: no choice yet. */
   readonly runs: readonly string[] | null;
-  /** Which run's details stand beside; null: none. */
+  /** The run whose details are open; null: none. */
   readonly open: string | null;
   readonly text: string;
   readonly drawing: RunDrawing;
-  /** One chart each; none: those that tell most. */
+  /** One chart each; empty: the most informative ones. */
   readonly metrics: readonly string[];
   readonly axis: RunAxis;
   /** Second 0 is the begin of this phase; empty: the start of the run. */
   readonly phase: string;
   readonly grouping: RunGrouping;
   readonly band: RunBand;
-  /** Weight of what was before in an exponential mean, 0–0.99. */
+  /** Weight of past values in the exponential moving average, 0–0.99. */
   readonly smoothing: number;
   /** How much of the beginning is left out, in units of the axis. */
   readonly warmUp: number;
   /** Values beyond this percentile on either side are left out; 0: none. */
   readonly outliers: number;
-  /** Quantities of the scatter's axes; empty: those that tell most. */
+  /** Quantities of the scatter axes; empty: the most informative ones. */
   readonly x: string;
   readonly y: string;
 }
@@ -72,7 +73,7 @@ function numberField(key: string, low: number, high: number): Field<number> {
   };
 }
 
-/** In a link: none at all, which is not the same as nothing said. */
+/** Written for an empty selection, which differs from no choice. */
 const NO_RUN = "-";
 const someRuns = listField("run", RUN, MOST_RUNS);
 
@@ -164,7 +165,7 @@ export const changeRuns =
   (changes: Partial<RunsPage>) =>
   (screen: Screen): Screen => ({ ...screen, runs: { ...screen.runs, ...changes } });
 
-/** Chooses all of them beside those in sight, or none of them where all are chosen already. */
+/** Adds runs to the comparison, or removes them if all of them are in it. */
 export const toggleRuns =
   (runs: readonly string[], chosen: readonly string[]) =>
   (screen: Screen): Screen => {
@@ -173,13 +174,13 @@ export const toggleRuns =
     return changeRuns({ runs: isAll ? rest : [...rest, ...runs].slice(0, MOST_RUNS) })(screen);
   };
 
-/** A run's details beside the comparison; its workload is what is selected in the other views, too. */
+/** Opens the details of a run next to the comparison; its workload is selected in the other views, too. */
 export const openRun =
   ({ run, workload }: { readonly run: string; readonly workload: string }) =>
   (screen: Screen): Screen =>
     changeRuns({ open: run })({ ...screen, selection: { kind: "workload", key: workload } });
 
-/** Closes a run's details; what is selected beside it stays. */
+/** Closes the details of a run; the selection of the other views stays. */
 export const closeRun =
   (workload: string) =>
   (screen: Screen): Screen => {
@@ -187,11 +188,11 @@ export const closeRun =
     return changeRuns({ open: null })(isSelected ? { ...screen, selection: null } : screen);
   };
 
-/** Without a run that was deleted: neither open nor chosen. */
+/** Removes a deleted run from the screen. */
 export const forgetRun =
   ({ run, workload }: { readonly run: string; readonly workload: string }) =>
   (screen: Screen): Screen => {
     const { runs } = screen.runs;
-    const kept = runs === null ? null : runs.filter((chosen) => chosen !== run);
-    return changeRuns({ runs: kept })(closeRun(workload)(screen));
+    const remaining = runs === null ? null : runs.filter((chosen) => chosen !== run);
+    return changeRuns({ runs: remaining })(closeRun(workload)(screen));
   };

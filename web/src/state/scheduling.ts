@@ -1,4 +1,4 @@
-// What a link says of the scheduling page: which tab, which queue, what is asked before submitting, what is tried out.
+// The scheduling page in a link: tab, queue, the job before submission, the what-if changes and the simulation.
 
 import { ESTIMATES, RULE_PRESETS } from "../base/catalogue.ts";
 import { choiceField, type Field, textField } from "./fields.ts";
@@ -24,12 +24,12 @@ export interface QueueSort {
   readonly descending: boolean;
 }
 
-/** What is tried out on the queue as it is. Empty texts and lists: as it is now. */
+/** A what-if change of the queue. Empty texts and lists: unchanged. */
 export interface WhatIfChoice {
   readonly policy: string;
   readonly backfill: string;
   readonly placement: string;
-  /** Nodes that take nothing new any more. */
+  /** Nodes that start no new workloads. */
   readonly drained: readonly string[];
   /** `partition:count` — nodes like those the partition has most of. */
   readonly added: readonly string[];
@@ -39,7 +39,7 @@ export interface WhatIfChoice {
   readonly first: readonly string[];
 }
 
-/** What somebody thinks of submitting. */
+/** A job that has not been submitted. */
 export interface WaitAsk {
   readonly gpus: number;
   readonly hours: number;
@@ -60,13 +60,13 @@ export interface SimulatorChoice {
   readonly orders: readonly string[];
   readonly fills: readonly string[];
   readonly rules: RulePreset;
-  /** What the scheduler takes run times for. */
+  /** The run time estimates that the scheduler uses. */
   readonly estimates: Estimates;
-  /** ω of relaxed ways, each of them tried. */
+  /** ω of relaxed backfilling; each is simulated. */
   readonly omegas: readonly string[];
   /** Size of the machine; empty: as the trace says. */
   readonly machine: string;
-  /** The result that was made of this choice, to be shown again; empty: it is still to be made. */
+  /** The saved result of this simulation; empty: not simulated yet. */
   readonly result: string;
 }
 
@@ -79,7 +79,7 @@ export interface SchedulingPage {
   readonly sort: QueueSort;
   readonly whatIf: WhatIfChoice;
   readonly ask: WaitAsk | null;
-  /** How many hours from now the picture of a what-if is of. */
+  /** The time of the what-if picture, in hours from now. */
   readonly ahead: number;
   /** Job traces described side by side. */
   readonly history: readonly string[];
@@ -131,7 +131,7 @@ function listField(
     },
     serialize(names) {
       if (names.join() === initial.join()) return [];
-      // Nothing chosen is not the same as nothing said.
+      // An empty choice differs from no choice.
       return names.length === 0 ? [""] : names;
     },
   };
@@ -160,7 +160,7 @@ const sortField: Field<QueueSort> = {
   initial: INITIAL_SORT,
   parse([text = ""]) {
     const descending = text.startsWith("-");
-    const column = QUEUE_COLUMNS.find((known) => known === text.slice(descending ? 1 : 0));
+    const column = QUEUE_COLUMNS.find((candidate) => candidate === text.slice(descending ? 1 : 0));
     return column === undefined ? undefined : { column, descending };
   },
   serialize: ({ column, descending }) =>
@@ -310,13 +310,13 @@ export const changeWhatIf =
   (screen: Screen): Screen =>
     changeScheduling({ whatIf: { ...screen.scheduling.whatIf, ...changes } })(screen);
 
-/** Another choice has another result, unless that is named, too. */
+/** Another choice drops the saved result, unless one is given. */
 export const changeSimulator =
   (changes: Partial<SimulatorChoice>) =>
   (screen: Screen): Screen =>
     changeScheduling({ simulator: { ...screen.scheduling.simulator, result: "", ...changes } })(screen);
 
-/** The overview, arranged by what is waited for, the selection kept. */
+/** Opens the overview, arranged by requested resource type; the selection stays. */
 export const showWaiting = (screen: Screen): Screen => ({
   ...screen,
   view: "overview",

@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { searchFor, showTable } from "./changes.ts";
-import { createScreenStore } from "./screen-store.ts";
+import { createMemoryScreenStore, createScreenStore } from "./screen-store.ts";
 
 beforeEach(() => window.history.replaceState(null, "", "/"));
 
@@ -38,5 +38,19 @@ describe("the screen in the address", () => {
     const before = window.history.length;
     store.change(showTable("picture"));
     expect(window.history.length).toBe(before);
+  });
+});
+
+describe("a screen without an address", () => {
+  it("changes, tells who listens, and leaves the address alone", () => {
+    const store = createMemoryScreenStore();
+    const listener = vi.fn();
+    const stop = store.subscribe(listener);
+    store.change(showTable("nodes"));
+    expect(store.read().screen.table).toBe("nodes");
+    stop();
+    store.change(showTable("units"));
+    expect(listener).toHaveBeenCalledTimes(1);
+    expect(window.location.search).toBe("");
   });
 });

@@ -1,7 +1,15 @@
-// The screen bound to the browser's address: reads it, writes it, follows the back button. The only caller of history.
+// Binds the screen to the browser's address: reads it, writes it, follows the back button. The only caller of the
+// history API. Or a screen without an address, for reports.
 
 import type { ScreenChange } from "./changes.ts";
-import { type ParsedScreen, parseScreen, type Screen, serializeScreen, type ViewName } from "./screen.ts";
+import {
+  INITIAL_SCREEN,
+  type ParsedScreen,
+  parseScreen,
+  type Screen,
+  serializeScreen,
+  type ViewName,
+} from "./screen.ts";
 
 /** `push`: a step the back button undoes; `replace`: one of many small ones, such as typing. */
 export type Step = "push" | "replace";
@@ -11,7 +19,7 @@ export interface ScreenStore {
   readonly views: readonly ViewName[];
   read(): ParsedScreen;
   change(change: ScreenChange, step?: Step): void;
-  /** Adds to what is said of the link, what only the data could tell. */
+  /** Adds notices about the link that are known only from the data. */
   note(notices: readonly string[]): void;
   subscribe(listener: () => void): () => void;
 }
@@ -20,11 +28,11 @@ export function createScreenStore(page: Window, views: readonly ViewName[]): Scr
   const listeners = new Set<() => void>();
   const readPage = () => parseScreen(page.location.pathname, page.location.search, views);
   let current = readPage();
-  const tell = (next: ParsedScreen) => {
+  const update = (next: ParsedScreen) => {
     current = next;
     for (const listener of listeners) listener();
   };
-  const follow = () => tell(readPage());
+  const follow = () => update(readPage());
 
   return {
     views,
@@ -32,16 +40,16 @@ export function createScreenStore(page: Window, views: readonly ViewName[]): Scr
     change(change, step = "push") {
       const screen: Screen = change(current.screen);
       const link = serializeScreen(screen);
-      // Two large selections may begin alike, and a link has room only for the beginning.
+      // Two large selections may have the same link, which holds only their start.
       const isSameSelection = screen.selection?.key === current.screen.selection?.key;
       if (isSameSelection && link === serializeScreen(current.screen)) return;
       if (step === "push") page.history.pushState(null, "", link);
       else page.history.replaceState(null, "", link);
-      tell({ screen, notices: current.notices });
+      update({ screen, notices: current.notices });
     },
     note(notices) {
       const added = notices.filter((notice) => !current.notices.includes(notice));
-      if (added.length > 0) tell({ screen: current.screen, notices: [...current.notices, ...added] });
+      if (added.length > 0) update({ screen: current.screen, notices: [...current.notices, ...added] });
     },
     subscribe(listener) {
       if (listeners.size === 0) page.addEventListener("popstate", follow);
@@ -50,6 +58,24 @@ export function createScreenStore(page: Window, views: readonly ViewName[]): Scr
         listeners.delete(listener);
         if (listeners.size === 0) page.removeEventListener("popstate", follow);
       };
+    },
+  };
+}
+
+export function createMemoryScreenStore(): ScreenStore {
+  const listeners = new Set<() => void>();
+  let current: ParsedScreen = { screen: INITIAL_SCREEN, notices: [] };
+  return {
+    views: [],
+    read: () => current,
+    change(change) {
+      current = { ...current, screen: change(current.screen) };
+      for (const listener of listeners) listener();
+    },
+    note() {},
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
     },
   };
 }

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { BUILTIN_VIEWS } from "../layout/builtin-views.ts";
 import { DEFAULT_VIEW } from "../layout/grammar.ts";
 import { ACCESS_TABLES } from "./access.ts";
+import { ranges, wheres } from "./arbitrary-where.ts";
 import { ATTRIBUTES } from "./attributes.ts";
 import {
   clearFilters,
@@ -19,7 +20,6 @@ import { type ColorSettings, NAME_SCHEMES, NUMBER_SCHEMES, SCALE_KINDS } from ".
 import { INITIAL_DIAGNOSTICS } from "./diagnostics.ts";
 import { INITIAL_PARALLEL } from "./parallel.ts";
 import { PICTURE_NAMES } from "./picture.ts";
-import { ranges, wheres } from "./pretend-where.ts";
 import { INITIAL_RUNS } from "./runs.ts";
 import { INITIAL_SCHEDULING } from "./scheduling.ts";
 import {
@@ -33,6 +33,7 @@ import {
 } from "./screen.ts";
 import type { Selection } from "./selection.ts";
 import { INITIAL_RULES_PAGE } from "./violations.ts";
+import type { PictureWindow } from "./window.ts";
 
 function parseLink(link: string) {
   const url = new URL(link, "http://page");
@@ -65,12 +66,22 @@ const selections: fc.Arbitrary<Selection> = fc.oneof(
   ),
 );
 
+const windows: fc.Arbitrary<PictureWindow> = fc.record({
+  x: fc.integer({ min: -20_000, max: 20_000 }).map((value) => value / 1e4),
+  y: fc.integer({ min: 0, max: 10_000 }).map((value) => value / 1e4),
+  width: fc.integer({ min: 1, max: 1e6 }).map((value) => value / 100),
+  height: fc.integer({ min: 1, max: 1e6 }).map((value) => value / 100),
+  space: fc.record({ width: fc.integer({ min: 1, max: 9999 }), height: fc.integer({ min: 1, max: 9999 }) }),
+  group: fc.array(fc.string({ minLength: 1, unit: "grapheme" }), { maxLength: 4 }),
+});
+
 const screens: fc.Arbitrary<Screen> = fc.constantFrom(...TABLE_NAMES).chain((table) =>
   fc.record({
     view: fc.constantFrom(...VIEW_NAMES),
     table: fc.constant(table),
     picture: fc.option(fc.constantFrom(...PICTURE_NAMES, "shared:night-shift", "mine:a_1")),
     layout: fc.option(fc.constantFrom(DEFAULT_VIEW, ...BUILTIN_VIEWS.map(({ view }) => view))),
+    window: fc.option(windows),
     color: fc.option(fc.constantFrom(...ATTRIBUTES.map(({ name }) => name))),
     colors,
     sort: fc.option(fc.record({ column: fc.constantFrom(...TABLES[table].columns), descending: fc.boolean() })),
@@ -117,7 +128,7 @@ describe("a link", () => {
     expect(parseLink("/?utm_source=chat&place=x")).toEqual({ screen: INITIAL_SCREEN, notices: [] });
   });
 
-  it("is told what was left out", () => {
+  it("reports what was ignored", () => {
     const { screen, notices } = parseLink(
       "/nowhere?table=cats&sort=zzz&state=asleep&select=user:x&picture=monet&color=mood",
     );

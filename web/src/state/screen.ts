@@ -1,5 +1,5 @@
-// What a link holds: which view, which picture or table in which order, filters, selection. One versioned schema for all of it;
-// parse and serialize are each other's inverse, defaults are left out, and nothing in a link can break the page.
+// The screen, as a link describes it: view, picture or table with its order, filters, selection. One versioned schema;
+// parse and serialize are inverse, defaults are omitted, and an invalid link never breaks the page.
 
 import { serializeView, type View } from "../layout/grammar.ts";
 import { type AccessTable, INITIAL_ACCESS, parseAccess, writeAccess } from "./access.ts";
@@ -16,6 +16,7 @@ import { decodeUnits, type Selection, selectionField } from "./selection.ts";
 import { type Moment, momentField } from "./time.ts";
 import { INITIAL_RULES_PAGE, parseRulesPage, type RulesPage, writeRulesPage } from "./violations.ts";
 import { parseWhere, serializeWhere, WHERE_KEY, type Where, withNames } from "./where.ts";
+import { type PictureWindow, windowField } from "./window.ts";
 
 /** Written as `v` from version 2 on; links without it are of version 1. */
 export const SCREEN_VERSION = 1;
@@ -53,7 +54,7 @@ export interface Sort {
   readonly descending: boolean;
 }
 
-/** What newcomers filter by; `state` is another attribute in each table. */
+/** The facets; `state` is a different attribute in each table. */
 export const FACET_NAMES = ["state", "partition", "project", "user"] as const;
 export type FacetName = (typeof FACET_NAMES)[number];
 
@@ -70,7 +71,9 @@ export interface Screen {
   readonly picture: PictureRef | null;
   /** The layout as it was edited; null: that of the picture. */
   readonly layout: View | null;
-  /** Null: what the arrangement of the picture is meant to show. */
+  /** The visible part of the picture; null: all of it. */
+  readonly window: PictureWindow | null;
+  /** Null: the default color of the arrangement. */
   readonly color: AttributeName | null;
   readonly colors: ColorSettings;
   /** Null: the table's own order. */
@@ -88,7 +91,7 @@ export interface Screen {
   readonly scheduling: SchedulingPage;
   readonly runs: RunsPage;
   readonly access: AccessTable;
-  /** The minute the whole screen is of; null: the present. */
+  /** The minute that the screen shows; null: the present. */
   readonly at: Moment;
 }
 
@@ -113,6 +116,7 @@ export const INITIAL_SCREEN: Screen = {
   table: tableField.initial,
   picture: pictureField.initial,
   layout: null,
+  window: windowField.initial,
   color: null,
   colors: DEFAULT_COLORS,
   sort: null,
@@ -132,7 +136,7 @@ export const INITIAL_SCREEN: Screen = {
 
 export interface ParsedScreen {
   readonly screen: Screen;
-  /** What of the link was left out, in words. */
+  /** What was ignored in the link, one sentence each. */
   readonly notices: readonly string[];
 }
 
@@ -144,12 +148,12 @@ export function parseScreen(pathname: string, search: string, views: readonly Vi
     if (texts.length === 0) return field.initial;
     const value = field.parse(texts);
     if (value !== undefined) return value;
-    notices.push(`The link says ${field.key}=${texts.join(", ")}, which means nothing here; it was left out.`);
+    notices.push(`The link says ${field.key}=${texts.join(", ")}, which is invalid; it was ignored.`);
     return field.initial;
   };
 
   if (Number(parameters.get("v") ?? "1") > SCREEN_VERSION) {
-    notices.push("The link was made by a newer ClusterScape; what this one does not know was left out.");
+    notices.push("The link was made by a newer version of ClusterScape; unknown settings were ignored.");
   }
   const table = read(tableField);
   const screen: Screen = {
@@ -157,6 +161,7 @@ export function parseScreen(pathname: string, search: string, views: readonly Vi
     table,
     picture: read(pictureField),
     layout: parseLayout(parameters.get(LAYOUT_KEY), notices),
+    window: read(windowField),
     color: read(colorField),
     colors: parseColors(read),
     sort: checkSort(read(sortField), table, notices),
@@ -179,20 +184,20 @@ export function parseScreen(pathname: string, search: string, views: readonly Vi
 function parseView(pathname: string, views: readonly ViewName[], notices: string[]): ViewName {
   const name = pathname.replace(/^\/+|\/+$/g, "");
   if (name === "") return INITIAL_SCREEN.view;
-  const view = views.find((known) => known === name);
-  if (view === undefined) notices.push(`There is no view named ${name}; this is the overview.`);
+  const view = views.find((candidate) => candidate === name);
+  if (view === undefined) notices.push(`There is no view named ${name}; the overview is shown.`);
   return view ?? INITIAL_SCREEN.view;
 }
 
 function checkSelection(selection: Selection | null, notices: string[]): Selection | null {
   const leftOut = selection?.kind === "units" ? (decodeUnits(selection.key)?.leftOut ?? 0) : 0;
-  if (leftOut > 0) notices.push(`The link holds only some of the selected units; ${leftOut} more had no room in it.`);
+  if (leftOut > 0) notices.push(`The link holds only some of the selected units; ${leftOut} more did not fit.`);
   return selection;
 }
 
 function checkSort(sort: Sort | null, table: TableName, notices: string[]): Sort | null {
   if (sort === null || isColumn(table, sort.column)) return sort;
-  notices.push(`The link sorts by ${sort.column}, which the table of ${table} does not have; it was left out.`);
+  notices.push(`The link sorts by ${sort.column}, which the table of ${table} does not have; it was ignored.`);
   return null;
 }
 
@@ -200,18 +205,17 @@ export function isColumn(table: TableName, column: string): boolean {
   return (TABLES[table].columns as readonly string[]).includes(column);
 }
 
-/** Links of before there were conditions name the values of a facet under its own key. */
+/** Older links name the values of a facet under its own key. */
 function readWhere(parameters: URLSearchParams, table: TableName, notices: string[]): Where {
   let where = parseWhere(parameters.getAll(WHERE_KEY), notices);
   for (const name of FACET_NAMES) {
     const attribute = findAttribute(facetAttribute(name, table));
     const texts = parameters.getAll(name).filter((text) => text !== "");
     if (attribute?.kind !== "name" || texts.length === 0) continue;
-    const known = texts.filter((text) => attribute.values?.includes(text) ?? true);
-    const unknown = texts.filter((text) => !known.includes(text));
-    if (unknown.length > 0)
-      notices.push(`The table of ${table} knows no state ${unknown.join(", ")}; it was left out.`);
-    where = withNames(where, attribute.name, known);
+    const valid = texts.filter((text) => attribute.values?.includes(text) ?? true);
+    const unknown = texts.filter((text) => !valid.includes(text));
+    if (unknown.length > 0) notices.push(`The table of ${table} has no state ${unknown.join(", ")}; it was ignored.`);
+    where = withNames(where, attribute.name, valid);
   }
   return where;
 }
@@ -225,6 +229,7 @@ export function serializeScreen(screen: Screen): string {
   write(tableField, screen.table);
   write(pictureField, screen.picture);
   if (screen.layout !== null) parameters.append(LAYOUT_KEY, serializeView(screen.layout));
+  write(windowField, screen.window);
   write(colorField, screen.color);
   writeColors(screen.colors, write);
   write(sortField, screen.sort);
@@ -241,7 +246,7 @@ export function serializeScreen(screen: Screen): string {
   writeAccess(screen.access, write);
   write(momentField, screen.at);
   const path = screen.view === INITIAL_SCREEN.view ? "/" : `/${screen.view}`;
-  // These are legal in a query, and ids and conditions are full of them: a link should be one that can be read.
+  // These characters are legal in a query; unescaped, ids and conditions stay readable.
   const query = parameters.toString().replaceAll(/%(?:3A|2F|2C|3D|21|7E)/g, decodeURIComponent);
   return query ? `${path}?${query}` : path;
 }

@@ -1,5 +1,5 @@
-// What is selected, as text short enough for a link: one thing by its name, a group by what its units have in common, or any
-// set of units as ranges. Pure; which rows that is, a view decides.
+// The selection as text for a link: one item by its name, a group by what its units have in common, or any set of units
+// as ranges. Pure; views map it to rows.
 
 import { qualifyWorkload } from "../base/workload-id.ts";
 import type { Field } from "./fields.ts";
@@ -13,9 +13,9 @@ export interface Selection {
   readonly key: string;
 }
 
-/** Browsers and servers take links of some thousand characters; the rest of the screen needs room, too. */
+/** Browsers and servers accept links of a few thousand characters; the rest of the screen needs room, too. */
 export const LONGEST_UNITS = 1500;
-/** More units than any cluster has: what a link may ask the page to list. */
+/** An upper bound for the units of a link. */
 const MOST_UNITS = 400_000;
 
 export function selectionField(key: string): Field<Selection | null> {
@@ -47,7 +47,7 @@ const SEPARATED = /^(.*[:#/])(\d[\d.-]*)$/s;
 /** `gpu-001..128:` stands for `gpu-001:` to `gpu-128:`. */
 const RUN = /^(.*?)(\d+)\.\.(\d+)([:#/])$/s;
 const BASE_NUMBER = /^(.*?)(\d{1,8})([:#/])$/s;
-/** How many units were left out of a link. */
+/** The number of units that did not fit into the link. */
 const LEFT_OUT = /^~(\d+)$/;
 
 /** Units by name, in any order: `gpu-001..016:0-7,gpu-020:0-3.6`. Reads back as the same set. */
@@ -67,7 +67,7 @@ export function encodeUnits(names: Iterable<string>): string {
   return [...joinRuns(parts), ...others.sort()].join(",");
 }
 
-/** The names, and how many more there were when the link was made; null where the text makes no sense. */
+/** The names, and how many more did not fit; null: invalid. */
 export interface DecodedUnits {
   readonly names: readonly string[];
   readonly leftOut: number;
@@ -84,7 +84,7 @@ export function decodeUnits(text: string): DecodedUnits | null {
   return names.length > 0 ? { names, leftOut } : null;
 }
 
-/** As many whole parts as a link has room for, and how many units the others have. */
+/** As many whole parts as fit into a link, and the number of units in the others. */
 export function shortenUnits(key: string): string {
   if (key.length <= LONGEST_UNITS) return key;
   const cut = key.lastIndexOf(",", LONGEST_UNITS - 10);
@@ -103,8 +103,8 @@ function* joinRuns(parts: readonly Part[]): Generator<string> {
   let first = 0;
   for (let next = 1; next <= parts.length; next += 1) {
     const before = parts[next - 1];
-    const here = parts[next];
-    if (before && here && here.ranges === before.ranges && isNext(before.base, here.base)) continue;
+    const current = parts[next];
+    if (before && current && current.ranges === before.ranges && isNext(before.base, current.base)) continue;
     const start = parts[first];
     if (start && before) yield `${joinBases(start.base, before.base)}${before.ranges}`;
     first = next;
@@ -147,7 +147,7 @@ function expandPart(part: string, names: string[]): boolean {
   const numbers = parseRanges(ranges);
   const bases = listBases(base);
   if (numbers === null || bases === null || names.length + numbers.length * bases.length > MOST_UNITS) return false;
-  for (const each of bases) for (const number of numbers) names.push(`${each}${number}`);
+  for (const prefix of bases) for (const number of numbers) names.push(`${prefix}${number}`);
   return true;
 }
 
@@ -172,11 +172,11 @@ function listBases(base: string): readonly string[] | null {
   });
 }
 
-/** Which units the groups of a picture are made of: all, what exists, or what is asked for. */
+/** Which units a group contains: all, existing ones, or requested ones. */
 export type GroupScope = "all" | "gpus" | "requested";
 const GROUP_SCOPES: readonly GroupScope[] = ["all", "gpus", "requested"];
 
-/** What all units of a group have in common, outermost first; null: that it is missing. */
+/** What all units of a group have in common, outermost first; null: the name is missing. */
 export interface GroupPath {
   readonly scope: GroupScope;
   readonly steps: readonly { readonly attribute: string; readonly name: string | null }[];
@@ -192,7 +192,7 @@ export function encodeGroup({ scope, steps }: GroupPath): string {
 
 export function decodeGroup(text: string): GroupPath | null {
   const [first, ...rest] = text.split("/");
-  const scope = GROUP_SCOPES.find((known) => known === first);
+  const scope = GROUP_SCOPES.find((candidate) => candidate === first);
   if (scope === undefined || rest.length === 0) return null;
   const steps = rest.map((part) => {
     const [, attribute = "", name] = /^([a-z_]+)(?:=(.*))?$/s.exec(part) ?? [];
@@ -202,8 +202,8 @@ export function decodeGroup(text: string): GroupPath | null {
 }
 
 function escapeText(text: string, special: RegExp): string {
-  return text.replace(special, (found) => {
-    return Array.from(found, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`).join("");
+  return text.replace(special, (character) => {
+    return Array.from(character, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`).join("");
   });
 }
 

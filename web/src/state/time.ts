@@ -1,4 +1,4 @@
-// When the screen is of: the present, or a past minute. Written into a link as UTC to the minute, `at=2026-11-15T08:41Z`.
+// The time that the screen shows: the present, or a past minute. In a link UTC to the minute, `at=2026-11-15T08:41Z`.
 
 import type { Field } from "./fields.ts";
 import type { Screen } from "./screen.ts";
@@ -14,7 +14,7 @@ export const momentField: Field<Moment> = {
   key: "at",
   initial: null,
   parse([text = ""]) {
-    // A link's plus sign is a space to some programs that pass it on.
+    // Some programs turn the plus sign of a link into a space.
     const [, minute, zone] = WRITTEN.exec(text.replace(" ", "+")) ?? [];
     const at = Date.parse(`${minute}${zone}`);
     return minute === undefined || !Number.isFinite(at) || at < 0 || !isRealDate(minute) ? undefined : at;
@@ -22,7 +22,7 @@ export const momentField: Field<Moment> = {
   serialize: (at) => (at === null ? [] : [formatMoment(at)]),
 };
 
-/** Date.parse takes 31 February for 3 March. */
+/** Date.parse accepts 31 February as 3 March. */
 function isRealDate(minute: string): boolean {
   return Number.isFinite(Date.parse(`${minute}Z`)) && new Date(`${minute}Z`).toISOString().startsWith(minute);
 }

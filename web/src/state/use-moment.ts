@@ -1,4 +1,4 @@
-// The minute the screen is of, for components and for questions about data.
+// The minute that the screen shows, for components and data hooks.
 
 import { useContext, useSyncExternalStore } from "react";
 import type { Moment } from "./time.ts";

@@ -1,4 +1,4 @@
-// The screen for components: what it is, and how to change it.
+// The screen for components, and the function that changes it.
 
 import { createContext, useContext, useSyncExternalStore } from "react";
 import type { Screen, ViewName } from "./screen.ts";

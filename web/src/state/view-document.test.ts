@@ -29,7 +29,7 @@ describe("a saved view", () => {
     );
   });
 
-  it("has a version and a title beside its layers, as the server wants it", () => {
+  it("has a version and a title next to its layers, as the server wants it", () => {
     expect(writeDocument({ title: "Mine", view: DEFAULT_VIEW, look: {} })).toEqual({
       version: 1,
       title: "Mine",
@@ -47,8 +47,8 @@ describe("a saved view", () => {
     expect(read?.document.title).toBe("Untitled view");
     expect(read?.document.view.layers.map(({ by }) => by)).toEqual(["node"]);
     expect(read?.leftOut).toEqual([
-      "Layer 2 groups by “zodiac”, which units do not have; it was left out.",
-      "The view's look means nothing here; it was left out.",
+      "Layer 2 groups by “zodiac”, which units do not have; it was ignored.",
+      "The view's colors are invalid; they were ignored.",
     ]);
   });
 

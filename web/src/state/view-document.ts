@@ -1,5 +1,5 @@
-// A view as it is saved, shared and exported: one JSON object with a title, the layout as the grammar writes it, and the
-// colors beside it. Keeps of a foreign document what is valid and says what it left out.
+// A view as it is saved, shared and exported: one JSON object with title, layout and colors. Of an invalid document the
+// valid parts are kept, and what was ignored is reported.
 
 import { serializeView, type View } from "../layout/grammar.ts";
 import { parseView } from "../layout/parse-view.ts";
@@ -21,7 +21,7 @@ export interface ReadDocument {
 export const MAX_TITLE = 200;
 const UNTITLED = "Untitled view";
 
-/** What is kept as JSON; `version` is that of the grammar. */
+/** The stored JSON; `version` is that of the grammar. */
 export function writeDocument({ title, view, look }: ViewDocument): {
   readonly version: number;
   readonly title: string;
@@ -32,7 +32,7 @@ export function writeDocument({ title, view, look }: ViewDocument): {
   return { version, title, ...layout, ...colors };
 }
 
-/** Takes the object or its text; null where it is neither. */
+/** Accepts the object or its text; null: neither. */
 export function readDocument(input: unknown): ReadDocument | null {
   const source = typeof input === "string" ? parseText(input) : input;
   if (!isRecord(source) || !("layers" in source || "mark" in source)) return null;
@@ -40,10 +40,10 @@ export function readDocument(input: unknown): ReadDocument | null {
   const { view, leftOut } = parseView(layout, LAYOUT_ATTRIBUTES);
   const colors = readLook(look);
   const document = { title: readTitle(title), view, look: colors ?? PLAIN_LOOK };
-  return { document, leftOut: colors ? leftOut : [...leftOut, "The view's look means nothing here; it was left out."] };
+  return { document, leftOut: colors ? leftOut : [...leftOut, "The view's colors are invalid; they were ignored."] };
 }
 
-/** Where a text stops being JSON, or that it is JSON but no view: for those who paste one. */
+/** Explains why a pasted text is not a view: where it stops being JSON, or what is missing. */
 export function explainUnreadable(text: string): string {
   try {
     JSON.parse(text);
@@ -58,14 +58,14 @@ function readTitle(title: unknown): string {
   return text === "" ? UNTITLED : cutTitle(text);
 }
 
-/** By whole characters: half an emoji is none. */
+/** Cuts at whole characters, never inside an emoji. */
 export function cutTitle(text: string): string {
-  let kept = "";
+  let title = "";
   for (const character of text) {
-    if (kept.length + character.length > MAX_TITLE) break;
-    kept += character;
+    if (title.length + character.length > MAX_TITLE) break;
+    title += character;
   }
-  return kept;
+  return title;
 }
 
 function readLook(source: unknown): Look | null {
@@ -93,7 +93,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 
 const MAX_NAME = 48;
 
-/** A name for links, from the title; another one where that is taken. */
+/** A name for links, made from the title; unique among existing names. */
 export function nameView(title: string, taken: readonly string[]): string {
   const plain = title
     .normalize("NFKD")

@@ -82,7 +82,7 @@ describe("a part of the time", () => {
 });
 
 describe("narrowing", () => {
-  it("is told from the order and the time", () => {
+  it("is distinguished from the order and the time", () => {
     expect(isNarrowed({ ...INITIAL_RULES_PAGE, span: "7d", rule: "idle" })).toBe(false);
     expect(isNarrowed({ ...INITIAL_RULES_PAGE, users: [""] })).toBe(true);
     expect(isNarrowed({ ...INITIAL_RULES_PAGE, state: "muted" })).toBe(true);

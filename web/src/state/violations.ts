@@ -1,5 +1,4 @@
-// What a link says of the rules page: which time, which violations, in which order. Narrowing is the reader's: nothing of it
-// changes what the overview shows.
+// The rules page in a link: time, filters and order of violations. Its filters do not affect the overview.
 
 import type { Field } from "./fields.ts";
 import { choiceField, textField } from "./fields.ts";
@@ -48,7 +47,7 @@ export interface RulesPage {
   /** Keys; none: all. */
   readonly rules: readonly string[];
   readonly severities: readonly SeverityName[];
-  /** Empty text: not known who. */
+  /** Empty text: unknown. */
   readonly users: readonly string[];
   readonly projects: readonly string[];
   readonly state: ViolationState;
@@ -59,7 +58,7 @@ export interface RulesPage {
 }
 
 const MOST_NAMES = 100;
-/** What the server takes as the key of a rule. */
+/** The server's pattern for keys of rules. */
 const RULE_KEY = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 
 function namesField(key: string, isFit: (name: string) => boolean = () => true): Field<readonly string[]> {
@@ -92,7 +91,7 @@ const sortField: Field<ViolationSort> = {
   initial: INITIAL_SORT,
   parse([text = ""]) {
     const descending = text.startsWith("-");
-    const column = VIOLATION_COLUMNS.find((known) => known === text.slice(descending ? 1 : 0));
+    const column = VIOLATION_COLUMNS.find((candidate) => candidate === text.slice(descending ? 1 : 0));
     return column === undefined ? undefined : { column, descending };
   },
   serialize: ({ column, descending }) =>
@@ -105,8 +104,8 @@ const severitiesField: Field<readonly SeverityName[]> = {
   key: "severity",
   initial: [],
   parse(texts) {
-    const known = SEVERITIES.filter((severity) => texts.includes(severity));
-    return texts.every((text) => SEVERITIES.some((severity) => severity === text)) ? known : undefined;
+    const severities = SEVERITIES.filter((severity) => texts.includes(severity));
+    return texts.every((text) => SEVERITIES.some((severity) => severity === text)) ? severities : undefined;
   },
   serialize: (severities) => severities,
 };

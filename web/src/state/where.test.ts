@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { wheres } from "./pretend-where.ts";
+import { wheres } from "./arbitrary-where.ts";
 import {
   findNames,
   findRange,
@@ -47,12 +47,12 @@ describe("conditions in a link", () => {
     ["gpu_util_ratio:1..0", "range such as"],
     ["gpu_util_ratio:..", "range such as"],
     ["gpu_util_ratio~5", "range such as"],
-    ["user=ada", "it needs"],
-    ["user:", "it needs"],
-    ["user", "it needs"],
+    ["user=ada", "a condition needs"],
+    ["user:", "a condition needs"],
+    ["user", "a condition needs"],
     ["unit_state:asleep", "no state “asleep”"],
     ["", "no attribute"],
-  ])("that mean nothing are left out and told of: %s", (text, why) => {
+  ])("that are invalid are ignored with a notice: %s", (text, why) => {
     const { where, notices } = read(text, "user:ada");
     expect(where).toEqual([[namesCondition("user", ["ada"])]]);
     expect(notices).toEqual([expect.stringContaining(why)]);
@@ -72,10 +72,10 @@ describe("conditions in a link", () => {
 describe("changes of conditions", () => {
   it("set and clear the one clause that a facet or legend shows", () => {
     const base = read("user:ada|project:x", "!user:eve").where;
-    const one = withNames(base, "user", ["bob"]);
-    expect(one).toEqual([...base, [namesCondition("user", ["bob"])]]);
-    expect(findNames(one, "user")).toEqual(["bob"]);
-    expect(withNames(one, "user", [])).toEqual(base);
+    const where = withNames(base, "user", ["bob"]);
+    expect(where).toEqual([...base, [namesCondition("user", ["bob"])]]);
+    expect(findNames(where, "user")).toEqual(["bob"]);
+    expect(withNames(where, "user", [])).toEqual(base);
     expect(withNames(base, "user", [])).toBe(base);
   });
 

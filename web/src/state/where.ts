@@ -9,7 +9,7 @@
 import { type AttributeName, findAttribute, type NameAttributeName } from "./attributes.ts";
 import { parseRange, type Range, serializeRange } from "./range.ts";
 
-/** Null: those that have no name. */
+/** Null: no name. */
 export type WantedName = string | null;
 
 export interface NamesCondition {
@@ -27,7 +27,7 @@ export interface TextCondition {
   readonly isNegated: boolean;
 }
 
-/** What has no value is in no range, and not outside of one. */
+/** Missing values are neither inside nor outside a range. */
 export interface RangeCondition extends Range {
   readonly kind: "range";
   readonly attribute: AttributeName;
@@ -40,7 +40,7 @@ export type Clause = readonly Condition[];
 /** All of them hold. */
 export type Where = readonly Clause[];
 
-/** Links are finite, and so is the patience of whoever reads the result. */
+/** An upper bound that keeps links and filters readable. */
 export const MOST_CLAUSES = 24;
 const MOST_ALTERNATIVES = 12;
 const MAX_QUOTED = 60;
@@ -66,17 +66,17 @@ export function parseWhere(texts: readonly string[], notices: string[]): Where {
     const clause = splitEscaped(text, "|").flatMap((part) => {
       const condition = parseCondition(part);
       if (typeof condition !== "string") return [condition];
-      notices.push(`The link filters by ${quote(part)}: ${condition} It was left out.`);
+      notices.push(`The link filters by ${quote(part)}: ${condition} It was ignored.`);
       return [];
     });
     return clause.length > 0 ? [clause.slice(0, MOST_ALTERNATIVES)] : [];
   });
   if (where.length > MOST_CLAUSES)
-    notices.push(`The link has more than ${MOST_CLAUSES} conditions; the rest was left out.`);
+    notices.push(`The link has more than ${MOST_CLAUSES} conditions; the rest were ignored.`);
   return where.slice(0, MOST_CLAUSES);
 }
 
-/** The condition, or why it is none. */
+/** The condition, or why it is invalid. */
 function parseCondition(text: string): Condition | string {
   const [, not, name = "", operator, value = ""] =
     /^(!?)(rule:[a-z0-9][a-z0-9_-]*|[a-z0-9_]+(?::(?:mean|p5|p50|p95|min|max)(?=[:~]))?)([:~])?(.*)$/s.exec(text) ?? [];
@@ -85,16 +85,18 @@ function parseCondition(text: string): Condition | string {
   const isNegated = not === "!";
   if (attribute.kind === "number") {
     const range = operator === ":" ? parseRange(value) : null;
-    return range ? rangeCondition(attribute.name, range, isNegated) : "a number needs a range such as 0..0.5.";
+    return range
+      ? rangeCondition(attribute.name, range, isNegated)
+      : "a numeric attribute needs a range such as 0..0.5.";
   }
   if (operator === "~" && value !== "")
     return { kind: "text", attribute: attribute.name, text: unescapeMarks(value), isNegated };
-  if (operator !== ":" || value === "") return "it needs : and names, or ~ and a text.";
+  if (operator !== ":" || value === "") return "a condition needs “:” and names, or “~” and a text.";
   const names = splitEscaped(value, ",").map((part) => (part === "~" ? null : unescapeMarks(part)));
   const unknown = names.filter((wanted) => wanted !== null && attribute.values?.includes(wanted) === false);
   if (unknown.length > 0) return `there is no ${attribute.title.toLowerCase()} ${quote(unknown.join(", "))}.`;
   const condition = namesCondition(attribute.name, names, isNegated);
-  return condition.names.length > 0 ? condition : "it names nothing.";
+  return condition.names.length > 0 ? condition : "it has no names.";
 }
 
 export function serializeWhere(where: Where): readonly string[] {
@@ -126,7 +128,7 @@ function unescapeMarks(text: string): string {
   return text.replace(/\\(.)/gs, "$1");
 }
 
-/** Cuts at the mark, not where a backslash stands before it; backslashes stay. */
+/** Splits at unescaped marks; backslashes stay. */
 function splitEscaped(text: string, mark: string): readonly string[] {
   const parts: string[] = [];
   let start = 0;
@@ -144,7 +146,7 @@ function quote(text: string): string {
   return `“${text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text}”`;
 }
 
-/** The clause that only says which names an attribute has: what facets and legends show and change. */
+/** The clause that only selects names of an attribute: the one that facets and legends change. */
 export function findNames(where: Where, attribute: NameAttributeName): readonly WantedName[] {
   const condition = where[findClause(where, attribute, "names")]?.[0];
   return condition?.kind === "names" ? condition.names : [];
@@ -163,7 +165,7 @@ export function findClause(where: Where, attribute: AttributeName, kind: Conditi
   });
 }
 
-/** The place `at` gets another clause, or goes; past the end one is added. */
+/** Replaces or removes the clause at `at`; past the end it is added. */
 export function replaceClause(where: Where, at: number, clause: Clause | null): Where {
   const place = at < 0 ? where.length : at;
   return [...where.slice(0, place), ...(clause ? [clause] : []), ...where.slice(place + 1)];

@@ -1,4 +1,4 @@
-// Buttons: plain, primary, or a bare icon with a name for those who cannot see it.
+// Buttons: plain, primary, or an icon with an accessible name.
 
 import type { ButtonHTMLAttributes } from "react";
 import { classNames } from "../base/class-names.ts";

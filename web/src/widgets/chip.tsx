@@ -1,4 +1,4 @@
-// A condition in force, in a few words; pressing it lifts the condition.
+// An active condition in a few words; a click removes it.
 
 import type { ComponentProps } from "react";
 import styles from "./chip.module.css";

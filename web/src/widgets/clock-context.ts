@@ -1,4 +1,4 @@
-// The page's clock for components: the time now, once a second for those who show it.
+// The page's clock for components: the current time, updated once a second.
 
 import { createContext, useContext, useSyncExternalStore } from "react";
 import { type Clock, createClock } from "../base/clock.ts";

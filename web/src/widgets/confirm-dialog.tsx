@@ -1,4 +1,4 @@
-// A question before something goes for good: what it is, a way to do it, a way to keep it, and why it could not be done.
+// A confirmation dialog for actions that cannot be undone; shows why the action failed.
 
 import * as Dialog from "@radix-ui/react-dialog";
 import { type ReactNode, useState } from "react";

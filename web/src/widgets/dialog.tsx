@@ -1,11 +1,11 @@
-// What lies over the page until it is answered or closed.
+// A modal dialog.
 
 import * as Dialog from "@radix-ui/react-dialog";
 import { classNames } from "../base/class-names.ts";
 import styles from "./dialog.module.css";
 
 interface DialogContentProps extends Dialog.DialogContentProps {
-  /** In the middle, or a sheet at the right that leaves the page in sight. */
+  /** In the middle, or as a sheet at the right that leaves the page visible. */
   readonly look?: "dialog" | "sheet";
 }
 

@@ -1,4 +1,4 @@
-// Where files are dropped, with whatever else takes or refuses them inside.
+// A drop zone for files.
 
 import { type ReactNode, useState } from "react";
 import styles from "./drop-box.module.css";

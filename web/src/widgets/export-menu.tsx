@@ -1,4 +1,4 @@
-// What is in sight as a file, or as a link: the same menu, in the same order, wherever there is something to take along.
+// The export menu: files of what is shown, and a link. The same in every view.
 
 import { useEffect, useState } from "react";
 import { copyText } from "../base/clipboard.ts";
@@ -23,8 +23,8 @@ const HINTS: Readonly<Record<FileKind, string>> = {
   parquet: "table with all columns",
   json: "everything",
   png: "picture",
-  svg: "picture, sharp at any size",
-  html: "page without a server",
+  svg: "vector graphics",
+  html: "self-contained page",
 };
 
 interface ExportMenuProps {
@@ -73,7 +73,7 @@ export function ExportMenu({ what, files, hints = {}, isWord = false, align = "e
       ))}
       {kinds.length > 0 && <MenuSeparator />}
       <MenuItem hint="to this screen" staysOpen onSelect={copy}>
-        {copied === "no" ? "Copy link" : copied === "yes" ? "Link copied" : "Copy it from the address bar"}
+        {copied === "no" ? "Copy link" : copied === "yes" ? "Link copied" : "Copy failed: use the address bar"}
       </MenuItem>
     </Menu>
   );

@@ -1,4 +1,4 @@
-// The values of an attribute with how many rows have each, to filter by. Short at first; all, with a search box, on
+// The values of an attribute with row counts, to filter by. Shortened at first; complete, with a search box, on
 // request.
 
 import { useState } from "react";
@@ -65,20 +65,20 @@ export function FacetList({ title, values, chosen, onToggle }: FacetListProps) {
   );
 }
 
-/** What is chosen is always in sight, also where it counts nothing now. */
+/** Chosen values are always listed, even if they count nothing now. */
 function shownValues(
   values: readonly FacetValue[],
   chosen: readonly string[],
   isShort: boolean,
   text: string,
 ): readonly FacetValue[] {
-  const known = new Set(values.map(({ value }) => value));
+  const listed = new Set(values.map(({ value }) => value));
   const all: readonly FacetValue[] = [
     ...values,
-    ...chosen.filter((value) => !known.has(value)).map((value) => ({ value, count: 0 })),
+    ...chosen.filter((value) => !listed.has(value)).map((value) => ({ value, count: 0 })),
   ];
-  const wanted = text.trim().toLowerCase();
-  const found = wanted ? all.filter(({ value, label }) => (label ?? value).toLowerCase().includes(wanted)) : all;
-  if (!isShort) return found;
-  return found.filter(({ value }, index) => index < SHORT || chosen.includes(value));
+  const needle = text.trim().toLowerCase();
+  const matches = needle ? all.filter(({ value, label }) => (label ?? value).toLowerCase().includes(needle)) : all;
+  if (!isShort) return matches;
+  return matches.filter(({ value }, index) => index < SHORT || chosen.includes(value));
 }

@@ -1,4 +1,4 @@
-// Names and values, two columns: what a details panel mostly is.
+// Names and values in two columns.
 
 import type { ReactNode } from "react";
 import styles from "./facts.module.css";

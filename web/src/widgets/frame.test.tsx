@@ -23,7 +23,7 @@ function show(source: Partial<Loadable<string[]>>) {
 }
 
 describe("the frame", () => {
-  const problem = new Problem("the server does not answer", { code: "unreachable", hint: "Start it." });
+  const problem = new Problem("the server is not responding", { code: "unreachable", hint: "Start it." });
 
   it("says that it loads", () => {
     show({});
@@ -32,7 +32,9 @@ describe("the frame", () => {
 
   it("says what failed, what to do, and tries again", () => {
     const retry = show({ problem });
-    expect(screen.getByRole("alert").textContent).toContain("Could not load nodesThe server does not answer.Start it.");
+    expect(screen.getByRole("alert").textContent).toContain(
+      "Could not load nodesThe server is not responding.Start it.",
+    );
     fireEvent.click(screen.getByRole("button", { name: "Try again" }));
     expect(retry).toHaveBeenCalledOnce();
   });

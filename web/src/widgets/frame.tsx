@@ -1,5 +1,5 @@
-// The four ways data can be other than simply there: loading, failed, empty, stale. Every part of the page that shows
-// data from the server stands in this frame, so they look and behave alike everywhere.
+// Shows data from the server, or one of four other states: loading, failed, empty, stale. Used everywhere, so that
+// these look the same.
 
 import type { ReactNode } from "react";
 import { classNames } from "../base/class-names.ts";
@@ -12,11 +12,11 @@ import { RelativeTime } from "./relative-time.tsx";
 
 interface FrameProps<T> {
   readonly source: Loadable<T>;
-  /** What is loading, in a word or two: "workloads". */
+  /** What is loading, in one or two words: "workloads". */
   readonly what: string;
   readonly isEmpty?: (value: T) => boolean;
   readonly empty?: ReactNode;
-  /** What stands in the place of the content until it comes. */
+  /** Shown until the content arrives. */
   readonly placeholder?: ReactNode;
   readonly children: (value: T) => ReactNode;
 }
@@ -93,7 +93,7 @@ function Missing({ what, problem }: { what: string; problem: Problem }) {
     <Message role="alert">
       <strong>Could not find {what}</strong>
       {!problem.message.includes("/api/") && <span>{toSentence(problem.message)}</span>}
-      <span className={styles.hint}>It may be older than what is kept, or the link that led here may be mistaken.</span>
+      <span className={styles.hint}>It may be older than the retention time, or the link may be wrong.</span>
     </Message>
   );
 }

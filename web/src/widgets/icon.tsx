@@ -1,4 +1,4 @@
-// The few signs the page uses, drawn on a 16 px grid in the color of the text around them.
+// The icons of the page, on a 16 px grid in the color of the surrounding text.
 
 const PATHS = {
   search: "M7 12.5a5.5 5.5 0 1 0 0-11 5.5 5.5 0 0 0 0 11ZM11 11l3.5 3.5",

@@ -1,4 +1,4 @@
-// A key to press.
+// A keyboard key.
 
 import styles from "./kbd.module.css";
 

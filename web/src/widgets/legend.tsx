@@ -1,4 +1,4 @@
-// What the colors of a drawing mean: entries of a swatch (`<i data-swatch>`) and its name, as many in a line as fit.
+// A legend: entries of a swatch (`<i data-swatch>`) and its name, wrapped.
 
 import type { ComponentProps } from "react";
 import { classNames } from "../base/class-names.ts";

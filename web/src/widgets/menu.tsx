@@ -1,4 +1,4 @@
-// A menu that drops from a button: its entries look and behave alike wherever they are.
+// A dropdown menu and its entries.
 
 import * as Dropdown from "@radix-ui/react-dropdown-menu";
 import type { ReactElement, ReactNode } from "react";

@@ -1,4 +1,4 @@
-// A ratio as a short bar with its number: the bar for the glance down a column, the number for the reading.
+// A ratio as a short bar with its number.
 
 import { formatRatio } from "../base/format.ts";
 import { rampColor } from "../base/ramp.ts";

@@ -1,4 +1,4 @@
-// A list to choose from with a box to search it: typed words narrow it, arrows move, Enter takes.
+// A list of options with a search box: typed words filter it, arrows move, Enter chooses.
 
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import styles from "./option-list.module.css";
@@ -23,8 +23,8 @@ export function OptionList<T extends string>({ label, options, value = null, onC
   const list = useRef<HTMLDivElement>(null);
   const [text, setText] = useState("");
   const [active, setActive] = useState<T | null>(value);
-  const found = searchOptions(options, text);
-  const current = found.find((option) => option.value === active) ?? found[0];
+  const matches = searchOptions(options, text);
+  const current = matches.find((option) => option.value === active) ?? matches[0];
   const currentValue = current?.value;
   useEffect(() => {
     if (currentValue === undefined) return;
@@ -33,8 +33,8 @@ export function OptionList<T extends string>({ label, options, value = null, onC
   const onKeyDown = (event: KeyboardEvent) => {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (step !== 0) {
-      const at = found.findIndex((option) => option.value === currentValue);
-      setActive(found[(at + step + found.length) % found.length]?.value ?? null);
+      const at = matches.findIndex((option) => option.value === currentValue);
+      setActive(matches[(at + step + matches.length) % matches.length]?.value ?? null);
     } else if (event.key === "Enter" && current) onChoose(current.value);
     else return;
     event.preventDefault();
@@ -57,9 +57,9 @@ export function OptionList<T extends string>({ label, options, value = null, onC
         onKeyDown={onKeyDown}
       />
       <div ref={list} id={listId} role="listbox" aria-label={label} className={styles.list}>
-        {found.map((option, index) => (
+        {matches.map((option, index) => (
           <div key={option.value} role="presentation">
-            {option.group && option.group !== found[index - 1]?.group && <h3>{option.group}</h3>}
+            {option.group && option.group !== matches[index - 1]?.group && <h3>{option.group}</h3>}
             <button
               type="button"
               data-row={true}
@@ -75,7 +75,7 @@ export function OptionList<T extends string>({ label, options, value = null, onC
             </button>
           </div>
         ))}
-        {found.length === 0 && <p>Nothing is called that.</p>}
+        {matches.length === 0 && <p>No matches.</p>}
       </div>
     </div>
   );

@@ -1,4 +1,4 @@
-// What opens beside a button: a form, a list, a table. Menus of entries are `menu.tsx`.
+// A popover next to a button: a form, a list, a table. Menus are in `menu.tsx`.
 
 import * as Popover from "@radix-ui/react-popover";
 import { classNames } from "../base/class-names.ts";

@@ -1,4 +1,4 @@
-// How far something is that takes a while, as a thin line.
+// A thin progress bar.
 
 /** `value`: from 0 to 1. */
 export function ProgressBar({ label, value }: { label: string; value: number }) {

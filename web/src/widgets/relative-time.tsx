@@ -1,4 +1,4 @@
-// An instant as its distance from now, with the exact time on hover.
+// A time relative to now, with the exact time on hover.
 
 import { formatAgo, formatExact } from "../base/time.ts";
 import { useNow } from "./clock-context.ts";

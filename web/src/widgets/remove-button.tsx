@@ -1,4 +1,4 @@
-// A way to take something away for good, which asks before it does and says why where it cannot.
+// A delete button for lists, which asks for confirmation and shows why a deletion failed.
 
 import { useState } from "react";
 import { toProblem, toSentence } from "../base/problem.ts";
@@ -26,7 +26,7 @@ export function RemoveButton({ label, onRemove }: RemoveButtonProps) {
     <>
       {isAsked ? (
         <p className={styles.asked}>
-          Forget it? {/* biome-ignore lint/a11y/noAutofocus: it stands where the focus was */}
+          Remove it? {/* biome-ignore lint/a11y/noAutofocus: it stands where the focus was */}
           <button type="button" autoFocus onClick={() => void remove()}>
             Remove
           </button>{" "}

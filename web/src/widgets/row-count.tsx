@@ -1,4 +1,4 @@
-// How many rows a table shows, at the end of its toolbar, with the ways to take them along.
+// The number of rows of a table, at the end of its toolbar, with the export menu.
 
 import type { ReactNode } from "react";
 import styles from "./row-count.module.css";

@@ -1,4 +1,4 @@
-// A choice among few, all in sight. A radio group: arrow keys move, Tab passes.
+// A segmented control: one choice among few, all visible. A radio group: arrow keys move, Tab leaves.
 
 import { classNames } from "../base/class-names.ts";
 import styles from "./segmented.module.css";

@@ -1,4 +1,5 @@
-// Units by state as one bar. Free is the empty track, unavailable hatched rose, stale hatched grey: each is told without its hue, too.
+// Units by state as one bar. Free is the empty track, out of service hatched rose, stale hatched grey: each is
+// recognizable without its hue.
 
 import { formatCount } from "../base/format.ts";
 import styles from "./stacked-bar.module.css";

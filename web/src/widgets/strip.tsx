@@ -1,4 +1,4 @@
-// The line of numbers above a view: values with their names below, some of which can be pressed.
+// The summary strip above a view: values with their labels, some of which are buttons.
 
 import type { ComponentProps, ReactNode } from "react";
 import { classNames } from "../base/class-names.ts";

@@ -1,4 +1,4 @@
-// A word on a tinted ground: a state, a kind, "demo".
+// A word on a tinted background: a state, a kind, "demo".
 
 import type { ReactNode } from "react";
 import { classNames } from "../base/class-names.ts";

@@ -1,4 +1,4 @@
-// A box to search what is on the screen.
+// A search box for the content of a view.
 
 import { useRef } from "react";
 import { Icon } from "./icon.tsx";

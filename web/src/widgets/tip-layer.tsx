@@ -1,5 +1,5 @@
-// One tooltip for the whole page: shows `data-tip` of whatever is pointed at or focused. Thousands of cells may carry a
-// tip at the price of an attribute.
+// One tooltip for the whole page: shows `data-tip` of the hovered or focused element, so that a tooltip costs one
+// attribute.
 
 import { useEffect, useState } from "react";
 import styles from "./tip-layer.module.css";
@@ -39,12 +39,12 @@ function watchTips(show: (tip: Tip | null) => void): () => void {
     show(null);
   };
   const enter = (event: Event) => {
-    const found = event.target instanceof Element ? event.target.closest("[data-tip]") : null;
-    if (found === target) return;
+    const element = event.target instanceof Element ? event.target.closest("[data-tip]") : null;
+    if (element === target) return;
     leave();
-    if (found === null) return;
-    target = found;
-    timer = setTimeout(() => found.isConnected && show(placeTip(found)), DELAY_MS);
+    if (element === null) return;
+    target = element;
+    timer = setTimeout(() => element.isConnected && show(placeTip(element)), DELAY_MS);
   };
   const listeners = [
     ["pointerover", enter],

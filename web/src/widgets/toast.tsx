@@ -1,4 +1,4 @@
-// A sentence at the foot of the page that goes away by itself, with a way back where there is one.
+// A toast: a message at the bottom of the page that disappears by itself, with an undo button if there is one.
 
 import { useEffect } from "react";
 import { createPortal } from "react-dom";
@@ -16,7 +16,7 @@ const SHOWN_MS = 4000;
 const UNDO_MS = 10_000;
 
 export function Toast({ notice, onDismiss }: { notice: Notice | null; onDismiss: () => void }) {
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the time runs anew with each notice, not with each rendering
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the timer restarts with each notice, not with each rendering
   useEffect(() => {
     if (notice === null) return;
     const timer = setTimeout(onDismiss, notice.undo ? UNDO_MS : SHOWN_MS);
@@ -32,7 +32,7 @@ export function Toast({ notice, onDismiss }: { notice: Notice | null; onDismiss:
               Undo
             </button>
           )}
-          <IconButton icon="close" label="Put away" onClick={onDismiss} />
+          <IconButton icon="close" label="Dismiss" onClick={onDismiss} />
         </p>
       )}
     </div>,

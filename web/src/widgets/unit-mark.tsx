@@ -1,5 +1,5 @@
-// One unit as a small square. Held units have the color of their utilization, and are hatched where it is not known; free
-// is an outline, out of service rose and crossed out, silent hatched grey, asked-for dashed: absence has a shape of its own.
+// A unit as a small square. Allocated units have the color of their utilization and are hatched if it is unknown; free
+// is an outline, out of service rose and crossed out, stale hatched grey, requested dashed.
 
 import { classNames } from "../base/class-names.ts";
 import { rampColor } from "../base/ramp.ts";

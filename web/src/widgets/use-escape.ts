@@ -1,4 +1,4 @@
-// Escape closes what stands beside the page, unless it means something where the keys are.
+// Escape closes side panels, unless the focused element handles it.
 
 import { useEffect, useEffectEvent } from "react";
 

@@ -1,5 +1,5 @@
-// The skeleton every view stands in: summary strip above, controls left, drawing in the middle, details right, time at the
-// bottom. Narrow screens put the controls above and lay the details over.
+// The layout of every view: summary strip at the top, controls left, content in the middle, details right, time at the
+// bottom. On narrow screens the controls are above and the details overlay the content.
 
 import type { ReactNode } from "react";
 import styles from "./view-layout.module.css";

@@ -1,4 +1,4 @@
-// Something to know before believing the numbers beside it.
+// A warning about the numbers next to it.
 
 import type { ReactNode } from "react";
 import { Icon } from "./icon.tsx";

@@ -1,20 +1,38 @@
-"""Which GPU of a run is odd, when, and what the odd ones share: pure functions on (time × GPU) arrays, NaN where missing.
+"""Which GPUs of a run are outliers, when, and what they have in common: pure functions on (time × GPU) arrays, NaN if missing.
 
-``diagnose`` puts all of it together; the parts are usable by themselves.
+``diagnose`` combines all parts; each part can also be used alone.
+
+``bivariate``: two metrics plotted against each other: outliers and density.
+``clustering``: hierarchical clusters of GPUs: the tree, where to cut it, stable colors of labels.
+``series_findings``: findings about all GPUs over time; thresholds and reasons are in ``thumb_rules.toml``.
+``diagnosis``: the whole diagnosis (``diagnose``).
+``distances``: distances between GPUs.
+``explain``: the attribute that the GPUs of a cluster share and others do not.
+``features``: numbers that describe how a GPU differs from the others of its run.
+``findings``: all findings, ranked; among them those about GPUs that differ from the others.
+``kernels``: compiled inner loops.
+``outliers``: single odd GPUs and their significance.
+``run_data``: the input of a diagnosis, and the thresholds of ``thumb_rules.toml``.
+``samples``: samples sorted, resampled to one grid, and downsampled for a screen.
+``signals``: patterns of one time series, each with its error.
 """
 
 from clusterscape.analyze.diagnose.bivariate import Density, Mahalanobis, compute_density, compute_mahalanobis
 from clusterscape.analyze.diagnose.clustering import Clustering, CutKind, CutRule, Linkage, cluster, match_colors
 from clusterscape.analyze.diagnose.diagnosis import Diagnosis, Options, cluster_gpus, diagnose, find_odd_in_clusters
-from clusterscape.analyze.diagnose.distances import Shape, TimelineDistances, compute_timeline_distances
-from clusterscape.analyze.diagnose.distributions import Histograms, compute_histograms, compute_jensen_shannon
-from clusterscape.analyze.diagnose.downsample import Lines, downsample
+from clusterscape.analyze.diagnose.distances import (
+    Histograms,
+    Shape,
+    TimelineDistances,
+    compute_histograms,
+    compute_jensen_shannon,
+    compute_timeline_distances,
+)
 from clusterscape.analyze.diagnose.explain import Explanation, explain_clusters, explain_group
 from clusterscape.analyze.diagnose.findings import find_findings, rank_findings
 from clusterscape.analyze.diagnose.outliers import OddGpu, OddGpus, find_odd_gpus
-from clusterscape.analyze.diagnose.run_data import Limits, RunData
-from clusterscape.analyze.diagnose.samples import Grid, OrderedSamples, order_samples, resample
-from clusterscape.analyze.diagnose.thumb_rules import ThumbRule, read_thumb_rules
+from clusterscape.analyze.diagnose.run_data import Limits, RunData, ThumbRule, read_thumb_rules
+from clusterscape.analyze.diagnose.samples import Grid, Lines, OrderedSamples, downsample, order_samples, resample
 
 __all__ = [
     "Clustering",

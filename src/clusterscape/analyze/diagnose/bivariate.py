@@ -1,33 +1,33 @@
-"""Two metrics against each other: which points lie outside the cloud (Mahalanobis), and how dense it is."""
+"""Two metrics plotted against each other: outliers by Mahalanobis distance, and the density of points."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import chdtr, chdtri
 
-from clusterscape.analyze.diagnose.samples import Flags, Floats, Ints
+from clusterscape.model.arrays import Bools, Float64s, Int64s
 
 RANK_TOLERANCE = 1e-6  # of the standardised covariance's largest eigenvalue
 MIN_POINTS = 3
 REWEIGHTING_TAIL = 0.025
-REWEIGHTINGS = 3  # each takes away most of what the fit to a few points erred
-STARTS, DRAWN = 100, 12  # of the MCD, and points drawn for each: three that do not lie on one line are enough
-SINGULAR = 1e-8  # variance, in units of the metrics' own spread
+REWEIGHTINGS = 3  # each removes most of the error of a fit to few points
+STARTS, DRAWN = 100, 12  # starts of the MCD, and points drawn for each; three that are not collinear suffice
+SINGULAR = 1e-8  # variance, in units of the metrics' spread
 
 
 @dataclass(frozen=True, slots=True)
 class Mahalanobis:
-    """``squared`` distances (N,), NaN where a metric is missing; a point is outside where it exceeds ``cutoff``.
+    """``squared`` distances (N,), NaN if a metric is missing; a point is outside if its distance exceeds ``cutoff``.
 
-    ``rank`` is the number of independent directions (2; 1 for a line or one constant metric; 0 for one place), the degrees
-    of freedom of ``cutoff``. ``is_robust`` tells which estimate was used in the end; ``notes`` say what was special.
+    ``rank``: number of independent directions (2; 1 for a line or one constant metric; 0 for a single point), the degrees of
+    freedom of ``cutoff``. ``is_robust``: whether the robust estimate was used; ``notes`` describe special cases.
     """
 
-    squared: Floats
+    squared: Float64s
     cutoff: float
-    is_outside: Flags
-    center: Floats
-    covariance: Floats
+    is_outside: Bools
+    center: Float64s
+    covariance: Float64s
     rank: int
     is_robust: bool
     notes: tuple[str, ...]
@@ -37,14 +37,14 @@ class Mahalanobis:
 class Density:
     """Counts of points (y bins × x bins) over equal bins."""
 
-    x_edges: Floats
-    y_edges: Floats
-    counts: Ints
+    x_edges: Float64s
+    y_edges: Float64s
+    counts: Int64s
 
 
 def compute_mahalanobis(
-    x: Floats,
-    y: Floats,
+    x: Float64s,
+    y: Float64s,
     *,
     significance: float = 0.001,
     robust: bool = False,
@@ -53,25 +53,25 @@ def compute_mahalanobis(
 ) -> Mahalanobis:
     """Squared Mahalanobis distances of the points (x, y), both (N,), and their chi-squared cut-off.
 
-    For a Gaussian cloud a share ``significance`` of points lies outside. ``robust`` estimates center and covariance by the
-    minimum covariance determinant (Rousseeuw and Van Driessen 1999), so that up to half of the points may be outliers
-    without hiding; it is fitted to at most ``max_fit_points`` points, evenly taken, reweighted over all of them, and
-    deterministic in ``seed``. Constant and collinear metrics are handled by leaving out directions without spread.
+    For Gaussian data a share ``significance`` of points lies outside. ``robust`` estimates center and covariance by the minimum
+    covariance determinant (Rousseeuw and Van Driessen 1999), which tolerates up to half of the points as outliers; it is fitted
+    to at most ``max_fit_points`` evenly spaced points, reweighted over all points, and deterministic in ``seed``. For constant
+    and collinear metrics, directions without spread are ignored.
     """
-    from clusterscape.analyze.diagnose import bivariate_kernels as kernels
+    from clusterscape.analyze.diagnose import kernels
 
     if not 0.0 < significance < 1.0:
-        raise ValueError("significance lies between 0 and 1")
-    x, y = (np.where(np.isinf(each), np.nan, each) if np.isinf(each).any() else each for each in (x, y))
+        raise ValueError("significance must be between 0 and 1")
+    x, y = (np.where(np.isinf(axis), np.nan, axis) if np.isinf(axis).any() else axis for axis in (x, y))
     x, y = np.ascontiguousarray(x, np.float64), np.ascontiguousarray(y, np.float64)
     count, mean, covariance = kernels.sum_moments(x, y)
     if count < MIN_POINTS:
-        return _undecided(x.size, significance)
-    # In units of each metric's own spread, so that watts and ratios weigh the same in what counts as collinear.
+        return _make_undecided(x.size, significance)
+    # Standardized, so that watts and ratios have equal weight in the test for collinearity.
     scale = np.sqrt(np.diag(covariance))
     is_constant = scale <= 1e-7 * np.maximum(np.abs(mean), 1e-300)
     notes = [
-        f"The {name} metric is constant; only the other is judged."
+        f"The {name} metric is constant; outliers are found in the other metric only."
         for name, c in zip("xy", is_constant, strict=True)
         if c
     ]
@@ -80,63 +80,63 @@ def compute_mahalanobis(
     variances, directions = np.linalg.eigh(standard)
     rank = int((variances > RANK_TOLERANCE).sum())
     if rank == 0:
-        notes = ["Both metrics are constant: no point lies outside."]
+        notes = ["Both metrics are constant: there are no outliers."]
     elif rank == 1 and not is_constant.any():
-        notes.append("The two metrics are collinear: they say the same, and points are judged along their line.")
+        notes.append("The two metrics are collinear; outliers are found along their line.")
     fit = _Fit(mean, scale, directions[:, 2 - rank :], np.zeros(rank), np.diag(variances[2 - rank :]))
     is_robust = False
     if robust and rank:
         fitted = _fit_robust(x, y, fit, max_fit_points, seed)
         if fitted is None:
-            notes.append("More than half of the points are the same or on one line; the classic estimate is used.")
+            notes.append("More than half of the points are equal or on one line; the classic estimate is used.")
         else:
             fit, is_robust = fitted, True
-    squared: Floats = kernels.measure_distances(x, y, fit.center, fit.inverse)
+    squared: Float64s = kernels.measure_distances(x, y, fit.center, fit.inverse)
     cutoff = float(chdtri(rank, significance)) if rank else np.inf
     return Mahalanobis(squared, cutoff, squared > cutoff, fit.center, fit.covariance, rank, is_robust, tuple(notes))
 
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """Center (rank,) and covariance of a cloud along the directions that have spread.
+    """Center (rank,) and covariance of the points along the directions with spread.
 
     ``basis`` (2 × rank) are these directions, in the units of ``scale`` around ``offset``.
     """
 
-    offset: Floats
-    scale: Floats
-    basis: Floats
-    location: Floats
-    inner: Floats
+    offset: Float64s
+    scale: Float64s
+    basis: Float64s
+    location: Float64s
+    inner: Float64s
 
     @property
-    def center(self) -> Floats:
-        """In the metrics' own units."""
-        center: Floats = self.offset + self.scale * (self.basis @ self.location)
+    def center(self) -> Float64s:
+        """Center (2,) in the metrics' units."""
+        center: Float64s = self.offset + self.scale * (self.basis @ self.location)
         return center
 
     @property
-    def covariance(self) -> Floats:
-        """In the metrics' own units."""
-        covariance: Floats = (self.basis @ self.inner @ self.basis.T) * np.outer(self.scale, self.scale)
+    def covariance(self) -> Float64s:
+        """Covariance (2 × 2) in the metrics' units."""
+        covariance: Float64s = (self.basis @ self.inner @ self.basis.T) * np.outer(self.scale, self.scale)
         return covariance
 
     @property
-    def inverse(self) -> Floats:
-        """Of the covariance; 0 across directions without spread."""
+    def inverse(self) -> Float64s:
+        """Inverse of the covariance; 0 along directions without spread."""
         if self.location.size == 0:
             return np.zeros((2, 2))
-        inverse: Floats = (self.basis @ np.linalg.inv(self.inner) @ self.basis.T) / np.outer(self.scale, self.scale)
+        inverse: Float64s = (self.basis @ np.linalg.inv(self.inner) @ self.basis.T) / np.outer(self.scale, self.scale)
         return inverse
 
-    def project(self, points: Floats) -> Floats:
-        """(N × 2) in the metrics' own units → (N × rank)."""
-        projected: Floats = ((points - self.offset) / self.scale) @ self.basis
+    def project(self, points: Float64s) -> Float64s:
+        """(N × 2) in the metrics' units → (N × rank)."""
+        projected: Float64s = ((points - self.offset) / self.scale) @ self.basis
         return projected
 
 
-def _undecided(points: int, significance: float) -> Mahalanobis:
-    note = f"Fewer than {MIN_POINTS} points have both metrics: nothing can be judged."
+def _make_undecided(points: int, significance: float) -> Mahalanobis:
+    note = f"Fewer than {MIN_POINTS} points have both metrics: too few to find outliers."
     nothing = np.full(points, np.nan)
     unknown = np.full((2, 2), np.nan)
     is_outside = np.zeros(points, np.bool_)
@@ -145,19 +145,19 @@ def _undecided(points: int, significance: float) -> Mahalanobis:
     )  # fmt: skip
 
 
-def _fit_robust(x: Floats, y: Floats, classic: _Fit, most: int, seed: int) -> _Fit | None:
-    """The MCD along the directions that have spread; None where half of the points have none."""
-    known = np.flatnonzero(~(np.isnan(x) | np.isnan(y)))
-    chosen = known[np.linspace(0, known.size - 1, min(most, known.size)).astype(np.int64)]
+def _fit_robust(x: Float64s, y: Float64s, classic: _Fit, most: int, seed: int) -> _Fit | None:
+    """The MCD along the directions with spread; None if half of the points have no spread."""
+    complete = np.flatnonzero(~(np.isnan(x) | np.isnan(y)))
+    chosen = complete[np.linspace(0, complete.size - 1, min(most, complete.size)).astype(np.int64)]
     points = classic.project(np.stack([x[chosen], y[chosen]], axis=1))
     rank = points.shape[1]
-    found = _densest_half(points, seed) if rank == 2 else _shortest_half(points[:, 0])
-    if found is None:
+    half = _densest_half(points, seed) if rank == 2 else _shortest_half(points[:, 0])
+    if half is None:
         return None
-    location, inner = found
+    location, inner = half
     centered = points - location
     squared = np.einsum("ij,jk,ik->i", centered, np.linalg.inv(inner), centered)
-    # The densest half of a Gaussian is narrower than all of it.
+    # Consistency factor: the densest half of a Gaussian is narrower than the whole.
     inner = inner * float(np.median(squared)) / float(chdtri(rank, 0.5))
     fit = replace(classic, location=location, inner=inner)
     for _ in range(REWEIGHTINGS):
@@ -165,19 +165,19 @@ def _fit_robust(x: Floats, y: Floats, classic: _Fit, most: int, seed: int) -> _F
     return fit
 
 
-def _densest_half(points: Floats, seed: int) -> tuple[Floats, Floats] | None:
-    from clusterscape.analyze.diagnose import bivariate_kernels as kernels
+def _densest_half(points: Float64s, seed: int) -> tuple[Float64s, Float64s] | None:
+    from clusterscape.analyze.diagnose import kernels
 
     draws = np.random.default_rng(seed).integers(0, len(points), (STARTS, DRAWN))
     location, inner, determinant = kernels.find_densest_half(np.ascontiguousarray(points), draws)
     return None if determinant < SINGULAR or np.linalg.eigvalsh(inner).min() < SINGULAR else (location, inner)
 
 
-def _shortest_half(values: Floats) -> tuple[Floats, Floats] | None:
-    """The MCD of one dimension, exactly: of all runs of half of the sorted values the one with least variance."""
+def _shortest_half(values: Float64s) -> tuple[Float64s, Float64s] | None:
+    """The exact one-dimensional MCD: the half of the sorted values with the smallest variance."""
     ordered = np.sort(values)
     half = (ordered.size + 2) // 2
-    sums, squares = (np.concatenate([[0.0], np.cumsum(each)]) for each in (ordered, ordered**2))
+    sums, squares = (np.concatenate([[0.0], np.cumsum(terms)]) for terms in (ordered, ordered**2))
     means = (sums[half:] - sums[:-half]) / half
     variances = (squares[half:] - squares[:-half]) / half - means**2
     best = int(variances.argmin())
@@ -186,9 +186,9 @@ def _shortest_half(values: Floats) -> tuple[Floats, Floats] | None:
     return means[best : best + 1], variances[best : best + 1].reshape(1, 1)
 
 
-def _reweight(x: Floats, y: Floats, fit: _Fit) -> _Fit:
-    """The same from all points that ``fit`` finds inside, made consistent for a Gaussian (Croux and Haesbroeck 1999)."""
-    from clusterscape.analyze.diagnose import bivariate_kernels as kernels
+def _reweight(x: Float64s, y: Float64s, fit: _Fit) -> _Fit:
+    """Refit to all points that ``fit`` considers inside, made consistent for a Gaussian (Croux and Haesbroeck 1999)."""
+    from clusterscape.analyze.diagnose import kernels
 
     rank = fit.location.size
     bound = float(chdtri(rank, REWEIGHTING_TAIL))
@@ -201,15 +201,15 @@ def _reweight(x: Floats, y: Floats, fit: _Fit) -> _Fit:
 
 
 def compute_density(
-    x: Floats,
-    y: Floats,
+    x: Float64s,
+    y: Float64s,
     *,
     x_bins: int = 256,
     y_bins: int = 256,
     x_domain: tuple[float, float] | None = None,
     y_domain: tuple[float, float] | None = None,
 ) -> Density:
-    """How many points (x, y) fall into each cell, for millions of points. Missing (NaN) and points outside are left out."""
+    """Number of points (x, y) in each cell. Points that are missing (NaN) or outside the domain are ignored."""
     from clusterscape.analyze.diagnose import kernels
 
     x, y = np.ascontiguousarray(x, np.float64), np.ascontiguousarray(y, np.float64)
@@ -217,10 +217,10 @@ def compute_density(
     return Density(x_edges, y_edges, kernels.density(x, y, x_edges, y_edges))
 
 
-def _edges(values: Floats, bins: int, domain: tuple[float, float] | None) -> Floats:
-    from clusterscape.analyze.diagnose import bivariate_kernels
+def _edges(values: Float64s, bins: int, domain: tuple[float, float] | None) -> Float64s:
+    from clusterscape.analyze.diagnose import kernels
 
-    low, high = bivariate_kernels.find_bounds(values) if domain is None else domain
+    low, high = kernels.find_bounds(values) if domain is None else domain
     if low > high:
         low, high = 0.0, 1.0
     if not low < high:

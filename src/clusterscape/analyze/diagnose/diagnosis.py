@@ -1,4 +1,4 @@
-"""A run's whole diagnosis: clusters of one metric, odd GPUs, what they share, findings, and what was wrong with the data."""
+"""The whole diagnosis of a run: clusters by one metric, odd GPUs, what they share, findings, and notes about the data."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,40 +8,42 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from clusterscape.analyze.diagnose.clustering import Clustering, CutKind, Linkage, cluster
-from clusterscape.analyze.diagnose.distances import Shape, compute_timeline_distances
-from clusterscape.analyze.diagnose.distributions import (
+from clusterscape.analyze.diagnose.distances import (
+    Shape,
     compute_histograms,
     compute_jensen_shannon,
     compute_sampling_noise,
+    compute_timeline_distances,
 )
 from clusterscape.analyze.diagnose.explain import Explanation, Value, explain_clusters
 from clusterscape.analyze.diagnose.features import compute_pooled_scale, find_quantum
 from clusterscape.analyze.diagnose.findings import find_findings
 from clusterscape.analyze.diagnose.outliers import MIN_GPUS, OddGpu, OddGpus, find_odd_gpus
 from clusterscape.analyze.diagnose.run_data import Limits, RunData, format_duration
-from clusterscape.analyze.diagnose.samples import Floats, Ints, order_samples, resample
+from clusterscape.analyze.diagnose.samples import order_samples, resample
+from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.model.findings import Finding
 from clusterscape.model.ids import UnitId
 from clusterscape.model.metrics import CATALOGUE, METRICS
 
 By = Literal["histogram", "euclidean", "correlation"]
 
-MAX_COMPARED_VALUES = 1 << 20  # of a metric, on the grid of timelines: 512 points of 2,048 GPUs, 256 of 4,096
+MAX_COMPARED_VALUES = 1 << 20  # per metric on the timeline grid: 512 points of 2,048 GPUs, 256 of 4,096
 MAX_POINTS, MIN_POINTS = 512, 128
 GAP_STEPS = 5.0
-BRIDGED_STEPS = 2  # of the grid: a lost sample or two is no gap
-LEAST_MAX_LAG = 1  # steps of the grid: into which of two samples an event falls is chance
+BRIDGED_STEPS = 2  # grid steps; one or two lost samples are interpolated
+LEAST_MAX_LAG = 1  # grid steps; an event falls into one of two samples by chance
 LAG_MARGIN, LAG_GPUS = 1.25, 64
-MIN_DIFFERENCE = 0.01  # of the metric's range, or of a correlation: clusters nearer than this are not worth a color
+MIN_DIFFERENCE = 0.01  # of the metric's range, or of a correlation; nearer clusters are not distinguished
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What to compare GPUs by. ``metric`` None: the first of the catalogue's summary metrics that has samples.
+    """How to compare GPUs. ``metric`` None: the first summary metric of the catalogue that has samples.
 
-    ``count`` or ``height`` set the cut of the tree, otherwise it is chosen. ``max_lag`` is in grid steps, for timelines; one
-    is always allowed.
-    ``quantum`` is the least difference that the metric can show, where the values are means of samples; None: found from them.
+    ``count`` or ``height`` set the cut of the tree; otherwise it is chosen. ``max_lag``: in grid steps, for timelines; one step
+    is always allowed. ``quantum``: the resolution of the metric, for values that are means of samples; None: estimated from the
+    values.
     """
 
     metric: str | None = None
@@ -58,7 +60,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """``explanations`` are aligned with the clusters' labels; ``notes`` say in sentences what the data could not tell."""
+    """``explanations`` are aligned with the labels of the clusters; ``notes`` describe limits of the data in sentences."""
 
     metric: str | None
     run: RunData
@@ -82,18 +84,18 @@ def diagnose(
 
     Parameters
     ----------
-    times_ms : (T,) in any order; repeats and a clock set back are mended and said.
+    times_ms : (T,) in any order; duplicate and non-monotonic times are repaired and reported in the notes.
     metrics : canonical name → (T × GPU) in canonical units, NaN where missing, columns in the order of ``units``.
     attributes : name ("node", "local rank" …) → value of each unit, None where unknown.
 
-    Deterministic. Few or no GPUs, samples or metrics give an empty answer and a note, never an error.
+    Deterministic. With few or no GPUs, samples or metrics, the result is empty with a note; this is not an error.
     """
     options = options or Options()
     samples = order_samples(times_ms, metrics)
     run = RunData(samples, tuple(units), attributes or {}, limits or Limits())
     for name, column in [*samples.metrics.items()]:
         if column.shape[1] != len(run.units):
-            raise ValueError(f"{name} has {column.shape[1]} columns for {len(run.units)} units")
+            raise ValueError(f"{name} has {column.shape[1]} columns, but there are {len(run.units)} units")
     metric = options.metric or _choose_metric(run)
     notes = [*samples.notes, *_describe_data(run, metric)]
     values = None if metric is None else run.find(metric)
@@ -133,10 +135,10 @@ def cluster_gpus(run: RunData, metric: str, options: Options) -> Clustering:
     return cluster(condensed, linkage=options.linkage, count=options.count, height=options.height, noise=noise)
 
 
-def _measure_lag_noise(times_ms: Ints, values: Floats, shape: Shape, most: int) -> float:
-    """How far a GPU is from itself one sample later, shifted as all are: where steps are longer than samples, a part is left.
+def _measure_lag_noise(times_ms: Int64s, values: Float64s, shape: Shape, most: int) -> float:
+    """Distance of a GPU from itself one sample later, after lag compensation; not 0 if grid steps are longer than samples.
 
-    Of nearly all GPUs (at most LAG_GPUS of them, evenly taken), since those with larger steps are further.
+    The 95th percentile over at most LAG_GPUS evenly spaced GPUs, since GPUs with larger steps have larger distances.
     """
     if len(values) < 3:
         return 0.0
@@ -147,19 +149,19 @@ def _measure_lag_noise(times_ms: Ints, values: Floats, shape: Shape, most: int) 
     for column in range(chosen.size):
         both = replace(grid, values=grid.values[:, [column, column + chosen.size]])
         distances.append(float(compute_timeline_distances(both, shape, max_lag=LEAST_MAX_LAG).condensed[0]))
-    known = [distance for distance in distances if np.isfinite(distance)]
-    return float(np.quantile(known, 0.95)) if known else 0.0
+    finite = [distance for distance in distances if np.isfinite(distance)]
+    return float(np.quantile(finite, 0.95)) if finite else 0.0
 
 
 def find_odd_in_clusters(
-    values: Floats, clustering: Clustering, significance: float, *, quantum: float | None = None
+    values: Float64s, clustering: Clustering, significance: float, *, quantum: float | None = None
 ) -> OddGpus:
-    """Odd GPUs within each cluster that is large enough; smaller clusters are compared with the main one."""
+    """Odd GPUs within each cluster that is large enough; members of smaller clusters are compared with the main cluster."""
     sizes = np.bincount(clustering.labels, minlength=1)
     is_large = sizes >= MIN_GPUS
     is_large[0] = True
     groups = [clustering.members(int(label)) for label in np.flatnonzero(is_large)]
-    small: Ints = clustering.compared[~is_large[clustering.labels]]
+    small: Int64s = clustering.compared[~is_large[clustering.labels]]
     groups[0] = np.sort(np.concatenate([groups[0], small, clustering.left_out]))
     quantum = find_quantum(values) if quantum is None else quantum
     parts = [
@@ -183,22 +185,22 @@ def _choose_metric(run: RunData) -> str | None:
     return next((name for name in [*preferred, *run.samples.metrics] if run.find(name) is not None), None)
 
 
-def _select(attributes: Mapping[str, Sequence[Value | None]], columns: Ints) -> dict[str, list[Value | None]]:
+def _select(attributes: Mapping[str, Sequence[Value | None]], columns: Int64s) -> dict[str, list[Value | None]]:
     return {name: [values[column] for column in columns] for name, values in attributes.items()}
 
 
 def _describe_data(run: RunData, metric: str | None) -> list[str]:
-    """What the data cannot tell, in sentences."""
+    """Limits of the data, in sentences."""
     values = None if metric is None else run.find(metric)
     if metric is None or values is None:
-        what = f" of {metric}" if metric else ""
-        return [f"There are no samples{what} in this window."]
+        suffix = f" of {metric}" if metric else ""
+        return [f"There are no samples{suffix} in this window."]
     label = METRICS[metric].label if metric in METRICS else metric
     notes = []
     if len(values) == 1:
-        notes.append("There is one sample: its values can be shown, but nothing can be said about a course.")
+        notes.append("There is only one sample: changes over time cannot be analyzed.")
     if values.shape[1] == 1:
-        notes.append("The workload has one GPU: there is nothing to compare it with.")
+        notes.append("The workload has one GPU: there are no others to compare it with.")
     is_known = np.isfinite(values)
     silent = np.flatnonzero(~is_known.any(axis=0))
     if silent.size:
@@ -213,11 +215,11 @@ def _describe_gaps(run: RunData) -> list[str]:
     if gaps.size == 0:
         return []
     places = "one gap" if gaps.size == 1 else f"{gaps.size} gaps"
-    return [f"There are no samples of any GPU for {format_duration(float(gaps.sum()))} in all ({places})."]
+    return [f"There are no samples of any GPU for {format_duration(float(gaps.sum()))} in total ({places})."]
 
 
 def _describe_replaced(run: RunData, is_known: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> list[str]:
-    """GPUs that end where another of the same node begins."""
+    """Notes about GPUs whose samples end where those of another GPU of the same node start."""
     first, last = is_known.argmax(axis=0), len(is_known) - 1 - is_known[::-1].argmax(axis=0)
     is_there = is_known.any(axis=0)
     starting = np.flatnonzero(is_there & (first > 0.02 * len(is_known)))

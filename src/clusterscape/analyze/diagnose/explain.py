@@ -1,4 +1,4 @@
-"""What the GPUs of a cluster share and the others do not: the attribute and values that tell them apart best, or nothing."""
+"""What the GPUs of a cluster have in common: the attribute and values that best separate them from the others, if any."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,18 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
-from clusterscape.analyze.diagnose.samples import Flags, Floats, Ints
+from clusterscape.model.arrays import Bools, Float64s, Int64s
 
 Value = str | int
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """GPUs of the cluster are those with ``attribute`` in ``values``: so much of them (``recall``), so purely (``precision``).
+    """The GPUs of the cluster are those with ``attribute`` in ``values``, with this ``recall`` and ``precision``.
 
-    ``information`` is the share of the uncertainty about belonging that the attribute takes away, corrected for chance
-    (adjusted mutual information, 0 … 1); ``p_value`` is corrected for all sets of values and all attributes tried.
-    ``same_as`` are other attributes that pick exactly the same GPUs, with their values.
+    ``information``: adjusted mutual information (0 … 1) of attribute and membership; ``p_value``: corrected for all sets of
+    values and all attributes tried; ``same_as``: other attributes that select exactly the same GPUs, with their values.
     """
 
     attribute: str
@@ -35,46 +34,46 @@ class Explanation:
 class _Candidate:
     attribute: str
     values: tuple[Value, ...]
-    inside: Flags
+    inside: Bools
     log_p: float
     information: float
 
 
 def explain_group(
-    is_member: Flags,
+    is_member: Bools,
     attributes: Mapping[str, Sequence[Value | None]],
     *,
     significance: float = 0.01,
     min_information: float = 0.3,
 ) -> Explanation | None:
-    """What separates the members from the rest best, or None where nothing does.
+    """The attribute that best separates the members from the rest; None if there is none.
 
     Parameters
     ----------
     is_member : (GPU,).
     attributes : name → value of each GPU, None where unknown (such GPUs are in no set).
 
-    For each attribute the values are taken in the order of how purely they are members, and of these nested sets the most
-    significant is kept: the hypergeometric chance of so many members among so many GPUs, times the number C(V, m) of sets
-    of m of the V values, times V (sizes tried), times the number of attributes. So an attribute with a value for each GPU
-    never wins: its sets are as many as the ways to choose the members.
+    For each attribute, values are sorted by their share of members, and the most significant of the nested sets is kept. The
+    p-value is the hypergeometric probability of as many members among as many GPUs, times the number C(V, m) of sets of m of the
+    V values, times V (sizes tried), times the number of attributes. So an attribute with a distinct value for each GPU never
+    wins: it has as many sets as there are ways to choose the members.
     """
     members = int(is_member.sum())
     if not 0 < members < is_member.size or not attributes:
         return None
-    found = [_best_set(name, values, is_member) for name, values in attributes.items()]
+    candidates = [_best_set(name, values, is_member) for name, values in attributes.items()]
     penalty = math.log(len(attributes))
-    good = [
+    significant = [
         candidate
-        for candidate in found
+        for candidate in candidates
         if candidate is not None
         and candidate.log_p + penalty <= math.log(significance)
         and candidate.information >= min_information
     ]
-    if not good:
+    if not significant:
         return None
-    best = min(good, key=lambda candidate: (candidate.log_p, len(candidate.values)))
-    same = [c for c in good if c is not best and np.array_equal(c.inside, best.inside)]
+    best = min(significant, key=lambda candidate: (candidate.log_p, len(candidate.values)))
+    same = [c for c in significant if c is not best and np.array_equal(c.inside, best.inside)]
     hit = int((best.inside & is_member).sum())
     p_value = min(1.0, math.exp(min(0.0, best.log_p + penalty)))
     return Explanation(
@@ -90,9 +89,9 @@ def explain_group(
 
 
 def explain_clusters(
-    labels: Ints, attributes: Mapping[str, Sequence[Value | None]], *, significance: float = 0.01
+    labels: Int64s, attributes: Mapping[str, Sequence[Value | None]], *, significance: float = 0.01
 ) -> tuple[Explanation | None, ...]:
-    """``explain_group`` for each label (0 is the main cluster), each against all other GPUs; corrected for their number."""
+    """``explain_group`` for each label (0 is the main cluster) against all other GPUs; corrected for the number of clusters."""
     count = int(labels.max(initial=-1)) + 1
     if count < 2:
         return (None,) * count
@@ -101,9 +100,9 @@ def explain_clusters(
     )
 
 
-def _best_set(attribute: str, values: Sequence[Value | None], is_member: Flags) -> _Candidate | None:
-    """The most significant set of values; None where the attribute has but one value."""
-    from scipy.stats import hypergeom  # takes long to import
+def _best_set(attribute: str, values: Sequence[Value | None], is_member: Bools) -> _Candidate | None:
+    """The most significant set of values; None if the attribute has only one value."""
+    from scipy.stats import hypergeom  # slow to import
 
     names, codes = _encode(values)
     if len(names) < 2:
@@ -116,9 +115,11 @@ def _best_set(attribute: str, values: Sequence[Value | None], is_member: Flags) 
     inside, hit = np.cumsum(sizes[order]), np.cumsum(hits[order])
     total, members = is_member.size, int(is_member.sum())
     # P(X ≥ hit), X hypergeometric: ``inside`` GPUs drawn of all.
-    log_p: Floats = hypergeom.logsf(hit - 1, total, members, inside)
-    taken = np.arange(1, order.size + 1)
-    choices = gammaln(len(names) + 1) - gammaln(taken + 1) - gammaln(len(names) - taken + 1) + math.log(len(names))
+    log_p: Float64s = hypergeom.logsf(hit - 1, total, members, inside)
+    set_sizes = np.arange(1, order.size + 1)
+    choices = (
+        gammaln(len(names) + 1) - gammaln(set_sizes + 1) - gammaln(len(names) - set_sizes + 1) + math.log(len(names))
+    )
     log_p = np.minimum(np.nan_to_num(log_p, nan=0.0, neginf=-700.0) + choices, 0.0)
     if log_p.size == 0:
         return None
@@ -133,18 +134,18 @@ def _best_set(attribute: str, values: Sequence[Value | None], is_member: Flags) 
     )
 
 
-def _encode(values: Sequence[Value | None]) -> tuple[list[Value], Ints]:
-    """Values in natural order, and the place of each GPU's; −1 (inside this module only) where unknown."""
-    known = {value for value in values if value is not None}
+def _encode(values: Sequence[Value | None]) -> tuple[list[Value], Int64s]:
+    """Values in natural order, and the index of each GPU's value; −1 if unknown (within this module only)."""
+    distinct = {value for value in values if value is not None}
     names: list[Value] = sorted(
-        known, key=lambda value: (isinstance(value, str), value if isinstance(value, int) else 0, str(value))
+        distinct, key=lambda value: (isinstance(value, str), value if isinstance(value, int) else 0, str(value))
     )
     code = {value: place for place, value in enumerate(names)}
     return names, np.array([-1 if value is None else code[value] for value in values], np.int64)
 
 
-def _adjusted_information(sizes: Ints, hits: Ints, is_member: Flags) -> float:
-    """(MI − E[MI]) / (H(member) − E[MI]); the expectation over all ways to deal out the members (Vinh, Epps, Bailey 2010)."""
+def _adjusted_information(sizes: Int64s, hits: Int64s, is_member: Bools) -> float:
+    """(MI − E[MI]) / (H(member) − E[MI]); the expectation over all permutations of the members (Vinh, Epps, Bailey 2010)."""
     from sklearn.metrics.cluster import expected_mutual_information
 
     unknown = is_member.size - int(sizes.sum())
@@ -155,8 +156,8 @@ def _adjusted_information(sizes: Ints, hits: Ints, is_member: Flags) -> float:
     total = table.sum()
     joint = table / total
     outer = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
-    known = joint > 0
-    mutual = float((joint[known] * np.log(joint[known] / outer[known])).sum())
+    is_positive = joint > 0
+    mutual = float((joint[is_positive] * np.log(joint[is_positive] / outer[is_positive])).sum())
     share = joint.sum(axis=1)
     entropy = -float((share * np.log(share)).sum())
     expected = float(expected_mutual_information(table.astype(np.int64), int(total)))
@@ -164,7 +165,7 @@ def _adjusted_information(sizes: Ints, hits: Ints, is_member: Flags) -> float:
     return max(0.0, min(1.0, (mutual - expected) / room)) if room > 1e-9 else 0.0
 
 
-def _sentence(best: _Candidate, is_member: Flags) -> str:
+def _sentence(best: _Candidate, is_member: Bools) -> str:
     members, inside = int(is_member.sum()), int(best.inside.sum())
     hit = int((best.inside & is_member).sum())
     name = f"{best.attribute} {format_values(best.values)}"

@@ -1,6 +1,7 @@
-"""Compiled inner loops of the diagnosis: histograms, pairwise distances, silhouettes, densities. Plain arrays in and out.
+"""Compiled inner loops of the diagnosis: histograms, pairwise distances, silhouettes, densities, and moments and
+distances of two metrics. Plain arrays in and out.
 
-Importing this loads numba; the modules that use it import it inside their functions, so that a program starts fast.
+Importing this loads numba; other modules import it inside functions to keep startup fast.
 """
 
 import math
@@ -9,22 +10,19 @@ from typing import Any
 import numpy as np
 from numba import njit, prange, types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Words = NDArray[np.uint64]
+from clusterscape.model.arrays import Float64s, Int64s, Uint64s
 
 LN2 = math.log(2.0)
 MANTISSA = np.uint64(0x000FFFFFFFFFFFFF)
 SQRT_HALF_BITS = np.uint64(0x3FE6A09E667F3BCD)
 ONE_LESS_SQRT_HALF_BITS = np.uint64(0x3FF0000000000000 - 0x3FE6A09E667F3BCD)
 EXPONENT_SHIFT = np.uint64(52)
-# An integer below 2^52 put into the mantissa of 2^52 is that float exactly: the only conversion AVX2 can vectorise.
+# An integer below 2^52 in the mantissa of 2^52 is exactly that float: the only conversion that AVX2 can vectorize.
 MAGIC_BITS = np.uint64(0x4330000000000000)
 MAGIC_AND_BIAS = 4503599627370496.0 + 1023.0
-LANES = 8  # bins in a block: what one turn of the vectorised loop takes
-# Below this divergence the logarithm's error (4e-12) would show in the root; such pairs are computed again, term by term.
+LANES = 8  # bins in a block: one iteration of the vectorized loop
+# Below this divergence the error of the logarithm (4e-12) is visible in the root; such pairs are recomputed term by term.
 NEAR_DIVERGENCE = 1e-5
 NO_BLOCK, FIRST_BLOCK = np.uint64(0), np.uint64(1)
 
@@ -50,16 +48,16 @@ def _type_trailing_zeros(_typing_context: Any, _word: Any) -> Any:
     return types.uint64(types.uint64), build
 
 
-# How many of the lowest bits are 0 (64 for 0).
+# Number of trailing zero bits (64 for 0).
 _trailing_zeros: Any = intrinsic(_type_trailing_zeros)
-# The bits of a float64 as an unsigned integer, and the float64 that has these bits: no instruction at all.
+# Reinterpret a float64 as its bits and back; compiles to no instruction.
 _bits: Any = intrinsic(_type_bits)
 _float_of: Any = intrinsic(_type_float_of)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
 def _log2(x: float) -> float:
-    """Binary logarithm of a normal positive float, to 4e-12; finite rubbish for 0. Without branches, so that it vectorises.
+    """Binary logarithm of a normal positive float, to 4e-12; finite garbage for 0. Branchless, so that it can be vectorized.
 
     x = 2^e · m with √½ ≤ m < √2; log m = 2 atanh s, s = (m−1)/(m+1), by a Chebyshev fit in s² (|s| ≤ 0.172).
     """
@@ -76,8 +74,8 @@ def _log2(x: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _near_divergence(p: Floats, q: Floats) -> float:
-    """Twice the divergence of two distributions that are nearly equal, term by term as SciPy does."""
+def _near_divergence(p: Float64s, q: Float64s) -> float:
+    """Twice the divergence of two nearly equal distributions, term by term as in SciPy."""
     total = 0.0
     for k in range(p.size):
         middle = 0.5 * (p[k] + q[k])
@@ -89,8 +87,8 @@ def _near_divergence(p: Floats, q: Floats) -> float:
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
-def _sum_pair_terms(flat: Floats, p: np.int64, q: np.int64, count: np.int64) -> float:
-    """Σ (p+q) log2(p+q) of ``count`` bins that begin at ``p`` and ``q`` of all rows."""
+def _sum_pair_terms(flat: Float64s, p: np.int64, q: np.int64, count: np.int64) -> float:
+    """Σ (p+q) log2(p+q) over ``count`` bins that start at ``p`` and ``q`` in the flattened rows."""
     total = 0.0
     for k in range(count):
         both = flat[np.uint64(p + k)] + flat[np.uint64(q + k)]
@@ -99,11 +97,11 @@ def _sum_pair_terms(flat: Floats, p: np.int64, q: np.int64, count: np.int64) -> 
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
-def _compute_divergence(flat: Floats, own: Floats, filled: Words, i: np.int64, j: np.int64) -> float:
+def _compute_divergence(flat: Float64s, own: Float64s, filled: Uint64s, i: np.int64, j: np.int64) -> float:
     """Jensen–Shannon divergence of two rows of ``jensen_shannon``.
 
-    In a block that only one of them fills, what the pair adds and what the row has of its own cancel: only the runs of
-    blocks that both fill are summed.
+    In a block that only one of them fills, the terms of the pair and of the row cancel: only runs of blocks that both fill are
+    summed.
     """
     width = (own.shape[1] - 1) * LANES
     js = 2.0 * LN2
@@ -121,8 +119,8 @@ def _compute_divergence(flat: Floats, own: Floats, filled: Words, i: np.int64, j
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _fill_jensen_shannon_row(p: Floats, own: Floats, filled: Words, i: np.int64, out: Floats) -> None:
-    """Distances of row ``i`` to all later rows, into their places of the condensed ``out``."""
+def _fill_jensen_shannon_row(p: Float64s, own: Float64s, filled: Uint64s, i: np.int64, out: Float64s) -> None:
+    """Write the distances of row ``i`` to all later rows into the condensed ``out``."""
     rows = np.int64(p.shape[0])
     flat = p.reshape(-1)
     start = i * rows - i * (i + 1) // 2 - i - 1
@@ -134,8 +132,8 @@ def _fill_jensen_shannon_row(p: Floats, own: Floats, filled: Words, i: np.int64,
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _sum_own_terms(p: Floats) -> tuple[Floats, Words]:
-    """Σ p log p of each row up to each block of bins, and the blocks that have weight, a bit for each."""
+def _sum_own_terms(p: Float64s) -> tuple[Float64s, Uint64s]:
+    """Cumulative Σ p log p of each row by block of bins, and a bit mask of the blocks with weight."""
     rows, blocks = p.shape[0], p.shape[1] // LANES
     own = np.zeros((rows, blocks + 1))
     filled = np.zeros((rows, blocks // 64 + 1), np.uint64)
@@ -153,15 +151,15 @@ def _sum_own_terms(p: Floats) -> tuple[Floats, Words]:
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def jensen_shannon(p: Floats) -> Floats:
+def jensen_shannon(p: Float64s) -> Float64s:
     """Condensed distances of the rows of ``p``, each of which sums to 1; its columns are a multiple of ``LANES``.
 
-    JS = ½ [Σ p log p + Σ q log q − Σ (p+q) log(p+q)] + log 2: only the last sum is left for the pair.
+    JS = ½ [Σ p log p + Σ q log q − Σ (p+q) log(p+q)] + log 2: only the last sum depends on the pair.
     """
     rows = np.int64(p.shape[0])
     own, filled = _sum_own_terms(p)
     out = np.empty(rows * (rows - 1) // 2)
-    # Row i has rows − 1 − i pairs; together with its mirror always rows − 1, so that threads get equal work.
+    # Row i has rows − 1 − i pairs; together with its mirror row always rows − 1, which balances the threads.
     for half in prange((rows + 1) // 2):
         first = np.int64(half)
         _fill_jensen_shannon_row(p, own, filled, first, out)
@@ -172,8 +170,8 @@ def jensen_shannon(p: Floats) -> Floats:
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def histograms(rows: Floats, edges: Floats) -> Ints:
-    """Counts (rows × bins) over equal bins; NaN is left out, what lies outside goes into the first or the last bin."""
+def histograms(rows: Float64s, edges: Float64s) -> Int64s:
+    """Counts (rows × bins) over equal bins; NaN is ignored, values outside count in the first or last bin."""
     bins = edges.size - 1
     low, scale = edges[0], bins / (edges[bins] - edges[0])
     out = np.zeros((rows.shape[0], bins), np.int64)
@@ -182,7 +180,7 @@ def histograms(rows: Floats, edges: Floats) -> Ints:
             if value == value:
                 position = min(max((value - low) * scale, 0.0), bins - 1.0)
                 k = np.int64(position)
-                # Rounding may put a value one bin off; the edges decide, as in numpy.histogram.
+                # Rounding may be off by one bin; the edges decide, as in numpy.histogram.
                 if k > 0 and value < edges[k]:
                     k -= 1
                 elif k < bins - 1 and value >= edges[k + 1]:
@@ -192,7 +190,7 @@ def histograms(rows: Floats, edges: Floats) -> Ints:
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _fill_euclidean_row(rows: Floats, needed: int, i: np.int64, out: Floats) -> None:
+def _fill_euclidean_row(rows: Float64s, needed: int, i: np.int64, out: Float64s) -> None:
     """Distances of row ``i`` to all later rows over the points that both have, scaled up to all points."""
     count, points = np.int64(rows.shape[0]), rows.shape[1]
     start = i * count - i * (i + 1) // 2 - i - 1
@@ -207,7 +205,7 @@ def _fill_euclidean_row(rows: Floats, needed: int, i: np.int64, out: Floats) -> 
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def euclidean(rows: Floats, needed: int) -> Floats:
+def euclidean(rows: Float64s, needed: int) -> Float64s:
     """Condensed distances; NaN for pairs with fewer than ``needed`` (≥ 1) common points."""
     count = np.int64(rows.shape[0])
     out = np.empty(count * (count - 1) // 2)
@@ -221,8 +219,8 @@ def euclidean(rows: Floats, needed: int) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def compare_clusters(condensed: Floats, labels: Ints, clusters: int) -> tuple[Floats, Floats, Floats]:
-    """Of each row: the sum of distances to the members of each cluster, the nearest of its own and the nearest of any other."""
+def compare_clusters(condensed: Float64s, labels: Int64s, clusters: int) -> tuple[Float64s, Float64s, Float64s]:
+    """For each row: sum of distances to the members of each cluster, distance to the nearest of its own and of any other."""
     count = labels.size
     sums = np.zeros((count, clusters))
     nearest_own, nearest_other = np.full(count, np.inf), np.full(count, np.inf)
@@ -240,8 +238,8 @@ def compare_clusters(condensed: Floats, labels: Ints, clusters: int) -> tuple[Fl
 
 
 @njit(cache=True, nogil=True)
-def cut(tree: Floats, count: int) -> Ints:
-    """The cluster of each leaf when the last ``count`` − 1 merges of SciPy's linkage matrix are undone; any numbers."""
+def cut(tree: Float64s, count: int) -> Int64s:
+    """The cluster of each leaf after undoing the last ``count`` − 1 merges of SciPy's linkage matrix; arbitrary numbers."""
     leaves = tree.shape[0] + 1
     parent = np.arange(2 * leaves - 1)
     for merge in range(leaves - count):
@@ -253,8 +251,8 @@ def cut(tree: Floats, count: int) -> Ints:
 
 
 @njit(cache=True, nogil=True)
-def label_by_size(flat: Ints) -> Ints:
-    """Numbers of clusters, none above twice their members, as labels: by falling size, equal sizes by their first member."""
+def label_by_size(flat: Int64s) -> Int64s:
+    """Arbitrary cluster numbers (< 2 · GPUs) as labels from 0: by decreasing size, equal sizes by first member."""
     places = np.full(flat.max() + 1, -1)
     sizes = np.zeros(flat.size, np.int64)
     labels = np.empty(flat.size, np.int64)
@@ -265,15 +263,15 @@ def label_by_size(flat: Ints) -> Ints:
             clusters += 1
         labels[k] = places[flat[k]]
         sizes[labels[k]] += 1
-    # Places count first members already: a stable order keeps them where sizes are equal.
+    # Places are in the order of first members; the stable sort keeps it for equal sizes.
     ranks = np.empty(clusters, np.int64)
     ranks[np.argsort(-sizes[:clusters], kind="mergesort")] = np.arange(clusters)
     return ranks[labels]
 
 
 @njit(cache=True, nogil=True)
-def density(x: Floats, y: Floats, x_edges: Floats, y_edges: Floats) -> Ints:
-    """Counts (y bins × x bins) over equal bins; points with NaN or outside are left out."""
+def density(x: Float64s, y: Float64s, x_edges: Float64s, y_edges: Float64s) -> Int64s:
+    """Counts (y bins × x bins) over equal bins; points with NaN or outside are ignored."""
     columns, lines = x_edges.size - 1, y_edges.size - 1
     x_low, x_high, y_low, y_high = x_edges[0], x_edges[columns], y_edges[0], y_edges[lines]
     x_scale, y_scale = columns / (x_high - x_low), lines / (y_high - y_low)
@@ -285,3 +283,165 @@ def density(x: Floats, y: Floats, x_edges: Floats, y_edges: Floats) -> Ints:
             line = int(min((y[k] - y_low) * y_scale, lines - 1.0))
             out[line, column] += 1
     return out
+
+
+Moments = tuple[int, Float64s, Float64s]
+
+CONCENTRATED = 10  # starts that are iterated to convergence
+MAX_STEPS = 50
+SINGULAR = 1e-12  # determinant, for points with spread 1
+
+
+@njit(cache=True, nogil=True)
+def sum_moments(x: Float64s, y: Float64s) -> Moments:
+    """Number of points with both values, their mean (2,) and population covariance (2 × 2)."""
+    return _moments_where(x, y, np.zeros(2), np.zeros((2, 2)), np.inf)
+
+
+@njit(cache=True, nogil=True)
+def sum_inner_moments(x: Float64s, y: Float64s, center: Float64s, inverse: Float64s, bound: float) -> Moments:
+    """Like ``sum_moments``, of the points with a squared distance to ``center`` below ``bound``."""
+    return _moments_where(x, y, center, inverse, bound)
+
+
+@njit(cache=True, nogil=True)
+def _moments_where(x: Float64s, y: Float64s, center: Float64s, inverse: Float64s, bound: float) -> Moments:
+    a, b, c = inverse[0, 0], inverse[0, 1] + inverse[1, 0], inverse[1, 1]
+    mean, covariance = np.zeros(2), np.zeros((2, 2))
+    count = 0
+    # Sums of squares around a rough center avoid cancellation.
+    x_near, y_near = 0.0, 0.0
+    for k in range(x.size):
+        if x[k] == x[k] and y[k] == y[k]:
+            x_near, y_near = x[k], y[k]
+            break
+    xs, ys, xx, xy, yy = 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(x.size):
+        dx, dy = x[k] - center[0], y[k] - center[1]
+        # With a missing value (NaN) the comparison is false.
+        if a * dx * dx + b * dx * dy + c * dy * dy < bound:
+            u, v = x[k] - x_near, y[k] - y_near
+            count += 1
+            xs += u
+            ys += v
+            xx += u * u
+            xy += u * v
+            yy += v * v
+    if count == 0:
+        return 0, mean, covariance
+    u, v = xs / count, ys / count
+    mean[0], mean[1] = x_near + u, y_near + v
+    covariance[0, 0], covariance[1, 1] = max(xx / count - u * u, 0.0), max(yy / count - v * v, 0.0)
+    covariance[0, 1] = covariance[1, 0] = xy / count - u * v
+    return count, mean, covariance
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def measure_distances(x: Float64s, y: Float64s, center: Float64s, inverse: Float64s) -> Float64s:
+    """Squared Mahalanobis distances; NaN if a value is missing."""
+    a, b, c = inverse[0, 0], inverse[0, 1] + inverse[1, 0], inverse[1, 1]
+    out = np.empty(x.size)
+    for k in range(x.size):
+        dx, dy = x[k] - center[0], y[k] - center[1]
+        out[k] = a * dx * dx + b * dx * dy + c * dy * dy
+    return out
+
+
+@njit(cache=True, nogil=True)
+def find_bounds(values: Float64s) -> tuple[float, float]:
+    """Minimum and maximum; (inf, −inf) if all values are missing."""
+    low, high = np.inf, -np.inf
+    for value in values:
+        low, high = min(low, value) if value == value else low, max(high, value) if value == value else high
+    return low, high
+
+
+@njit(cache=True, nogil=True)
+def _moments_of(points: Float64s, chosen: Int64s) -> tuple[Float64s, Float64s]:
+    mean, covariance = np.zeros(2), np.zeros((2, 2))
+    for k in chosen:
+        mean += points[k]
+    mean /= chosen.size
+    for k in chosen:
+        dx, dy = points[k, 0] - mean[0], points[k, 1] - mean[1]
+        covariance[0, 0] += dx * dx
+        covariance[0, 1] += dx * dy
+        covariance[1, 1] += dy * dy
+    covariance[1, 0] = covariance[0, 1]
+    covariance /= chosen.size
+    return mean, covariance
+
+
+@njit(cache=True, nogil=True)
+def _determinant(covariance: Float64s) -> float:
+    determinant: float = covariance[0, 0] * covariance[1, 1] - covariance[0, 1] * covariance[1, 0]
+    return determinant
+
+
+@njit(cache=True, nogil=True)
+def _nearest(points: Float64s, mean: Float64s, covariance: Float64s, count: int) -> Int64s:
+    """The ``count`` points nearest to ``mean``; ties are broken by order."""
+    determinant = _determinant(covariance)
+    a, b, c = covariance[1, 1] / determinant, -2.0 * covariance[0, 1] / determinant, covariance[0, 0] / determinant
+    distances = np.empty(len(points))
+    for k in range(len(points)):
+        dx, dy = points[k, 0] - mean[0], points[k, 1] - mean[1]
+        distances[k] = a * dx * dx + b * dx * dy + c * dy * dy
+    limit = np.partition(distances, count - 1)[count - 1]
+    chosen = np.empty(count, np.int64)
+    inside = 0
+    for k in range(len(points)):
+        if distances[k] < limit:
+            chosen[inside] = k
+            inside += 1
+    for k in range(len(points)):
+        if inside == count:
+            break
+        if distances[k] == limit:
+            chosen[inside] = k
+            inside += 1
+    return chosen
+
+
+@njit(cache=True, nogil=True)
+def _start(points: Float64s, draw: Int64s) -> tuple[Float64s, Float64s]:
+    """Moments of the first three drawn points, or of more if these are collinear."""
+    mean, covariance = _moments_of(points, draw[:3])
+    for size in range(4, draw.size + 1):
+        if _determinant(covariance) > SINGULAR:
+            break
+        mean, covariance = _moments_of(points, draw[:size])
+    return mean, covariance
+
+
+@njit(cache=True, nogil=True)
+def find_densest_half(points: Float64s, draws: Int64s) -> tuple[Float64s, Float64s, float]:
+    """Mean, covariance and its determinant of the densest half of ``points`` (N × 2, spread about 1).
+
+    FastMCD (Rousseeuw and Van Driessen 1999): two concentration steps from each of ``draws`` (starts × indices); the best ones
+    are iterated to convergence. Determinant 0: half of the points lie on one line.
+    """
+    half = (len(points) + 3) // 2
+    starts = len(draws)
+    determinants = np.full(starts, np.inf)
+    means, covariances = np.zeros((starts, 2)), np.zeros((starts, 2, 2))
+    for start in range(starts):
+        mean, covariance = _start(points, draws[start])
+        for _ in range(2):
+            if _determinant(covariance) > SINGULAR:
+                mean, covariance = _moments_of(points, _nearest(points, mean, covariance, half))
+        determinants[start], means[start], covariances[start] = _determinant(covariance), mean, covariance
+    best = np.argsort(determinants)[:CONCENTRATED]
+    winner = best[0]
+    for start in best:
+        for _ in range(MAX_STEPS):
+            if determinants[start] <= SINGULAR:
+                break
+            chosen = _nearest(points, means[start], covariances[start], half)
+            mean, covariance = _moments_of(points, chosen)
+            if _determinant(covariance) >= determinants[start]:
+                break
+            determinants[start], means[start], covariances[start] = _determinant(covariance), mean, covariance
+        if determinants[start] < determinants[winner]:
+            winner = start
+    return means[winner], covariances[winner], determinants[winner]

@@ -1,25 +1,25 @@
-"""Patterns of one course over time, each with its error: even dips, one lasting change, steady growth, counters' increase."""
+"""Patterns of one time series, each with its error: periodic dips, a change point, steady growth, increase of counters."""
 
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from clusterscape.analyze.diagnose.samples import Floats, Ints
+from clusterscape.model.arrays import Float64s, Int64s
 
 CONFIDENCE = 0.95
 Z = 1.96
-CHANGE_LIKELIHOOD = 7.35  # 95 % of the likelihood ratio of a place of change: −2 log(1 − √0.95) (Hansen 2000)
+CHANGE_LIKELIHOOD = 7.35  # 95 % quantile of the likelihood ratio of a change point: −2 log(1 − √0.95) (Hansen 2000)
 
 
 @dataclass(frozen=True, slots=True)
 class Dips:
-    """Dips at even times: ``period_s`` ± ``period_error_s`` (95 %), ``depth`` (low, high: quartiles) below ``usual``.
+    """Periodic dips: ``period_s`` ± ``period_error_s`` (95 %), ``depth`` (low, high: quartiles) below ``usual``.
 
-    ``share`` is what is lost: the area of the dips, relative to the usual level over the whole time.
+    ``share``: the loss, as the area of the dips relative to the usual level over the whole time.
     """
 
-    starts: Ints
+    starts: Int64s
     period_s: float
     period_error_s: float
     usual: float
@@ -30,8 +30,8 @@ class Dips:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """The course has mean ``before`` up to ``row`` and ``after`` from there on; the place is between ``low`` and ``high``."""
+class ChangePoint:
+    """The mean is ``before`` up to ``row`` and ``after`` from there on; ``low`` … ``high``: 95 % interval of ``row``."""
 
     row: int
     low: int
@@ -52,22 +52,22 @@ class Growth:
 
 
 def find_dips(
-    times_s: Floats, course: Floats, *, min_depth: float, min_dips: int, max_irregularity: float
+    times_s: Float64s, series: Float64s, *, min_depth: float, min_dips: int, max_irregularity: float
 ) -> Dips | None:
-    """Dips of at least ``min_depth`` (relative to the usual level) that come at even times; None where they do not.
+    """Periodic dips of at least ``min_depth`` relative to the usual level; None if there are none.
 
-    The usual level is the upper quartile. The period is the slope of the dips' times over their number (missed ones
-    skipped), with its standard error; the autocorrelation at that period must be positive as well.
+    The usual level is the upper quartile. The period is the slope of the dips' times over their index (allowing for missed dips),
+    with its standard error; the autocorrelation at that period must also be positive.
     """
-    is_known = np.isfinite(course)
+    is_known = np.isfinite(series)
     if is_known.sum() < 4 * min_dips:
         return None
-    times_s, course = times_s[is_known], course[is_known]
-    usual = float(np.quantile(course, 0.75))
-    noise = 1.4826 * float(np.median(np.abs(course[course >= np.median(course)] - usual)))
-    is_low = course < usual - max(min_depth * abs(usual), 3.0 * noise)
+    times_s, series = times_s[is_known], series[is_known]
+    usual = float(np.quantile(series, 0.75))
+    noise = 1.4826 * float(np.median(np.abs(series[series >= np.median(series)] - usual)))
+    is_low = series < usual - max(min_depth * abs(usual), 3.0 * noise)
     starts = np.flatnonzero(is_low & ~np.concatenate([[False], is_low[:-1]]))
-    starts = starts[starts > 0]  # a course that begins low is starting up, not dipping
+    starts = starts[starts > 0]  # a series that starts low is warming up, not dipping
     if starts.size < min_dips or is_low.mean() > 0.5:
         return None
     gaps = np.diff(times_s[starts])
@@ -75,12 +75,12 @@ def find_dips(
     number = np.concatenate([[0], np.cumsum(np.maximum(np.rint(gaps / period), 1))])
     slope, error, residual = _fit_line(number, times_s[starts])
     step = float(np.median(np.diff(times_s)))
-    if residual > max(max_irregularity * slope, step) or _autocorrelation(course, round(slope / step)) <= 0.1:
+    if residual > max(max_irregularity * slope, step) or _autocorrelation(series, round(slope / step)) <= 0.1:
         return None
-    stops = np.append(starts[1:], course.size)
-    floors = np.array([course[a:b][is_low[a:b]].min() for a, b in zip(starts, stops, strict=True)])
+    stops = np.append(starts[1:], series.size)
+    floors = np.array([series[a:b][is_low[a:b]].min() for a, b in zip(starts, stops, strict=True)])
     low, middle, high = np.quantile(usual - floors, [0.25, 0.5, 0.75])
-    share = float(np.where(is_low, usual - course, 0.0).sum() / (abs(usual) * course.size))
+    share = float(np.where(is_low, usual - series, 0.0).sum() / (abs(usual) * series.size))
     return Dips(
         starts,
         slope,
@@ -93,7 +93,7 @@ def find_dips(
     )
 
 
-def _fit_line(x: Floats, y: Floats) -> tuple[float, float, float]:
+def _fit_line(x: Float64s, y: Float64s) -> tuple[float, float, float]:
     """Slope, its standard error and the standard deviation of the residuals."""
     centered = x - x.mean()
     weight = float((centered**2).sum())
@@ -103,23 +103,22 @@ def _fit_line(x: Floats, y: Floats) -> tuple[float, float, float]:
     return slope, deviation / weight**0.5, deviation
 
 
-def _autocorrelation(course: Floats, lag: int) -> float:
-    """The largest within a tenth of the lag: samples and periods seldom fit exactly."""
-    centered = course - course.mean()
+def _autocorrelation(series: Float64s, lag: int) -> float:
+    """The largest autocorrelation within ±10% of the lag, since periods are rarely whole multiples of the step."""
+    centered = series - series.mean()
     total = float(centered @ centered)
     slack = max(1, lag // 10)
-    lags = [k for k in range(lag - slack, lag + slack + 1) if 0 < k < course.size]
+    lags = [k for k in range(lag - slack, lag + slack + 1) if 0 < k < series.size]
     return max((float(centered[k:] @ centered[:-k]) / total for k in lags), default=0.0) if total > 0 else 0.0
 
 
-def find_change(course: Floats, *, min_rows: int = 3) -> Change | None:
-    """The one lasting change of the mean that explains the course best; None for fewer than 2 · ``min_rows`` values.
+def find_change_point(series: Float64s, *, min_rows: int = 3) -> ChangePoint | None:
+    """The change point of the mean that explains the series best; None for fewer than 2 · ``min_rows`` values.
 
-    The interval holds all places whose likelihood is within 95 % of the best one (profile likelihood, with the noise's
-    correlation from row to row taken into account).
+    The interval is the 95 % profile-likelihood interval, corrected for the autocorrelation of the noise.
     """
-    rows = np.flatnonzero(np.isfinite(course))
-    values = course[rows]
+    rows = np.flatnonzero(np.isfinite(series))
+    values = series[rows]
     size = values.size
     if size < 2 * min_rows:
         return None
@@ -131,10 +130,12 @@ def find_change(course: Floats, *, min_rows: int = 3) -> Change | None:
     place = int(cut[best])
     residual = values - np.where(np.arange(size) < place, before[best], after[best])
     variance = max(float(residual @ residual) / size, 1e-12 * max(float(values @ values) / size, 1e-300))
-    memory = float(np.clip(residual[1:] @ residual[:-1] / max(float(residual @ residual), 1e-300), 0.0, 0.95))
-    within = np.flatnonzero((error - error[best]) / variance * (1 - memory) / (1 + memory) <= CHANGE_LIKELIHOOD)
+    autocorrelation = float(np.clip(residual[1:] @ residual[:-1] / max(float(residual @ residual), 1e-300), 0.0, 0.95))
+    within = np.flatnonzero(
+        (error - error[best]) / variance * (1 - autocorrelation) / (1 + autocorrelation) <= CHANGE_LIKELIHOOD
+    )
     low, high = int(cut[within[0]]), int(cut[within[-1]])
-    return Change(
+    return ChangePoint(
         int(rows[place]),
         int(rows[max(low - 1, 0)]),
         int(rows[min(high, size - 1)]),
@@ -143,12 +144,12 @@ def find_change(course: Floats, *, min_rows: int = 3) -> Change | None:
     )
 
 
-def fit_growth(times_s: Floats, course: Floats, *, max_points: int = 300) -> Growth | None:
-    """Robust growth of a course; None for fewer than 5 values. Long courses are cut into medians of even pieces."""
-    from scipy.stats import kendalltau, theilslopes  # takes long to import
+def fit_growth(times_s: Float64s, series: Float64s, *, max_points: int = 300) -> Growth | None:
+    """Robust growth of a series; None for fewer than 5 values. Long series are reduced to medians of even pieces."""
+    from scipy.stats import kendalltau, theilslopes  # slow to import
 
-    is_known = np.isfinite(course)
-    times, values = times_s[is_known], course[is_known]
+    is_known = np.isfinite(series)
+    times, values = times_s[is_known], series[is_known]
     if values.size < 5:
         return None
     pieces = min(max_points, values.size)
@@ -162,8 +163,8 @@ def fit_growth(times_s: Floats, course: Floats, *, max_points: int = 300) -> Gro
     return Growth(float(slope), float(low), float(high), trend, float(intercept + slope * times[-1]))
 
 
-def sum_increases(counter: Floats) -> Floats:
-    """Increase of each column (T × GPU) of a counter over the time; after a reset it counts from 0 again. Missing skipped."""
+def sum_increases(counter: Float64s) -> Float64s:
+    """Total increase of each column of a counter (T × GPU), like PromQL ``increase``: handles resets, ignores missing values."""
     out = np.zeros(counter.shape[1])
     for column in range(counter.shape[1]):
         values = counter[:, column]

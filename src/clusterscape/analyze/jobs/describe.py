@@ -1,27 +1,32 @@
-"""The whole description of one to four job traces as one document: geometries, failures, users, and the paper's claims tested."""
+"""The whole description of one to four job traces as one document: geometry, failures, users, and tests of the paper's claims."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from clusterscape.analyze.jobs.arrivals import Arrivals, describe_arrivals, find_zone
 from clusterscape.analyze.jobs.columns import read_columns
-from clusterscape.analyze.jobs.comparisons import Side, SystemKind, compare_systems, kind_of
+from clusterscape.analyze.jobs.comparisons import ComparedTrace, SystemKind, classify_system, compare_systems
 from clusterscape.analyze.jobs.distributions import ValueSpread, spread_values
-from clusterscape.analyze.jobs.elapsed import ElapsedTest, measure_elapsed
 from clusterscape.analyze.jobs.failures import Failures, describe_failures
-from clusterscape.analyze.jobs.intervals import Resamples
-from clusterscape.analyze.jobs.occupancy import Occupancy, count_waiting_at_submission, describe_occupancy
-from clusterscape.analyze.jobs.queueing import Waiting, describe_waiting
-from clusterscape.analyze.jobs.takeaways import join_claims, judge_ends, judge_prediction
+from clusterscape.analyze.jobs.geometry import (
+    Arrivals,
+    Occupancy,
+    WaitSummary,
+    count_waiting_at_submission,
+    describe_arrivals,
+    describe_occupancy,
+    describe_waiting,
+    find_zone,
+)
+from clusterscape.analyze.jobs.intervals import PaperClaim, Resamples
+from clusterscape.analyze.jobs.takeaways import ElapsedTest, join_claims, judge_ends, judge_prediction, measure_elapsed
 from clusterscape.analyze.jobs.users import UserBehavior, describe_users
-from clusterscape.analyze.jobs.verdicts import PaperClaim
 from clusterscape.errors import QueryError
 from clusterscape.model.identity_fields import access_checked
 from clusterscape.model.jobs import CleaningNote, JobTrace, SizeUnit
 
-MOST_TRACES = 4
+MAX_TRACES = 4
 LEVEL = 0.95
 
 
@@ -30,9 +35,9 @@ LEVEL = 0.95
 class TraceDescription:
     """One trace. Times in seconds; sizes and unit-hours in ``size_unit``.
 
-    ``epoch_s`` added to a time of the trace gives Unix time; null where the trace does not say when it began. ``kind``: deep
-    learning where jobs are measured in GPUs. ``total_units``: the machine's size, where it is stated. What the trace cannot
-    answer is null: no ends, no waits, no users.
+    ``epoch_s``: added to a time of the trace gives Unix time; null if the trace does not state its start. ``kind``: deep learning
+    if jobs are measured in GPUs. ``total_units``: the size of the machine, if stated. Parts for which the trace has no data
+    (ends, waits, users) are null.
     """
 
     name: str
@@ -52,7 +57,7 @@ class TraceDescription:
     requested_s: ValueSpread
     arrivals: Arrivals
     occupancy: Occupancy | None
-    waiting: Waiting | None
+    waiting: WaitSummary | None
     failures: Failures | None
     users: UserBehavior
     elapsed: ElapsedTest | None
@@ -61,7 +66,7 @@ class TraceDescription:
 @access_checked("job trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracesDescription:
-    """One to four traces side by side, and what the paper's claims come to on them. Intervals are of ``level``."""
+    """One to four traces, and the verdicts on the paper's claims. Intervals have the confidence ``level``."""
 
     timezone: str
     seed: int
@@ -71,9 +76,9 @@ class TracesDescription:
 
 
 @dataclass(frozen=True)
-class _Described:
+class _DescribedTrace:
     description: TraceDescription
-    side: Side
+    side: ComparedTrace
 
 
 def describe_traces(
@@ -81,38 +86,38 @@ def describe_traces(
     *,
     timezone: str = "UTC",
     seed: int = 0,
-    tell: Callable[[int], None] = lambda _: None,
+    on_progress: Callable[[int], None] = lambda _: None,
 ) -> TracesDescription:
-    """Describe traces and test the claims. ``tell`` hears how many traces are done.
+    """Describe traces and test the claims. ``on_progress`` is called with the number of finished traces.
 
-    A trace gets the same numbers alone and beside others: each has its own generator from ``seed``.
+    Each trace has its own random generator from ``seed``, so its numbers do not depend on the other traces.
     """
-    if not 1 <= len(traces) <= MOST_TRACES:
-        raise QueryError(f"1 to {MOST_TRACES} traces can be described side by side, not {len(traces)}")
+    if not 1 <= len(traces) <= MAX_TRACES:
+        raise QueryError(f"1 to {MAX_TRACES} traces can be described together, not {len(traces)}")
     find_zone(timezone)
     described = []
     for trace in traces:
         if len(trace) == 0:
-            raise QueryError(f"{trace.name} has no jobs", hint="There is nothing to describe.")
-        described.append(_describe(trace, timezone, np.random.default_rng(seed)))
-        tell(len(described))
+            raise QueryError(f"{trace.name} has no jobs", hint="Use a trace with at least one job.")
+        described.append(_describe_trace(trace, timezone, np.random.default_rng(seed)))
+        on_progress(len(described))
     return TracesDescription(
         timezone=timezone,
         seed=seed,
         level=LEVEL,
-        traces=[one.description for one in described],
-        claims=_claims(described, np.random.default_rng([seed, 1])),
+        traces=[trace.description for trace in described],
+        claims=_test_claims(described, np.random.default_rng([seed, 1])),
     )
 
 
-def _describe(trace: JobTrace, timezone: str, random: np.random.Generator) -> _Described:
+def _describe_trace(trace: JobTrace, timezone: str, random: np.random.Generator) -> _DescribedTrace:
     jobs = read_columns(trace)
     users = Resamples(jobs.user, random) if jobs.has_users else None
     waiting_jobs = count_waiting_at_submission(jobs)
     description = TraceDescription(
         name=trace.name,
         format=trace.format,
-        kind=kind_of(jobs),
+        kind=classify_system(jobs),
         size_unit=trace.size_unit,
         total_units=trace.total,
         jobs=len(jobs),
@@ -132,15 +137,15 @@ def _describe(trace: JobTrace, timezone: str, random: np.random.Generator) -> _D
         users=describe_users(jobs, waiting_jobs, users, random),
         elapsed=measure_elapsed(jobs, random),
     )
-    return _Described(description, Side(jobs, users))
+    return _DescribedTrace(description, ComparedTrace(jobs, users))
 
 
-def _claims(described: Sequence[_Described], random: np.random.Generator) -> list[PaperClaim]:
-    """Takeaway 1 and the other comparisons first, then each takeaway for each trace and across them."""
-    compared = compare_systems([one.side for one in described], random)
-    ends = [judge_ends(one.description.name, one.description.failures) for one in described]
+def _test_claims(described: Sequence[_DescribedTrace], random: np.random.Generator) -> list[PaperClaim]:
+    """Takeaway 1 and the other comparisons first, then each takeaway for each trace and for all traces."""
+    compared = compare_systems([trace.side for trace in described], random)
+    ends = [judge_ends(trace.description.name, trace.description.failures) for trace in described]
     larger, longer = [pair[0] for pair in ends], [pair[1] for pair in ends]
-    elapsed = [judge_prediction(one.description.name, one.description.elapsed) for one in described]
+    elapsed = [judge_prediction(trace.description.name, trace.description.elapsed) for trace in described]
     claims = list(compared)
     for group in (larger, longer, elapsed):
         joined = join_claims(group)

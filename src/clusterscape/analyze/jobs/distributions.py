@@ -1,19 +1,19 @@
-"""How values are spread, ready to be drawn: quantiles, a histogram on a logarithmic grid, and the distribution function."""
+"""Distributions of values: quantiles, a histogram on a logarithmic grid, and the cumulative distribution function."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from clusterscape.model.samples import Float64s
+from clusterscape.model.arrays import Float64s
 
-MOST_POINTS = 200
+MAX_POINTS = 200
 STEPS_PER_DECADE = 8
-"""Histogram edges are 10^(k/8): the same grid for every trace, so that bars can be laid side by side."""
+"""Histogram edges are 10^(k/8): the same grid for every trace, so that bars can be compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantiles:
-    """Of the values that are known."""
+    """Quantiles of the values that are not missing."""
 
     minimum: float
     p05: float
@@ -27,7 +27,7 @@ class Quantiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogHistogram:
-    """``counts[i]`` values lie in [``edges[i]``, ``edges[i + 1]``); ``zeros`` are below every edge of a logarithmic grid."""
+    """``counts[i]``: number of values in [``edges[i]``, ``edges[i + 1]``); ``zeros``: number of zeros, outside the log scale."""
 
     edges: list[float]
     counts: list[int]
@@ -44,7 +44,7 @@ class DistributionFunction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueSpread:
-    """Values in the unit that the field's name says. ``missing``: jobs without one. Without any value the rest is null."""
+    """Values in the unit of the field's name. ``missing``: number of jobs without a value. Without any value the rest is null."""
 
     count: int
     missing: int
@@ -55,25 +55,25 @@ class ValueSpread:
 
 
 def spread_values(values: Float64s) -> ValueSpread:
-    """Describe values that are at least 0; NaN is missing. n log n."""
-    known = np.sort(values[~np.isnan(values)])
-    missing = len(values) - len(known)
-    if known.size == 0:
+    """Describe values ≥ 0; NaN is missing. O(n log n)."""
+    ordered = np.sort(values[~np.isnan(values)])
+    missing = len(values) - len(ordered)
+    if ordered.size == 0:
         return ValueSpread(count=0, missing=missing, mean=None, quantiles=None, histogram=None, distribution=None)
     return ValueSpread(
-        count=len(known),
+        count=len(ordered),
         missing=missing,
-        mean=float(known.mean()),
-        quantiles=find_quantiles(known),
-        histogram=_log_histogram(known),
-        distribution=_distribution(known),
+        mean=float(ordered.mean()),
+        quantiles=find_quantiles(ordered),
+        histogram=_log_histogram(ordered),
+        distribution=_distribution(ordered),
     )
 
 
-def find_quantiles(known: Float64s) -> Quantiles:
-    """Of at least one value, interpolated linearly between order statistics."""
-    found = np.quantile(known, [0, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1])
-    return Quantiles(**dict(zip(Quantiles.__slots__, (float(value) for value in found), strict=True)))
+def find_quantiles(present: Float64s) -> Quantiles:
+    """Quantiles of at least one value, linearly interpolated between order statistics."""
+    quantiles = np.quantile(present, [0, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1])
+    return Quantiles(**dict(zip(Quantiles.__slots__, (float(value) for value in quantiles), strict=True)))
 
 
 def _log_histogram(ordered: Float64s) -> LogHistogram:
@@ -81,7 +81,7 @@ def _log_histogram(ordered: Float64s) -> LogHistogram:
     zeros = len(ordered) - len(above)
     if above.size == 0:
         return LogHistogram(edges=[], counts=[], zeros=zeros)
-    # 10^(8/8) must be 10 itself: a value on an edge belongs to the bin above it.
+    # Rounded, so that 10^(8/8) is exactly 10: a value on an edge belongs to the bin above it.
     first = int(np.floor(np.log10(above[0]) * STEPS_PER_DECADE + 1e-9))
     last = int(np.floor(np.log10(above[-1]) * STEPS_PER_DECADE + 1e-9)) + 1
     edges = np.round(10.0 ** (np.arange(first, last + 1) / STEPS_PER_DECADE), 12)
@@ -91,7 +91,7 @@ def _log_histogram(ordered: Float64s) -> LogHistogram:
 
 
 def _distribution(ordered: Float64s) -> DistributionFunction:
-    places = np.linspace(0, len(ordered) - 1, min(MOST_POINTS, len(ordered))).round().astype(int)
+    places = np.linspace(0, len(ordered) - 1, min(MAX_POINTS, len(ordered))).round().astype(int)
     values = np.unique(ordered[places])
     shares = np.searchsorted(ordered, values, side="right") / len(ordered)
     return DistributionFunction(values=values.tolist(), shares=shares.tolist())

@@ -1,6 +1,6 @@
-"""How jobs ended: shares with intervals, by size, by run time and by user, and the unit-hours that were lost.
+"""How jobs ended: shares with intervals, by size, by run time and by user, and the lost unit-hours.
 
-Unsuccessful is every known end but completed: failed, cancelled, out of time. Jobs of unknown end are left out, and counted.
+Unsuccessful means failed, cancelled or timed out. Jobs with an unknown end are excluded and counted.
 """
 
 from dataclasses import dataclass
@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from clusterscape.analyze.jobs.classes import Classes, split_by_rank, sum_by
-from clusterscape.analyze.jobs.columns import STATUSES, Booleans, JobColumns
+from clusterscape.analyze.jobs.columns import STATUSES, Classes, JobColumns, split_by_rank, sum_by
 from clusterscape.analyze.jobs.intervals import (
     Measured,
     Resamples,
@@ -17,18 +16,18 @@ from clusterscape.analyze.jobs.intervals import (
     measure_draws,
     measure_share,
 )
+from clusterscape.model.arrays import Bools, Float64s
 from clusterscape.model.identity_fields import access_checked
 from clusterscape.model.jobs import JobStatus
-from clusterscape.model.samples import Float64s
 
 TOP_USERS = 10
-FEWEST_USER_JOBS = 10
+MIN_USER_JOBS = 10
 FAILED = STATUSES.index(JobStatus.FAILED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusShare:
-    """``share`` of the jobs whose end is known, with Wilson's interval; ``share_by_user``: the same, users resampled."""
+    """``share``: of the jobs whose end is known, with Wilson's interval; ``share_by_user``: with users resampled."""
 
     status: JobStatus
     jobs: int
@@ -40,7 +39,7 @@ class StatusShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassEnds:
-    """Jobs whose size or run time lies in [``low``, ``high``]: how many were unsuccessful, and how many failed outright."""
+    """Jobs whose size or run time is in [``low``, ``high``]: the share of unsuccessful and of failed jobs."""
 
     low: float
     high: float
@@ -53,10 +52,10 @@ class ClassEnds:
 class EndTrend:
     """Whether jobs of the upper class end unsuccessfully more often than those of the lowest.
 
-    ``rise``: highest class minus lowest; interval for these jobs (Newcombe). ``rise_by_user``: the same, users resampled; null
-    where users are not known. ``trend_z``: Cochran and Armitage's statistic; above 1.96 the share rises with the class.
-    ``rank_correlation``: Spearman's, of the value itself with being unsuccessful. ``falls_at``: the first class whose share is
-    surely below the one before.
+    ``rise``: highest class minus lowest, with Newcombe's interval for these jobs. ``rise_by_user``: with users resampled; null if
+    users are unknown. ``trend_z``: Cochran–Armitage statistic; above 1.96 the share rises with the class. ``rank_correlation``:
+    Spearman's correlation of the value with being unsuccessful. ``falls_at``: the first class whose share is significantly below
+    that of the previous class.
     """
 
     classes: list[ClassEnds]
@@ -72,7 +71,7 @@ class EndTrend:
 @access_checked("job trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserEnds:
-    """One user's jobs that ended in a known way."""
+    """One user's jobs whose end is known."""
 
     user: str
     jobs: int
@@ -82,9 +81,9 @@ class UserEnds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failures:
-    """``lost_unit_hours``: used by jobs that ended unsuccessfully. ``user_share_p*``: quantiles over users with 10 jobs or more.
+    """``lost_unit_hours``: used by unsuccessful jobs. ``user_share_p*``: quantiles over users with at least 10 jobs.
 
-    ``worst_tenth_share``: the share of all unsuccessful jobs that the tenth of users with most of them has.
+    ``worst_tenth_share``: share of all unsuccessful jobs that belongs to the 10% of users with the most of them.
     """
 
     unknown_jobs: int
@@ -102,7 +101,7 @@ class Failures:
 
 
 def describe_failures(jobs: JobColumns, users: Resamples | None) -> Failures | None:
-    """None where no job's end is known. n log n, plus users × draws."""
+    """Statistics of ends; None if no job's end is known. O(n log n + users × draws)."""
     if not jobs.is_judged.any():
         return None
     used = float(jobs.unit_s[jobs.is_judged].sum())
@@ -126,7 +125,7 @@ def describe_failures(jobs: JobColumns, users: Resamples | None) -> Failures | N
 
 def _statuses(jobs: JobColumns, users: Resamples | None, used: float) -> list[StatusShare]:
     total = int(jobs.is_judged.sum())
-    found = []
+    shares = []
     for code, status in enumerate(STATUSES):
         hits = jobs.status == code
         if status is JobStatus.UNKNOWN or not hits.any():
@@ -138,7 +137,7 @@ def _statuses(jobs: JobColumns, users: Resamples | None, used: float) -> list[St
         if users is not None:
             draws = users.shares(hits.astype(np.float64), jobs.is_judged.astype(np.float64))
             by_user = measure_draws(share.value, draws[:, 0])
-        found.append(
+        shares.append(
             StatusShare(
                 status=status,
                 jobs=int(hits.sum()),
@@ -148,47 +147,57 @@ def _statuses(jobs: JobColumns, users: Resamples | None, used: float) -> list[St
                 unit_hours_share=unit_hours * 3600 / used if used else None,
             )
         )
-    return found
+    return shares
 
 
 def find_trend(jobs: JobColumns, classes: Classes, values: Float64s, users: Resamples | None) -> EndTrend:
-    """How ends go with the classes of a value."""
+    """How the share of unsuccessful jobs depends on the classes of a value."""
     totals = classes.jobs().astype(np.float64)
     chosen = classes.code >= 0
     codes = classes.code[chosen]
-    bad = sum_by(codes, jobs.is_unsuccessful[chosen], classes.count)
+    unsuccessful = sum_by(codes, jobs.is_unsuccessful[chosen], classes.count)
     failed = sum_by(codes, jobs.status[chosen] == FAILED, classes.count)
-    listed = []
+    class_ends = []
     for place in range(classes.count):
-        one, other = measure_share(bad[place], totals[place]), measure_share(failed[place], totals[place])
-        assert one
-        assert other
-        ends = ClassEnds(
-            low=classes.low[place], high=classes.high[place], jobs=int(totals[place]), unsuccessful=one, failed=other
+        unsuccessful_share, failed_share = (
+            measure_share(unsuccessful[place], totals[place]),
+            measure_share(failed[place], totals[place]),
         )
-        listed.append(ends)
-    rise, rise_by_user = _rise(bad, totals, jobs.is_unsuccessful, classes, users)
-    failed_rise, failed_by_user = _rise(failed, totals, jobs.status == FAILED, classes, users)
+        assert unsuccessful_share
+        assert failed_share
+        ends = ClassEnds(
+            low=classes.low[place],
+            high=classes.high[place],
+            jobs=int(totals[place]),
+            unsuccessful=unsuccessful_share,
+            failed=failed_share,
+        )
+        class_ends.append(ends)
+    rise, rise_by_user = _measure_rise(unsuccessful, totals, jobs.is_unsuccessful, classes, users)
+    failed_rise, failed_by_user = _measure_rise(failed, totals, jobs.status == FAILED, classes, users)
     return EndTrend(
-        classes=listed,
+        classes=class_ends,
         rise=rise,
         rise_by_user=rise_by_user,
         failed_rise=failed_rise,
         failed_rise_by_user=failed_by_user,
-        trend_z=_trend(bad, totals),
+        trend_z=_compute_trend_z(unsuccessful, totals),
         rank_correlation=_correlate(values[chosen], jobs.is_unsuccessful[chosen]),
-        falls_at=next((place for place in range(1, classes.count) if _step(bad, totals, place).is_below_zero), None),
+        falls_at=next(
+            (place for place in range(1, classes.count) if _measure_step(unsuccessful, totals, place).is_below_zero),
+            None,
+        ),
     )
 
 
-def _step(hits: Float64s, totals: Float64s, place: int) -> Measured:
+def _measure_step(hits: Float64s, totals: Float64s, place: int) -> Measured:
     return measure_difference((hits[place - 1], hits[place]), (totals[place - 1], totals[place]))
 
 
-def _rise(
+def _measure_rise(
     hits: Float64s,
     totals: Float64s,
-    is_hit: Booleans,
+    is_hit: Bools,
     classes: Classes,
     users: Resamples | None,
 ) -> tuple[Measured | None, Measured | None]:
@@ -201,8 +210,8 @@ def _rise(
     return rise, measure_draws(rise.value, draws[:, -1] - draws[:, 0])
 
 
-def _trend(hits: Float64s, totals: Float64s) -> float | None:
-    """Cochran–Armitage with scores 0, 1, 2, …; None where every job ended alike."""
+def _compute_trend_z(hits: Float64s, totals: Float64s) -> float | None:
+    """Cochran–Armitage statistic with scores 0, 1, 2, …; None if all jobs ended the same way."""
     scores = np.arange(len(totals), dtype=np.float64)
     number, share = totals.sum(), hits.sum() / max(totals.sum(), 1.0)
     spread = float((totals * scores**2).sum() - (totals * scores).sum() ** 2 / max(number, 1.0))
@@ -212,8 +221,8 @@ def _trend(hits: Float64s, totals: Float64s) -> float | None:
     return float((scores * (hits - totals * share)).sum() / np.sqrt(variance))
 
 
-def _correlate(values: Float64s, is_hit: Booleans) -> float | None:
-    """Spearman's rank correlation with a yes or no."""
+def _correlate(values: Float64s, is_hit: Bools) -> float | None:
+    """Spearman's rank correlation with a boolean."""
     if len(values) < 3 or is_hit.all() or not is_hit.any() or np.ptp(values) == 0:
         return None
     ranks = pl.Series(values).rank("average").to_numpy()
@@ -221,17 +230,17 @@ def _correlate(values: Float64s, is_hit: Booleans) -> float | None:
 
 
 def _top_users(jobs: JobColumns) -> list[UserEnds]:
-    """Those who lost most unit-hours."""
+    """The users with the most lost unit-hours."""
     chosen = jobs.is_judged & (jobs.user >= 0)
     number = len(jobs.users)
     totals = np.bincount(jobs.user[chosen], minlength=number)
-    bad = np.bincount(jobs.user[chosen], weights=jobs.is_unsuccessful[chosen], minlength=number)
+    unsuccessful = np.bincount(jobs.user[chosen], weights=jobs.is_unsuccessful[chosen], minlength=number)
     lost = np.bincount(jobs.user[chosen], weights=(jobs.unit_s * jobs.is_unsuccessful)[chosen], minlength=number)
-    found = []
+    users = []
     for code in np.argsort(-lost, kind="stable")[:TOP_USERS].tolist():
-        share = measure_share(bad[code], float(totals[code]))
+        share = measure_share(unsuccessful[code], float(totals[code]))
         if share is not None and lost[code] > 0:
-            found.append(
+            users.append(
                 UserEnds(
                     user=jobs.users[code],
                     jobs=int(totals[code]),
@@ -239,7 +248,7 @@ def _top_users(jobs: JobColumns) -> list[UserEnds]:
                     lost_unit_hours=float(lost[code]) / 3600,
                 )
             )
-    return found
+    return users
 
 
 def _spread_over_users(jobs: JobColumns) -> tuple[tuple[float | None, float | None, float | None], float | None]:
@@ -247,12 +256,15 @@ def _spread_over_users(jobs: JobColumns) -> tuple[tuple[float | None, float | No
     if not jobs.has_users or not chosen.any():
         return (None, None, None), None
     totals = np.bincount(jobs.user[chosen])
-    bad = np.bincount(jobs.user[chosen], weights=jobs.is_unsuccessful[chosen])
-    enough = totals >= FEWEST_USER_JOBS
-    active = bad[totals > 0]
+    unsuccessful = np.bincount(jobs.user[chosen], weights=jobs.is_unsuccessful[chosen])
+    has_enough_jobs = totals >= MIN_USER_JOBS
+    active = unsuccessful[totals > 0]
     tenth = -(-len(active) // 10)
-    worst = float(np.sort(active)[-tenth:].sum() / bad.sum()) if bad.sum() else None
-    if not enough.any():
+    worst = float(np.sort(active)[-tenth:].sum() / unsuccessful.sum()) if unsuccessful.sum() else None
+    if not has_enough_jobs.any():
         return (None, None, None), worst
-    p25, p50, p75 = (float(value) for value in np.quantile(bad[enough] / totals[enough], [0.25, 0.5, 0.75]))
+    p25, p50, p75 = (
+        float(value)
+        for value in np.quantile(unsuccessful[has_enough_jobs] / totals[has_enough_jobs], [0.25, 0.5, 0.75])
+    )
     return (p25, p50, p75), worst

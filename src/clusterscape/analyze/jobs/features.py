@@ -1,6 +1,6 @@
-"""What is known about a job at a moment, as numbers a model can learn from. Only ends before that moment count.
+"""Model features of a job at a point in time. Only jobs that had ended by then are used.
 
-Owns the groups in which former jobs are looked up and the names of the columns. Does not learn or predict.
+Owns the groups by which earlier jobs are looked up and the names of the columns. Does not train or predict.
 """
 
 from dataclasses import dataclass
@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from clusterscape.model.arrays import Float64s, Int64s
+from clusterscape.model.durations import DAY_S, HOUR_S
 from clusterscape.model.jobs import JobStatus, JobTrace
-from clusterscape.model.samples import Float64s, Int64s
 
 GROUPS: tuple[tuple[str, ...], ...] = (
     ("user",),
@@ -19,9 +20,9 @@ GROUPS: tuple[tuple[str, ...], ...] = (
     ("project",),
     (),
 )
-"""Former jobs are looked up by each of these; the last is everybody's."""
+"""Earlier jobs are looked up by each of these; the last group is all jobs."""
 
-OWN = (
+OWN_FEATURES = (
     "log_request",
     "log_size",
     "hour",
@@ -47,18 +48,17 @@ _PER_GROUP = (
     "outlived_last_ratio",
 )
 FEATURES: tuple[str, ...] = (
-    *OWN,
+    *OWN_FEATURES,
     *(f"{'_'.join(group) or 'all'}_{name}" for group in GROUPS for name in _PER_GROUP),
 )
-_DAY_S, _HOUR_S = 86_400.0, 3_600.0
 
 
 @dataclass(frozen=True, slots=True)
-class RanJobs:
-    """Jobs as predictions need them, by row: ``end_s`` is infinite and ``run_s`` NaN while a job has not ended.
+class JobTable:
+    """Jobs as predictors need them, one per row; if a job has not ended, ``end_s`` is infinite and ``run_s`` NaN.
 
-    ``frame`` holds the words: ``user``, ``project``, ``queue``, ``size``, ``requested_s``. A job without a time limit has
-    the longest known one as its request.
+    ``frame`` has the columns ``user``, ``project``, ``queue``, ``size`` and ``requested_s``. For a job without a time limit,
+    ``request_s`` is the longest known limit.
     """
 
     frame: pl.DataFrame
@@ -74,15 +74,15 @@ class RanJobs:
 
     @property
     def end_s(self) -> Float64s:
-        """When each ended; infinite where it has not."""
+        """End times; infinite if a job has not ended."""
         ends = self.start_s + self.run_s
         return np.where(np.isnan(ends), np.inf, ends)
 
 
-def take_jobs(trace: JobTrace, start_s: Float64s | None = None) -> RanJobs:
-    """The jobs of a trace that ran, in its order. ``start_s``: of each row, where not the recorded wait decides.
+def select_ran_jobs(trace: JobTrace, start_s: Float64s | None = None) -> JobTable:
+    """The jobs of a trace that ran, in its order. ``start_s``: start of each row; None: from the recorded waits.
 
-    A run lasts at least a second. Rows that never ran, have no size or no start are left out.
+    Run times are at least 1 s. Jobs that never ran or have no size or start are excluded.
     """
     starts = trace.frame["submit_s"] + trace.frame["wait_s"] if start_s is None else pl.Series(start_s).fill_nan(None)
     frame = trace.frame.with_columns(size=trace.size.cast(pl.Float64), start_s=starts)
@@ -92,14 +92,16 @@ def take_jobs(trace: JobTrace, start_s: Float64s | None = None) -> RanJobs:
         & (pl.col("size").fill_null(0.0) > 0)
         & (pl.col("run_s") >= 0)
     )
-    return to_ran_jobs(frame)
+    return to_job_table(frame)
 
 
-def to_ran_jobs(frame: pl.DataFrame) -> RanJobs:
-    """Columns ``user``, ``project``, ``queue``, ``submit_s``, ``start_s``, ``run_s``, ``size``, ``requested_s``, ``status``."""
+def to_job_table(frame: pl.DataFrame) -> JobTable:
+    """From a frame with ``user``, ``project``, ``queue``, ``submit_s``, ``start_s``, ``run_s``, ``size``, ``requested_s``,
+    ``status``.
+    """
     longest = frame["requested_s"].max()
-    request = frame["requested_s"].fill_null(longest if isinstance(longest, float) else _DAY_S)
-    return RanJobs(
+    request = frame["requested_s"].fill_null(longest if isinstance(longest, float) else DAY_S)
+    return JobTable(
         frame=frame.select("user", "project", "queue", "size", "requested_s"),
         submit_s=frame["submit_s"].to_numpy(),
         start_s=frame["start_s"].cast(pl.Float64).to_numpy(),
@@ -110,8 +112,8 @@ def to_ran_jobs(frame: pl.DataFrame) -> RanJobs:
     )
 
 
-def _keys(frame: pl.DataFrame, group: tuple[str, ...]) -> pl.Series:
-    """One word per job; null where a part of it is unknown."""
+def _make_keys(frame: pl.DataFrame, group: tuple[str, ...]) -> pl.Series:
+    """The group key of each job; null if a part of it is unknown."""
     if not group:
         return pl.repeat("", frame.height, dtype=pl.String, eager=True)
     return frame.select(pl.concat_str([pl.col(name).cast(pl.String) for name in group], separator="\x1f")).to_series()
@@ -119,7 +121,7 @@ def _keys(frame: pl.DataFrame, group: tuple[str, ...]) -> pl.Series:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """The ended jobs of one kind of group: groups one after the other, each by end."""
+    """The ended jobs by one grouping: groups are contiguous, each sorted by end."""
 
     codes: pl.DataFrame
     offsets: Int64s
@@ -129,14 +131,14 @@ class _Group:
     completed: Float64s
 
     def find(self, keys: pl.Series) -> Int64s:
-        """The group of each key; −1 where nobody of it ended yet."""
-        found = pl.DataFrame({"key": keys}).join(self.codes, on="key", how="left", maintain_order="left")["code"]
-        return found.fill_null(-1).cast(pl.Int64).to_numpy()
+        """The group of each key; −1 if no job of it has ended."""
+        codes = pl.DataFrame({"key": keys}).join(self.codes, on="key", how="left", maintain_order="left")["code"]
+        return codes.fill_null(-1).cast(pl.Int64).to_numpy()
 
 
 @dataclass(frozen=True, slots=True)
-class AskedJobs:
-    """Jobs whose run times are asked for, in numbers: ``codes`` are their groups in one history, a column per kind of group."""
+class EncodedJobs:
+    """Jobs to predict, with their groups encoded: ``codes`` (job × grouping) are group numbers in one ``RunHistory``."""
 
     submit_s: Float64s
     request_s: Float64s
@@ -146,70 +148,70 @@ class AskedJobs:
     def __len__(self) -> int:
         return len(self.submit_s)
 
-    def take(self, rows: Int64s) -> "AskedJobs":
-        """Some of them, in this order."""
-        return AskedJobs(self.submit_s[rows], self.request_s[rows], self.size[rows], self.codes[rows])
+    def take(self, rows: Int64s) -> "EncodedJobs":
+        """The given rows, in this order."""
+        return EncodedJobs(self.submit_s[rows], self.request_s[rows], self.size[rows], self.codes[rows])
 
 
 class RunHistory:
-    """The jobs that ended, looked up by group. Immutable; answers for any moment, with what had ended by then."""
+    """The ended jobs, looked up by group. Immutable; for any point in time it uses only jobs that had ended by then."""
 
-    def __init__(self, jobs: RanJobs) -> None:
+    def __init__(self, jobs: JobTable) -> None:
         ended = np.isfinite(jobs.end_s)
-        self._groups = [_collect(jobs, ended, group) for group in GROUPS]
+        self._groups = [_index_jobs(jobs, ended, group) for group in GROUPS]
         self.count = int(ended.sum())
 
-    def find(self, jobs: RanJobs) -> AskedJobs:
-        """The same jobs with their groups found."""
+    def encode(self, jobs: JobTable) -> EncodedJobs:
+        """The same jobs with the numbers of their groups."""
         codes = np.column_stack(
-            [found.find(_keys(jobs.frame, group)) for group, found in zip(GROUPS, self._groups, strict=True)]
+            [index.find(_make_keys(jobs.frame, group)) for group, index in zip(GROUPS, self._groups, strict=True)]
         )
-        return AskedJobs(jobs.submit_s, jobs.request_s, jobs.size, codes)
+        return EncodedJobs(jobs.submit_s, jobs.request_s, jobs.size, codes)
 
-    def describe(self, jobs: AskedJobs, at_s: Float64s, elapsed_s: Float64s) -> Float64s:
-        """One row of FEATURES per job, as known at ``at_s``, when it had run for ``elapsed_s``; NaN is missing."""
-        from clusterscape.analyze.jobs.features_kernels import PER_GROUP, describe_groups
+    def describe(self, jobs: EncodedJobs, at_s: Float64s, elapsed_s: Float64s) -> Float64s:
+        """FEATURES of each job (job × feature) at ``at_s``, when it had run for ``elapsed_s``; NaN is missing."""
+        from clusterscape.analyze.jobs.kernels import PER_GROUP, describe_groups
 
         table = np.empty((len(jobs), len(FEATURES)))
         table[:, 0] = np.log(jobs.request_s)
         table[:, 1] = np.log(jobs.size)
-        table[:, 2] = jobs.submit_s % _DAY_S / _HOUR_S
-        table[:, 3] = jobs.submit_s // _DAY_S % 7
+        table[:, 2] = jobs.submit_s % DAY_S / HOUR_S
+        table[:, 3] = jobs.submit_s // DAY_S % 7
         table[:, 4] = np.log1p(elapsed_s)
         table[:, 5] = elapsed_s / jobs.request_s
-        table[:, 6] = at_s % _DAY_S / _HOUR_S
-        table[:, 7] = at_s // _DAY_S % 7
+        table[:, 6] = at_s % DAY_S / HOUR_S
+        table[:, 7] = at_s // DAY_S % 7
         table[:, 8] = np.log(np.maximum(jobs.request_s - elapsed_s, 1.0))
         at_s, elapsed_s = np.ascontiguousarray(at_s, np.float64), np.ascontiguousarray(elapsed_s, np.float64)
-        for place, found in enumerate(self._groups):
+        for place, index in enumerate(self._groups):
             part = np.empty((len(jobs), PER_GROUP))
             codes = np.ascontiguousarray(jobs.codes[:, place])
             describe_groups(
-                found.offsets,
-                found.ends,
-                found.log_runs,
-                found.log_ratios,
-                found.completed,
+                index.offsets,
+                index.ends,
+                index.log_runs,
+                index.log_ratios,
+                index.completed,
                 codes,
                 at_s,
                 elapsed_s,
                 part,
             )
-            begin = len(OWN) + place * PER_GROUP
+            begin = len(OWN_FEATURES) + place * PER_GROUP
             table[:, begin : begin + PER_GROUP] = part
         return table
 
 
-def _collect(jobs: RanJobs, ended: np.ndarray[tuple[int], np.dtype[np.bool_]], group: tuple[str, ...]) -> _Group:
-    keys = _keys(jobs.frame, group)
-    known = ended & keys.is_not_null().to_numpy()
-    rows = np.flatnonzero(known)
-    words = keys.gather(rows).unique(maintain_order=True)
-    codes = pl.DataFrame({"key": words, "code": np.arange(words.len(), dtype=np.int64)})
+def _index_jobs(jobs: JobTable, ended: np.ndarray[tuple[int], np.dtype[np.bool_]], group: tuple[str, ...]) -> _Group:
+    keys = _make_keys(jobs.frame, group)
+    is_usable = ended & keys.is_not_null().to_numpy()
+    rows = np.flatnonzero(is_usable)
+    distinct_keys = keys.gather(rows).unique(maintain_order=True)
+    codes = pl.DataFrame({"key": distinct_keys, "code": np.arange(distinct_keys.len(), dtype=np.int64)})
     code = pl.DataFrame({"key": keys.gather(rows)}).join(codes, on="key", how="left", maintain_order="left")["code"]
     order = np.lexsort((jobs.end_s[rows], code.to_numpy()))
     rows, code_of = rows[order], code.to_numpy()[order]
-    offsets = np.searchsorted(code_of, np.arange(words.len() + 1)).astype(np.int64)
+    offsets = np.searchsorted(code_of, np.arange(distinct_keys.len() + 1)).astype(np.int64)
     log_runs = np.log(jobs.run_s[rows])
     return _Group(
         codes, offsets, jobs.end_s[rows], log_runs, log_runs - np.log(jobs.request_s[rows]), jobs.is_completed[rows]

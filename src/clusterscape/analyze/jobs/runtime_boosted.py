@@ -1,4 +1,4 @@
-"""Gradient-boosted trees over what is known at submission. Does not look at the time a job has run: the aware one is a forest."""
+"""Gradient-boosted trees over features at submission. Ignores elapsed time, unlike ``runtime_forest``."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clusterscape.analyze.jobs.features import AskedJobs, RanJobs, RunHistory
-from clusterscape.analyze.jobs.runtime import MOST_PAIRS, find_learnable
-from clusterscape.model.samples import Float64s
+from clusterscape.analyze.jobs.features import EncodedJobs, JobTable, RunHistory
+from clusterscape.analyze.jobs.runtime import MAX_PAIRS, find_training_rows
+from clusterscape.model.arrays import Float64s
 
 if TYPE_CHECKING:
     import lightgbm
 
 ROUNDS = 150
 _SETTINGS: dict[str, Any] = {
-    "objective": "l1",  # of the logarithm: the median, which the accuracy rewards
+    "objective": "l1",  # on the logarithm: predicts the median, which maximizes the accuracy
     "learning_rate": 0.08,
     "num_leaves": 31,
     "min_data_in_leaf": 20,
@@ -37,8 +37,8 @@ class BoostedRuntime:
     def __init__(self, history: RunHistory, booster: lightgbm.Booster) -> None:
         self._history, self._booster = history, booster
 
-    def predict(self, jobs: AskedJobs, at_s: Float64s, elapsed_s: Float64s) -> Float64s:  # noqa: ARG002 – of the contract
-        """Whole run times, seconds, at least what has passed; the features are those of submission."""
+    def predict(self, jobs: EncodedJobs, at_s: Float64s, elapsed_s: Float64s) -> Float64s:  # noqa: ARG002 – part of the protocol
+        """Total run times in seconds, at least the elapsed time; uses the features at submission."""
         table = self._history.describe(jobs, jobs.submit_s, np.zeros(len(jobs)))
         log_ratio = np.asarray(self._booster.predict(table, num_threads=1), np.float64)
         predicted: Float64s = np.maximum(np.exp(log_ratio) * jobs.request_s, np.maximum(elapsed_s, 1.0))
@@ -46,14 +46,14 @@ class BoostedRuntime:
 
 
 def train_boosted(
-    jobs: RanJobs, history: RunHistory, until_s: float, *, seed: int = 0, threads: int = 1
+    jobs: JobTable, history: RunHistory, until_s: float, *, seed: int = 0, threads: int = 1
 ) -> BoostedRuntime:
-    """Learn from the jobs that had ended by ``until_s``. Raises QueryError where there are too few."""
+    """Train on the jobs that had ended by ``until_s``. Raises QueryError if there are too few."""
     import lightgbm
 
-    rows = find_learnable(jobs, until_s)[-MOST_PAIRS:]
-    asked = history.find(jobs).take(rows)
-    table = history.describe(asked, asked.submit_s, np.zeros(len(rows)))
+    rows = find_training_rows(jobs, until_s)[-MAX_PAIRS:]
+    encoded = history.encode(jobs).take(rows)
+    table = history.describe(encoded, encoded.submit_s, np.zeros(len(rows)))
     target = np.log(jobs.run_s[rows] / jobs.request_s[rows])
     settings = _SETTINGS | {"seed": seed, "num_threads": threads}
     return BoostedRuntime(history, lightgbm.train(settings, lightgbm.Dataset(table, target), ROUNDS))

@@ -1,35 +1,33 @@
-"""Ways to predict run times side by side: accuracy and under-estimates on jobs that were not learned from, with intervals."""
+"""Compares run time predictors: accuracy and underestimates on held-out jobs, with intervals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from clusterscape.analyze.jobs.features import AskedJobs, RanJobs, RunHistory
-from clusterscape.analyze.jobs.runtime import LEVELS, RuntimePredictor, compute_accuracy
+from clusterscape.analyze.jobs.features import EncodedJobs, JobTable, RunHistory
+from clusterscape.analyze.jobs.runtime import LEVELS, LastTwo, RequestedTime, RuntimePredictor, compute_accuracy
 from clusterscape.analyze.jobs.runtime_boosted import train_boosted
-from clusterscape.analyze.jobs.runtime_elapsed import ElapsedAware, recalibrate, train_elapsed
-from clusterscape.analyze.jobs.runtime_last2 import LastTwo
-from clusterscape.analyze.jobs.runtime_request import RequestedTime
+from clusterscape.analyze.jobs.runtime_forest import ElapsedAware, recalibrate, train_elapsed
 from clusterscape.errors import QueryError
+from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.model.identity_fields import PublicText
-from clusterscape.model.samples import Float64s, Int64s
 
 TEST_SHARE = 0.3
 ELAPSED_SHARE = 0.25
-"""Of the mean run of the training jobs: how long the jobs of the second table have run."""
+"""Elapsed time of the jobs of the second table, as a share of the mean run time of the training jobs."""
 
 BLOCK = 50
-"""Consecutive jobs that are drawn together: neighbors are alike, and single draws would pretend to know more."""
+"""Block size of the bootstrap: consecutive jobs are similar, so single draws would give too narrow intervals."""
 
 DRAWS = 400
 RECALIBRATE_EVERY = 500
-"""Jobs, in the order of submission."""
+"""Number of jobs, in the order of submission."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """An estimate and the middle 95 % of its bootstrap."""
+    """An estimate and its 95 % bootstrap interval."""
 
     value: float
     low: float
@@ -38,7 +36,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictorRow:
-    """How good one way is. ``under_ratio``: share of jobs that ran longer than predicted."""
+    """Accuracy of one predictor. ``under_ratio``: share of jobs that ran longer than predicted."""
 
     name: PublicText
     accuracy: Interval
@@ -47,9 +45,9 @@ class PredictorRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictionTable:
-    """All ways on the same jobs, which had run for ``elapsed_s``.
+    """All predictors on the same jobs, which had run for ``elapsed_s``.
 
-    ``q90_under_ratio``: how many ran longer than the calibrated 90 % quantile (ideal 0.1).
+    ``q90_under_ratio``: share of jobs that ran longer than the calibrated 90 % quantile (ideal 0.1).
     """
 
     elapsed_s: float
@@ -61,7 +59,7 @@ class PredictionTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictionReport:
-    """Learned from the first part by submission, tested on the last; nothing that ended after the cut was learned from."""
+    """Trained on the first jobs by submission, tested on the last; jobs that ended after the cut were not used for training."""
 
     trained: int
     tested: int
@@ -70,9 +68,9 @@ class PredictionReport:
 
 
 def compare_predictors(
-    jobs: RanJobs, *, test_share: float = TEST_SHARE, seed: int = 0, threads: int = 1
+    jobs: JobTable, *, test_share: float = TEST_SHARE, seed: int = 0, threads: int = 1
 ) -> PredictionReport:
-    """Train on the past, test on what was submitted last: at submission, and at a quarter of the mean run."""
+    """Train on the past, test on the last submissions: at submission, and at a quarter of the mean run time."""
     cut = int(len(jobs) * (1 - test_share))
     if cut < 1 or cut >= len(jobs):
         raise QueryError(f"{len(jobs)} jobs are too few to compare predictions")
@@ -80,37 +78,37 @@ def compare_predictors(
     history = RunHistory(jobs)
     aware = train_elapsed(jobs, history, until_s, seed=seed, threads=threads)
     boosted = train_boosted(jobs, history, until_s, seed=seed, threads=threads)
-    ways: Sequence[RuntimePredictor] = (RequestedTime(), LastTwo(history), boosted, aware)
-    asked = history.find(jobs)
+    predictors: Sequence[RuntimePredictor] = (RequestedTime(), LastTwo(history), boosted, aware)
+    encoded = history.encode(jobs)
     tested = np.arange(cut, len(jobs))
-    quarter = float(jobs.run_s[:cut].mean() * ELAPSED_SHARE)
+    quarter_s = float(jobs.run_s[:cut].mean() * ELAPSED_SHARE)
     tables = []
-    for elapsed in (0.0, quarter):
+    for elapsed in (0.0, quarter_s):
         rows = tested[jobs.run_s[tested] > elapsed]
         at = (jobs.submit_s if elapsed == 0.0 else jobs.start_s + elapsed)[rows]
-        passed = np.full(len(rows), elapsed)
-        quantiles = _walk_forward(aware, jobs, history, rows, at, passed)
-        tables.append(_compare(ways, asked.take(rows), at, passed, jobs.run_s[rows], quantiles, seed))
+        elapsed_s = np.full(len(rows), elapsed)
+        quantiles = _walk_forward(aware, jobs, history, rows, at, elapsed_s)
+        tables.append(_compare_on(predictors, encoded.take(rows), at, elapsed_s, jobs.run_s[rows], quantiles, seed))
     trained = int((jobs.end_s <= until_s).sum())
     return PredictionReport(trained=trained, tested=len(tested), cut_s=until_s, tables=tables)
 
 
 def _walk_forward(
-    aware: ElapsedAware, jobs: RanJobs, history: RunHistory, rows: Int64s, at_s: Float64s, elapsed_s: Float64s
+    aware: ElapsedAware, jobs: JobTable, history: RunHistory, rows: Int64s, at_s: Float64s, elapsed_s: Float64s
 ) -> Float64s:
-    """Quantiles as a site would have told them: calibrated anew as jobs end, on those that had ended by then."""
-    asked = history.find(jobs)
+    """Quantiles as a live site would have predicted them: recalibrated regularly on the jobs that had ended by then."""
+    encoded = history.encode(jobs)
     parts = []
     for begin in range(0, len(rows), RECALIBRATE_EVERY):
-        own = slice(begin, begin + RECALIBRATE_EVERY)
-        renewed = recalibrate(aware, jobs, history, float(jobs.submit_s[rows[begin]]))
-        parts.append(renewed.quantiles(asked.take(rows[own]), at_s[own], elapsed_s[own]))
+        block = slice(begin, begin + RECALIBRATE_EVERY)
+        recalibrated = recalibrate(aware, jobs, history, float(jobs.submit_s[rows[begin]]))
+        parts.append(recalibrated.quantiles(encoded.take(rows[block]), at_s[block], elapsed_s[block]))
     return np.concatenate(parts)
 
 
-def _compare(
-    ways: Sequence[RuntimePredictor],
-    asked: AskedJobs,
+def _compare_on(
+    predictors: Sequence[RuntimePredictor],
+    encoded: EncodedJobs,
     at_s: Float64s,
     elapsed_s: Float64s,
     run_s: Float64s,
@@ -118,11 +116,11 @@ def _compare(
     seed: int,
 ) -> PredictionTable:
     rows = []
-    for way in ways:
-        predicted = np.maximum(way.predict(asked, at_s, elapsed_s), 1.0)
+    for predictor in predictors:
+        predicted = np.maximum(predictor.predict(encoded, at_s, elapsed_s), 1.0)
         rows.append(
             PredictorRow(
-                name=way.name,
+                name=predictor.name,
                 accuracy=bootstrap_mean(compute_accuracy(predicted, run_s), seed),
                 under_ratio=bootstrap_mean((run_s > predicted + 0.5).astype(float), seed),
             )
@@ -140,9 +138,9 @@ def _compare(
 
 
 def bootstrap_mean(values: Float64s, seed: int) -> Interval:
-    """The mean, and the middle 95 % of means over redrawn blocks of neighbors."""
+    """The mean with its 95 % block-bootstrap interval."""
     if len(values) == 0:
-        raise QueryError("no job is left to test on")
+        raise QueryError("no jobs are left for the test")
     blocks: Int64s = np.arange(len(values)) // BLOCK
     sums, counts = np.bincount(blocks, values), np.bincount(blocks)
     drawn = np.random.default_rng(seed).integers(0, len(sums), (DRAWS, len(sums)))

@@ -1,12 +1,11 @@
-"""What users do: the same jobs again, what they submit when the queue is long, and how long their jobs run by how they end."""
+"""User behavior: repeated jobs, what users submit when the queue is long, and run times by how jobs end."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from clusterscape.analyze.jobs.classes import split_by_rank
-from clusterscape.analyze.jobs.columns import STATUSES, JobColumns
+from clusterscape.analyze.jobs.columns import STATUSES, JobColumns, split_by_rank
 from clusterscape.analyze.jobs.intervals import (
     Measured,
     Resamples,
@@ -15,21 +14,21 @@ from clusterscape.analyze.jobs.intervals import (
     measure_draws,
     resample_medians,
 )
+from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.model.jobs import JobStatus
-from clusterscape.model.samples import Float64s, Int64s
 
 TOLERANCE = 0.1
 TOP_GROUPS = 10
-FEWEST_JOBS = 5
-"""Of one status, before a user's median run time of it counts."""
+MIN_JOBS = 5
+"""Minimum number of jobs of a status for a user's median run time to count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repetition:
-    """Groups of a user's jobs of the same size and a run time within 10 % of the group's mean when they came.
+    """Groups of repeated jobs: same user, same size, and a run time within 10 % of the group's mean so far.
 
-    ``cover[i]``: the share of all jobs that lie in the i + 1 largest groups of their users. ``top_10_cover``: the last of these,
-    users resampled. ``mean_user_cover``: its mean over users, each counted once.
+    ``cover[i]``: share of all jobs that are in the i + 1 largest groups of their users. ``top_10_cover``: the last of these, with
+    users resampled. ``mean_user_cover``: its mean over users, with equal weights.
     """
 
     groups: int
@@ -42,7 +41,7 @@ class Repetition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueThird:
-    """Jobs that found [``low``, ``high``] waiting: what was submitted then."""
+    """Jobs that were submitted when ``low`` to ``high`` jobs waited."""
 
     low: float
     high: float
@@ -55,7 +54,7 @@ class QueueThird:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionBehavior:
-    """By thirds of the queue found. ``*_ratio``: median (size: mean) in the longest third over that in the shortest."""
+    """By thirds of the queue length at submission. ``*_ratio``: median (size: mean) in the longest third / in the shortest."""
 
     thirds: list[QueueThird]
     size_ratio: Measured | None
@@ -64,9 +63,9 @@ class SubmissionBehavior:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusRunTime:
-    """Run times of jobs that ended so. ``ratio_to_completed``: median over users of (their median so) / (their median completed).
+    """Run times of jobs with this status. ``ratio_to_completed``: median over users of their median with this status / completed.
 
-    Only users with 5 jobs of both kinds count (``users``); the interval resamples them.
+    Only users with at least 5 jobs of both kinds count (``users``); the interval resamples them.
     """
 
     status: JobStatus
@@ -78,9 +77,9 @@ class StatusRunTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserBehavior:
-    """``repetition`` is null where users are not known; ``submission`` where no wait is.
+    """``repetition`` is null if users are unknown; ``submission`` if waits are unknown.
 
-    ``largest_user_share``: jobs of the user who has most; a share near 1 may be a stand-in for "not known".
+    ``largest_user_share``: share of jobs of the user with the most jobs; near 1, the name may be a placeholder for unknown users.
     """
 
     users: int | None
@@ -93,7 +92,9 @@ class UserBehavior:
 def describe_users(
     jobs: JobColumns, waiting_jobs: Float64s, users: Resamples | None, random: np.random.Generator
 ) -> UserBehavior:
-    """``waiting_jobs``: the queue each job found. n log n, plus groups of a user and size for each of its jobs."""
+    """Statistics of user behavior. ``waiting_jobs``: queue length at each submission. O(n log n + jobs × groups per user and
+    size).
+    """
     return UserBehavior(
         users=len(jobs.users) if jobs.has_users else None,
         largest_user_share=float(np.bincount(jobs.user[jobs.user >= 0]).max()) / len(jobs) if jobs.has_users else None,
@@ -104,24 +105,24 @@ def describe_users(
 
 
 def _repetition(jobs: JobColumns, random: np.random.Generator) -> Repetition | None:
-    from clusterscape.analyze.jobs.repetition_kernels import group_repeats
+    from clusterscape.analyze.jobs.kernels import group_repeats
 
     chosen = np.flatnonzero(~np.isnan(jobs.run_s) & ~np.isnan(jobs.size) & (jobs.user >= 0))
     if chosen.size == 0:
         return None
     kinds = np.unique(np.column_stack([jobs.user[chosen], jobs.size[chosen]]), axis=0, return_inverse=True)[1].ravel()
     order = np.argsort(kinds, kind="stable")
-    kind, who = kinds[order].astype(np.int64), jobs.user[chosen][order]
+    kind, user_of_job = kinds[order].astype(np.int64), jobs.user[chosen][order]
     group = group_repeats(kind, jobs.run_s[chosen][order], TOLERANCE)
     sizes = np.bincount(group)
     owner = np.empty(len(sizes), np.int64)
-    owner[group] = who
+    owner[group] = user_of_job
     present = np.unique(owner)
     top = _largest_groups(np.searchsorted(present, owner), sizes, len(present))
-    totals = np.bincount(np.searchsorted(present, who)).astype(np.float64)
+    totals = np.bincount(np.searchsorted(present, user_of_job)).astype(np.float64)
     covered = top.sum(axis=1)
-    picks = Resamples(np.arange(len(present)), random)
-    draws = picks.shares(covered, totals)[:, 0]
+    resamples = Resamples(np.arange(len(present)), random)
+    draws = resamples.shares(covered, totals)[:, 0]
     return Repetition(
         groups=len(sizes),
         users=len(present),
@@ -133,7 +134,7 @@ def _repetition(jobs: JobColumns, random: np.random.Generator) -> Repetition | N
 
 
 def _largest_groups(owner: Int64s, sizes: Int64s, users: int) -> Float64s:
-    """Jobs in each user's ten largest groups: users × 10, largest first."""
+    """Number of jobs in each user's ten largest groups: users × 10, largest first."""
     order = np.lexsort((-sizes, owner))
     owner, sizes = owner[order], sizes[order]
     rank = np.arange(len(owner)) - np.searchsorted(owner, owner, side="left")
@@ -149,10 +150,10 @@ def _submission(
     thirds = split_by_rank(waiting_jobs)
     if thirds.count == 0:
         return None
-    listed = []
+    queue_thirds = []
     for place in range(thirds.count):
         chosen = thirds.code == place
-        listed.append(
+        queue_thirds.append(
             QueueThird(
                 low=thirds.low[place],
                 high=thirds.high[place],
@@ -164,11 +165,11 @@ def _submission(
             )
         )
     if thirds.count < 2:
-        return SubmissionBehavior(thirds=listed, size_ratio=None, run_ratio=None)
+        return SubmissionBehavior(thirds=queue_thirds, size_ratio=None, run_ratio=None)
     return SubmissionBehavior(
-        thirds=listed,
-        size_ratio=_size_ratio(jobs, listed, thirds.code, users),
-        run_ratio=_run_ratio(jobs, listed, thirds.code, users, random),
+        thirds=queue_thirds,
+        size_ratio=_size_ratio(jobs, queue_thirds, thirds.code, users),
+        run_ratio=_run_ratio(jobs, queue_thirds, thirds.code, users, random),
     )
 
 
@@ -183,8 +184,8 @@ def _size_ratio(jobs: JobColumns, thirds: list[QueueThird], code: Int64s, users:
 
 
 def _mean_ratio(short: Float64s, long: Float64s, ratio: float) -> Measured:
-    """With the interval of independent jobs, by the delta method on the logarithm."""
-    if min(len(short), len(long)) < FEWEST_JOBS or np.isnan(short).any() or np.isnan(long).any():
+    """The ratio with an interval for independent jobs, by the delta method on the logarithm."""
+    if min(len(short), len(long)) < MIN_JOBS or np.isnan(short).any() or np.isnan(long).any():
         return Measured(value=ratio)
     variances = [float(side.var(ddof=1)) / len(side) / float(side.mean()) ** 2 for side in (short, long)]
     half = float(np.exp(Z * sum(variances) ** 0.5))
@@ -210,19 +211,21 @@ def _run_time_by_status(jobs: JobColumns, random: np.random.Generator) -> list[S
         frame.filter(pl.col("user") >= 0)
         .group_by("user", "status")
         .agg(pl.col("run_s").median(), pl.len())
-        .filter((pl.col("len") >= FEWEST_JOBS) & (pl.col("run_s") > 0))
+        .filter((pl.col("len") >= MIN_JOBS) & (pl.col("run_s") > 0))
     )
-    done = medians.filter(pl.col("status") == STATUSES.index(JobStatus.COMPLETED)).select("user", done_s="run_s")
-    found = []
+    completed = medians.filter(pl.col("status") == STATUSES.index(JobStatus.COMPLETED)).select(
+        "user", completed_s="run_s"
+    )
+    run_times = []
     for code, status in enumerate(STATUSES):
         runs = frame.filter(pl.col("status") == code)["run_s"].to_numpy()
         median = find_median(runs)
         if status is JobStatus.UNKNOWN or median is None:
             continue
-        pairs = medians.filter(pl.col("status") == code).join(done, on="user").sort("user")
-        ratios = (pairs["run_s"] / pairs["done_s"]).to_numpy()
+        pairs = medians.filter(pl.col("status") == code).join(completed, on="user").sort("user")
+        ratios = (pairs["run_s"] / pairs["completed_s"]).to_numpy()
         is_paired = status is not JobStatus.COMPLETED and len(ratios) > 0
-        found.append(
+        run_times.append(
             StatusRunTime(
                 status=status,
                 jobs=len(runs),
@@ -231,7 +234,7 @@ def _run_time_by_status(jobs: JobColumns, random: np.random.Generator) -> list[S
                 ratio_to_completed=_median_of(ratios, random) if is_paired else None,
             )
         )
-    return found
+    return run_times
 
 
 def _median_of(values: Float64s, random: np.random.Generator) -> Measured:
@@ -240,6 +243,6 @@ def _median_of(values: Float64s, random: np.random.Generator) -> Measured:
 
 
 def find_median(values: Float64s) -> float | None:
-    """Of the values that are known."""
-    known = values[~np.isnan(values)]
-    return float(np.median(known)) if known.size else None
+    """The median of the values that are not missing; None if all are."""
+    present = values[~np.isnan(values)]
+    return float(np.median(present)) if present.size else None

@@ -1,4 +1,4 @@
-"""What may come next in a half-written rule, and the whole vocabulary for a form. Offers; never judges."""
+"""Autocompletion of rule text, and the whole vocabulary for a form. Only suggests; does not validate."""
 
 import re
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from clusterscape.analyze.rules.vocabulary import (
     LIMITED_METRICS,
     SHORT_NAMES,
     find_metrics,
-    names_of,
+    list_names,
     short_name,
     threshold_units,
     value_units,
@@ -19,7 +19,7 @@ from clusterscape.errors import RuleSyntaxError
 from clusterscape.model.identity_fields import PublicText
 from clusterscape.model.metrics import CATALOGUE, METRICS, MetricKind
 from clusterscape.model.rules import Across, Operator, Quantifier, Severity, StatisticKind, Subject
-from clusterscape.model.statistics import STATISTIC_CATALOGUE, STATISTICS, Argument, Measures
+from clusterscape.model.statistics import STATISTIC_CATALOGUE, STATISTICS, Argument, MeasuredThing
 
 _LAST_WORD = re.compile(r"[\w.%°/]*\Z")
 _METRIC_BEFORE = re.compile(r"([^\W\d]\w*)")
@@ -31,12 +31,12 @@ _ACROSS_HELP = {
 }
 _CONTINUATIONS = {
     "and": "Both must hold.",
-    "or": "One of them must hold.",
+    "or": "At least one must hold.",
     "over last": "Only the latest part of the life: `over last 30m`.",
-    "for": "Whose workloads: `for user …`; or what else: `for every GPU`, `for every node`, `for every source`.",
-    "on": "Whom to blame: `on any GPU`.",
-    "with": "From how many samples or GPUs on: `with 20 samples`.",
-    "after": "From which age on: `after 30m`.",
+    "for": "Which workloads: `for user …`; or other subjects: `for every GPU`, `for every node`, `for every source`.",
+    "on": "Whether GPUs or the whole workload are reported: `on any GPU`.",
+    "with": "Minimum number of samples or GPUs: `with 20 samples`.",
+    "after": "Minimum age: `after 30m`.",
 }
 _FIXED: dict[Expected, tuple[str, ...]] = {
     Expected.SIDE: ("above", "below"),
@@ -49,7 +49,7 @@ _FIXED: dict[Expected, tuple[str, ...]] = {
 
 
 class Completion(NamedTuple):
-    """Put ``insert`` in place of the text from ``start`` (counted from 0) to the cursor."""
+    """``insert`` replaces the text from ``start`` (counted from 0) to the cursor."""
 
     insert: PublicText
     start: int
@@ -57,7 +57,7 @@ class Completion(NamedTuple):
 
 
 def complete(text: str, cursor: int | None = None) -> list[Completion]:
-    """What may stand at ``cursor`` (the end where None), the likeliest first; nothing where the text before is wrong."""
+    """Suggestions at ``cursor`` (None: the end), most likely first; empty if the text before it is invalid."""
     before = text[: len(text) if cursor is None else max(0, cursor)][:MAX_LENGTH]
     match = _LAST_WORD.search(before)
     assert match is not None
@@ -107,24 +107,28 @@ def _expected_offers(expected: Expected, before: str) -> list[tuple[str, str]]:
 def _metric_offers() -> list[tuple[str, str]]:
     ordered = sorted(CATALOGUE, key=lambda metric: not metric.summary)
     offers = [(short_name(metric.name), f"{metric.label}: {metric.help}") for metric in ordered]
-    spoken = [(name, METRICS[meant].label) for name, meant in SHORT_NAMES.items() if name != short_name(meant)]
-    return offers + spoken
+    alias_offers = [
+        (name, METRICS[metric_name].label)
+        for name, metric_name in SHORT_NAMES.items()
+        if name != short_name(metric_name)
+    ]
+    return offers + alias_offers
 
 
 def _statistic_offers() -> list[tuple[str, str]]:
     offers = [(f"p{number}", f"{number}th percentile.") for number in (95, 50, 5, 99)]
-    # A percentile is offered as a number above, and a run begins with `longest`.
+    # Percentiles are offered as numbers above, and runs start with `longest`.
     offers += [
         (entry.kind.value, entry.help)
         for entry in STATISTIC_CATALOGUE
-        if entry.argument is not Argument.PERCENTILE and entry.measures is not Measures.DURATION
+        if entry.argument is not Argument.PERCENTILE and entry.measures is not MeasuredThing.DURATION
     ]
     return offers
 
 
 def _value_offers(before: str) -> list[tuple[str, str]]:
-    """Examples in the units of the metric named last."""
-    named = [found[0] for word in _METRIC_BEFORE.findall(before) if len(found := find_metrics(word)) == 1]
+    """Example values in the units of the last named metric."""
+    named = [matches[0] for word in _METRIC_BEFORE.findall(before) if len(matches := find_metrics(word)) == 1]
     if not named:
         return []
     metric = METRICS[named[-1]]
@@ -134,13 +138,13 @@ def _value_offers(before: str) -> list[tuple[str, str]]:
 
 
 def describe_language() -> dict[str, Any]:
-    """The vocabulary as JSON-able values: for the page's form and its help."""
+    """The vocabulary as JSON-compatible values, for the form and its help."""
     return {
         "metrics": [
             {
                 "name": metric.name,
                 "short": short_name(metric.name),
-                "aliases": names_of(metric),
+                "aliases": list_names(metric),
                 "label": metric.label,
                 "help": metric.help,
                 "unit": metric.unit.value,
@@ -158,7 +162,7 @@ def describe_language() -> dict[str, Any]:
                 "help": entry.help,
                 "argument": None if entry.argument is None else entry.argument.value,
                 "units": _fixed_units(entry.kind),
-                "unit_suffix": "/h" if entry.measures is Measures.RATE else "",
+                "unit_suffix": "/h" if entry.measures is MeasuredThing.RATE else "",
             }
             for entry in STATISTIC_CATALOGUE
         ],
@@ -172,7 +176,7 @@ def describe_language() -> dict[str, Any]:
 
 
 def _fixed_units(kind: StatisticKind) -> list[str] | None:
-    """Units of the compared value where they do not depend on the metric."""
+    """Units of the compared value if they do not depend on the metric; else None."""
     if STATISTICS[kind].argument is not Argument.THRESHOLD:
         return None
     return [unit.word for unit in value_units(CATALOGUE[0], kind)]

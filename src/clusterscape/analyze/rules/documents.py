@@ -1,16 +1,31 @@
-"""Rules as JSON: versioned, checked, every wrong or unknown field named by its path.
+"""Rules as JSON (versioned and validated; errors name the path of the field) and as form fields: a flat list of rows, each joined
+to the previous one by ``and`` or ``or``.
 
-The models also serve as the API's types. ``read_document`` and ``write_document`` are the only ways in and out.
+The models are also the types of the API. Use only ``read_document`` and ``write_document`` to convert.
+
+A form can represent an ``or`` of ``and``s. An ``or`` inside an ``and`` raises an error.
 """
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated, Any, Literal, TypeGuard
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
 
-from clusterscape.analyze.rules.checking import check_rule, simplify
-from clusterscape.analyze.rules.vocabulary import closest
+from clusterscape.analyze.rules.checking import check_expression, check_rule, join, simplify
+from clusterscape.analyze.rules.vocabulary import (
+    UnitMismatchError,
+    find_closest,
+    parse_decimal,
+    read_quantity,
+    suggest_metric,
+    write_quantity,
+)
+from clusterscape.analyze.rules.writing import format_number
 from clusterscape.errors import RuleDocumentError
+from clusterscape.model.identity_fields import PublicText
+from clusterscape.model.metrics import METRICS, Metric
 from clusterscape.model.rules import (
     Across,
     Basis,
@@ -22,15 +37,16 @@ from clusterscape.model.rules import (
     Quantifier,
     Quantity,
     Rule,
-    Scope,
+    RuleScope,
     Severity,
     Statistic,
     StatisticKind,
     Subject,
 )
+from clusterscape.model.statistics import STATISTICS, Argument
 
 VERSION: Literal[1] = 1
-_CONDITION, _JOINED = "condition-term", "joined-term"  # no field is named so
+_CONDITION, _JOINED = "condition-term", "joined-term"  # no field has these names
 
 
 class _Document(BaseModel):
@@ -45,7 +61,7 @@ class QuantityDocument(_Document):
 
 
 class StatisticDocument(_Document):
-    """A number over a time."""
+    """A statistic of a metric over time."""
 
     kind: StatisticKind
     percentile: float | None = None
@@ -64,35 +80,36 @@ class ConditionDocument(_Document):
 
 
 class JoinedDocument(_Document):
-    """Terms joined by the same word."""
+    """Terms joined by ``and`` or ``or``."""
 
     junction: Junction
     terms: tuple["ExpressionDocument", ...]
 
 
-def _kind_of(value: object) -> str:
-    """Which kind a term is meant to be: a joint has a junction or terms."""
+def _classify_term(value: object) -> str:
+    """The tag of a term: a joined term has ``junction`` or ``terms``."""
     if isinstance(value, Mapping):
         return _JOINED if "junction" in value or "terms" in value else _CONDITION
     return _JOINED if isinstance(value, JoinedDocument) else _CONDITION
 
 
 ExpressionDocument = Annotated[
-    Annotated[ConditionDocument, Tag(_CONDITION)] | Annotated[JoinedDocument, Tag(_JOINED)], Discriminator(_kind_of)
+    Annotated[ConditionDocument, Tag(_CONDITION)] | Annotated[JoinedDocument, Tag(_JOINED)],
+    Discriminator(_classify_term),
 ]
 
 
 class ScopeDocument(_Document):
-    """Whom a rule judges, and from when on. For GPUs, nodes and sources ``min_age_ms`` is 0."""
+    """What a rule applies to, and from when on. For GPUs, nodes and sources ``min_age_ms`` is 0."""
 
     users: tuple[str, ...] = ()
     projects: tuple[str, ...] = ()
     partitions: tuple[str, ...] = ()
     machine_types: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
-    min_age_ms: int = Scope().min_age_ms
-    min_samples: int = Scope().min_samples
-    min_gpus: int = Scope().min_gpus
+    min_age_ms: int = RuleScope().min_age_ms
+    min_samples: int = RuleScope().min_samples
+    min_gpus: int = RuleScope().min_gpus
     quantifier: Quantifier = Quantifier.EACH
     share: float | None = None
     subject: Subject = Subject.WORKLOADS
@@ -132,7 +149,7 @@ _FIELDS = sorted(
 
 
 def write_document(rule: Rule) -> dict[str, Any]:
-    """The rule as JSON-able values."""
+    """The rule as JSON-compatible values."""
     scope = rule.scope
     return {
         "version": VERSION,
@@ -163,7 +180,7 @@ def write_document(rule: Rule) -> dict[str, Any]:
 
 
 def write_expression(expression: Expression) -> dict[str, Any]:
-    """Conditions as JSON-able values."""
+    """Conditions as JSON-compatible values."""
     if isinstance(expression, Joined):
         return {
             "junction": expression.junction.value,
@@ -189,28 +206,28 @@ def _write_quantity(quantity: Quantity) -> dict[str, Any]:
 
 
 def read_document(document: Mapping[str, Any] | str | bytes) -> Rule:
-    """The rule of a JSON text or its values; raises RuleDocumentError with the path of what is wrong."""
+    """Parse a rule from JSON text or values; raises RuleDocumentError with the path of the error."""
     try:
         if isinstance(document, str | bytes):
             model = RuleDocument.model_validate_json(document)
         else:
             model = RuleDocument.model_validate(document)
-        rule = _rule(model)
+        rule = _to_rule(model)
     except ValidationError as error:
-        raise _explain(error) from None
+        raise _convert_error(error) from None
     except RecursionError:
-        raise RuleDocumentError("expression: conditions are nested too deep", path="expression") from None
+        raise RuleDocumentError("expression: conditions are nested too deeply", path="expression") from None
     check_rule(rule)
     return rule
 
 
-def _rule(model: RuleDocument) -> Rule:
+def _to_rule(model: RuleDocument) -> Rule:
     return Rule(
         key=model.key,
         name=model.name,
         severity=model.severity,
-        expression=simplify(_expression(model.expression)),
-        scope=Scope(**dict(model.scope)),
+        expression=simplify(_to_expression(model.expression)),
+        scope=RuleScope(**dict(model.scope)),
         reason=model.reason,
         advice=model.advice,
         owner=model.owner,
@@ -220,11 +237,11 @@ def _rule(model: RuleDocument) -> Rule:
     )
 
 
-def _expression(model: ConditionDocument | JoinedDocument) -> Expression:
+def _to_expression(model: ConditionDocument | JoinedDocument) -> Expression:
     if isinstance(model, JoinedDocument):
         if len(model.terms) < 2:
-            raise RuleDocumentError("expression: two or more terms are joined", path="expression")
-        return Joined(model.junction, tuple(_expression(term) for term in model.terms))
+            raise RuleDocumentError("expression: a junction needs at least two terms", path="expression")
+        return Joined(model.junction, tuple(_to_expression(term) for term in model.terms))
     threshold = model.statistic.threshold
     statistic = Statistic(
         model.statistic.kind,
@@ -241,14 +258,130 @@ def _expression(model: ConditionDocument | JoinedDocument) -> Expression:
     )
 
 
-def _explain(error: ValidationError) -> RuleDocumentError:
-    """The first problem, by its path."""
-    found = error.errors(include_url=False)
-    first = found[0]
+def _convert_error(error: ValidationError) -> RuleDocumentError:
+    """An error about the first problem, with its path."""
+    problems = error.errors(include_url=False)
+    first = problems[0]
     path = ".".join(str(part) for part in first["loc"] if part not in (_CONDITION, _JOINED)) or "document"
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     if first["type"] == "extra_forbidden":
-        close = closest(str(first["loc"][-1]), _FIELDS)
+        close = find_closest(str(first["loc"][-1]), _FIELDS)
         hint = f"Did you mean `{close}`?" if close else None
-        return RuleDocumentError(f"{path}: there is no such field{more}", path=path, hint=hint)
+        return RuleDocumentError(f"{path}: unknown field{more}", path=path, hint=hint)
     return RuleDocumentError(f"{path}: {first['msg']}{more}", path=path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormRow:
+    """One condition as form fields. ``argument``: the percentile, or the threshold of a time above or below."""
+
+    metric: PublicText
+    statistic: StatisticKind
+    operator: Operator
+    value: PublicText  # as typed
+    unit: PublicText = ""
+    argument: PublicText | None = None
+    argument_unit: PublicText = ""
+    window_ms: int | None = None
+    across: Across | None = None
+    junction: Junction = Junction.AND  # to the previous row; ignored in the first
+
+
+def write_form(expression: Expression) -> list[FormRow]:
+    """The form rows of ``expression``; raises RuleDocumentError if a form cannot represent it."""
+    groups = expression.terms if _is_joined_by(expression, Junction.OR) else (expression,)
+    rows: list[FormRow] = []
+    for group in groups:
+        members = group.terms if _is_joined_by(group, Junction.AND) else (group,)
+        for place, member in enumerate(members):
+            if not isinstance(member, Condition):
+                raise RuleDocumentError(
+                    "an `or` inside an `and` does not fit the form", path="expression", hint="Edit this rule as text."
+                )
+            rows.append(_write_row(member, Junction.AND if place else Junction.OR))
+    return rows
+
+
+def _is_joined_by(expression: Expression, junction: Junction) -> TypeGuard[Joined]:
+    return isinstance(expression, Joined) and expression.junction is junction
+
+
+def _write_row(condition: Condition, junction: Junction) -> FormRow:
+    metric, statistic = METRICS[condition.metric], condition.statistic
+    value, unit = write_quantity(condition.value, metric, statistic.kind)
+    argument, argument_unit = None, ""
+    if statistic.percentile is not None:
+        argument = format_number(statistic.percentile)
+    elif statistic.threshold is not None:
+        argument, argument_unit = write_quantity(statistic.threshold, metric, None)
+    return FormRow(
+        metric=condition.metric,
+        statistic=statistic.kind,
+        operator=condition.operator,
+        value=value,
+        unit=unit,
+        argument=argument,
+        argument_unit=argument_unit,
+        window_ms=condition.window_ms,
+        across=condition.across,
+        junction=junction,
+    )
+
+
+def read_form(rows: Sequence[FormRow]) -> Expression:
+    """The expression of the form rows; raises RuleDocumentError with the path of the invalid field."""
+    if not rows:
+        raise RuleDocumentError("rows: a rule needs a condition", path="rows")
+    groups: list[list[Expression]] = []
+    for place, row in enumerate(rows):
+        condition = _read_row(row, f"rows.{place}")
+        if not groups or row.junction is Junction.OR:
+            groups.append([])
+        groups[-1].append(condition)
+    expression = join(Junction.OR, [join(Junction.AND, group) for group in groups])
+    check_expression(expression)
+    return expression
+
+
+def _read_row(row: FormRow, path: str) -> Condition:
+    metric = METRICS.get(row.metric)
+    if metric is None:
+        close = suggest_metric(row.metric)
+        hint = f"Did you mean `{close}`?" if close else None
+        raise RuleDocumentError(f"{path}.metric: there is no metric `{row.metric}`", path=f"{path}.metric", hint=hint)
+    return Condition(
+        metric=metric.name,
+        statistic=_read_statistic(row, metric, path),
+        operator=row.operator,
+        value=_read_number(row.value, row.unit, metric, row.statistic, f"{path}.value"),
+        window_ms=row.window_ms,
+        across=row.across,
+    )
+
+
+def _read_statistic(row: FormRow, metric: Metric, path: str) -> Statistic:
+    kind, argument = row.statistic, STATISTICS[row.statistic].argument
+    if argument is None:
+        return Statistic(kind)
+    if row.argument is None:
+        raise RuleDocumentError(f"{path}.argument: this statistic needs an argument", path=f"{path}.argument")
+    if argument is Argument.PERCENTILE:
+        return Statistic(kind, percentile=float(_read_decimal(row.argument, f"{path}.argument")))
+    threshold = _read_number(row.argument, row.argument_unit, metric, None, f"{path}.argument")
+    return Statistic(kind, threshold=threshold)
+
+
+def _read_decimal(text: str, path: str) -> Decimal:
+    number = parse_decimal(text.strip())
+    if number is None:
+        raise RuleDocumentError(f"{path}: `{text[:40]}` is no number", path=path)
+    return number
+
+
+def _read_number(text: str, unit: str, metric: Metric, kind: StatisticKind | None, path: str) -> Quantity:
+    number = _read_decimal(text, path)
+    try:
+        return read_quantity(number, unit, metric, kind)
+    except UnitMismatchError as error:
+        hint = f"Did you mean `{error.suggestion}`?" if error.suggestion else None
+        raise RuleDocumentError(f"{path}: {error}", path=path, hint=hint) from None

@@ -1,4 +1,6 @@
-"""Whose lives are judged: what scopes ask about a workload, one row per life, in the order of the statistics."""
+"""The lives to evaluate: the properties that scopes filter by, one row per life, in the order of the statistics; and vectorized
+three-valued logic.
+"""
 
 import re
 from collections.abc import Sequence
@@ -8,19 +10,19 @@ from fnmatch import translate
 import numpy as np
 from numpy.typing import NDArray
 
+from clusterscape.analyze.stats.contract import EQUAL_WITHIN
+from clusterscape.model.arrays import Bools, Float64s, Int64s, Uint8s
 from clusterscape.model.ids import UnitId, WorkloadId
-from clusterscape.model.rules import Scope, Subject
-from clusterscape.model.samples import Int64s
-
-Bools = NDArray[np.bool_]
+from clusterscape.model.rules import Operator, RuleScope, Subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifeFacts:
-    """One row per life (a workload on a unit); ``workload`` counts through ``workloads`` and all that stands beside them.
+    """One row per life (a workload on a unit); ``workload`` is an index into ``workloads`` and the other
+    per-workload columns.
 
-    ``gpus`` is how many GPUs the workload holds, maybe more than it has rows. A name not known is None and passes no filter;
-    a node in several partitions has them in lines.
+    ``gpus``: number of GPUs that the workload holds, which may exceed its rows. An unknown name is None and matches no filter;
+    the partitions of a node in several partitions are separated by newlines.
     """
 
     units: Sequence[UnitId]
@@ -37,20 +39,20 @@ class LifeFacts:
 
     @property
     def row_count(self) -> int:
-        """How many lives."""
+        """Number of lives."""
         return len(self.age_ms)
 
 
 class ScopeFilter:
-    """Finds the workloads of a scope. Names repeat, so each filter is tried once for each distinct name."""
+    """Finds the workloads of a scope. Each filter is tested once per distinct name, since names repeat."""
 
     def __init__(self, facts: LifeFacts) -> None:
         self._facts = facts
         self._codes: dict[str, tuple[list[str | None], NDArray[np.intp]]] = {}
         self._passed: dict[tuple[str, tuple[str, ...]], Bools] = {}
 
-    def rows(self, scope: Scope) -> Bools | None:
-        """Whether each row is in scope, whatever its age; None where all are."""
+    def rows(self, scope: RuleScope) -> Bools | None:
+        """Whether each row is in scope, regardless of its age; None if all are."""
         passed: Bools | None = None
         if scope.min_gpus > 1:
             passed = np.asarray(self._facts.gpus) >= scope.min_gpus
@@ -78,3 +80,29 @@ class ScopeFilter:
             codes = np.fromiter((places[name] for name in names), dtype=np.intp, count=len(names))
             self._codes[field] = distinct, codes
         return self._codes[field]
+
+
+Truths = Uint8s
+# In this order the minimum of two is their `and`, the maximum their `or`.
+FALSE = np.uint8(0)
+UNKNOWN = np.uint8(1)
+TRUE = np.uint8(2)
+OUT_OF_SCOPE = np.uint8(3)
+
+
+def compare(values: Float64s, operator: Operator, bound: Float64s) -> Bools:
+    """Compare values with a bound; NaN is false. Values within a rounding error of the bound are equal to it."""
+    slack = np.abs(bound) * EQUAL_WITHIN
+    match operator:
+        case Operator.LESS:
+            return np.asarray(values < bound - slack)
+        case Operator.AT_MOST:
+            return np.asarray(values <= bound + slack)
+        case Operator.MORE:
+            return np.asarray(values > bound + slack)
+        case Operator.AT_LEAST:
+            return np.asarray(values >= bound - slack)
+        case Operator.EQUAL:
+            return np.asarray(np.abs(values - bound) <= slack)
+        case Operator.UNEQUAL:
+            return np.asarray(np.abs(values - bound) > slack)

@@ -1,14 +1,14 @@
-"""Rules as Prometheus alerting rules over dcgm-exporter's metric names, where PromQL can say them. Judges nothing itself.
+"""Exports rules as Prometheus alerting rules over dcgm-exporter's metrics, where PromQL can express them.
 
-Prometheus knows no lives: where the exporter labels series with their job, a series begins with it, and a window that is long
-enough is its life. Without the label a window also holds what ran before.
+Prometheus has no concept of a life. If the exporter labels series with their job, a series starts with the job, and a long enough
+window covers its life. Without the label, a window also includes earlier jobs.
 """
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from clusterscape.analyze.rules.quantities import write_duration
+from clusterscape.analyze.rules.vocabulary import write_duration
 from clusterscape.analyze.rules.writing import format_rule
 from clusterscape.model.metrics import METRICS
 from clusterscape.model.rules import (
@@ -20,18 +20,18 @@ from clusterscape.model.rules import (
     Quantifier,
     Quantity,
     Rule,
-    Scope,
+    RuleScope,
     StatisticKind,
     Subject,
 )
-from clusterscape.model.statistics import STATISTICS, Measures
+from clusterscape.model.statistics import STATISTICS, MeasuredThing
 
 LIFE_WINDOW_MS = 86_400_000
-_PRESENCE = "DCGM_FI_DEV_GPU_UTIL"  # every exporter has it: says which units there are
+_PRESENCE = "DCGM_FI_DEV_GPU_UTIL"  # every exporter has it: lists the units
 _UNIT_LABELS = ("instance", "gpu", "UUID", "GPU_I_ID")
-_STEP = "1m"  # of shares of time: PromQL counts at steps, not at samples
+_STEP = "1m"  # for shares of time: PromQL counts steps, not samples
 _LIMITS = {
-    # The power limit is not among the exporter's default metrics; the memory's size is not either, but its parts are.
+    # Neither the power limit nor the memory size is a default metric of the exporter, but used and free memory are.
     "power_watts": "DCGM_FI_DEV_POWER_MGMT_LIMIT",
     "memory_used_bytes": "(DCGM_FI_DEV_FB_USED{job} + DCGM_FI_DEV_FB_FREE{job})",
     "memory_free_bytes": "(DCGM_FI_DEV_FB_USED{job} + DCGM_FI_DEV_FB_FREE{job})",
@@ -41,12 +41,12 @@ _ACROSS = {Across.LEAST: "min", Across.MOST: "max", Across.AVERAGE: "avg"}
 
 
 class _InexpressibleError(Exception):
-    """Says why PromQL cannot say it."""
+    """The rule cannot be expressed in PromQL; the message says why."""
 
 
 @dataclass(slots=True)
 class _Writer:
-    """Writes one rule; ``notes`` gathers what is only approximately the same."""
+    """Writes one rule; ``notes`` collects approximations."""
 
     job_label: str | None
     life_window_ms: int
@@ -55,8 +55,8 @@ class _Writer:
 
     def rule(self, rule: Rule) -> str:
         scope = rule.scope
-        _refuse_scope(scope)
-        # A range still holds the samples of a job that has ended: only what is there now may fire.
+        _check_scope(scope)
+        # A range still contains samples of ended jobs: only series that exist now may fire.
         text = f"({self.expression(rule.expression)})\nand {self.on_unit()} {self.series(_PRESENCE)}"
         if scope.min_age_ms:
             text = f"{text}\nand {self.on_unit()} {self.series(_PRESENCE)} offset {write_duration(scope.min_age_ms)}"
@@ -64,8 +64,8 @@ class _Writer:
             text = self.of_workload(text, scope)
         return text
 
-    def of_workload(self, text: str, scope: Scope) -> str:
-        job = self.need_job("it looks at the workload as a whole")
+    def of_workload(self, text: str, scope: RuleScope) -> str:
+        job = self.need_job("it applies to the whole workload")
         gpus = f"count by ({job}) ({self.series(_PRESENCE)})"
         if scope.quantifier is Quantifier.ANY:
             text = f"group by ({job}) (\n{text}\n)"
@@ -77,7 +77,7 @@ class _Writer:
     def expression(self, expression: Expression) -> str:
         if isinstance(expression, Condition):
             return self.condition(expression)
-        # Of `and` and `or` the left side's value is the alert's; labels that differ between metrics must not matter.
+        # The alert has the value of the left side of `and` and `or`; ignore labels that differ between metrics.
         joint = f"\n{expression.junction.value} {self.on_unit()} "
         return joint.join(f"({self.expression(term)})" for term in expression.terms)
 
@@ -95,7 +95,7 @@ class _Writer:
         return f"{text} and count_over_time({metric}[{window}]) >= {self.min_samples}"
 
     def across(self, condition: Condition, subject: str, operator: str) -> str:
-        """Units of the workloads that meet it: every condition is of units, so that they can be joined."""
+        """All units of the workloads that meet the condition: every condition selects units, so that they can be joined."""
         assert condition.across is not None
         job = self.need_job("it compares the GPUs of a workload")
         if condition.value.basis is Basis.LIMIT:
@@ -104,19 +104,19 @@ class _Writer:
         else:
             value = self.bound(condition)
         if condition.across is Across.SPREAD:
-            summed = f"max by ({job}) ({subject}) - min by ({job}) ({subject})"
+            aggregate = f"max by ({job}) ({subject}) - min by ({job}) ({subject})"
         else:
-            summed = f"{_ACROSS[condition.across]} by ({job}) ({subject})"
-        return f"{subject} and on ({job}) ({summed} {operator} {value})"
+            aggregate = f"{_ACROSS[condition.across]} by ({job}) ({subject})"
+        return f"{subject} and on ({job}) ({aggregate} {operator} {value})"
 
     def statistic(self, condition: Condition) -> tuple[str, str]:
-        """What is compared, and its window."""
+        """The compared expression and its window."""
         statistic = condition.statistic
         series = self.series(_dcgm_name(condition.metric))
         window = self.window(condition)
         entry = STATISTICS[statistic.kind]
         if entry.promql is None:
-            raise _InexpressibleError(f"PromQL cannot tell the {entry.label} a value")
+            raise _InexpressibleError(f"PromQL cannot express the {entry.label} a value")
         if entry.promql_note is not None:
             self.note(entry.promql_note)
         text = entry.promql.format(
@@ -132,14 +132,16 @@ class _Writer:
         if condition.window_ms is not None:
             return write_duration(condition.window_ms)
         if condition.statistic.kind is not StatisticKind.NOW:
-            begins = f"series begin with their {self.job_label}" if self.job_label else "what ran before counts too"
+            start_note = (
+                f"series start with their {self.job_label}" if self.job_label else "earlier workloads count too"
+            )
             text = write_duration(self.life_window_ms)
-            self.note(f"Over the last {text} instead of the workload's life; {begins}.")
+            self.note(f"Over the last {text} instead of the workload's life; {start_note}.")
         return write_duration(self.life_window_ms)
 
     def bound(self, condition: Condition) -> str:
-        """The value to compare with, in the exporter's unit; that of a share is a share."""
-        if STATISTICS[condition.statistic.kind].measures is Measures.SHARE:
+        """The bound in the exporter's unit; for a share of time it is a share."""
+        if STATISTICS[condition.statistic.kind].measures is MeasuredThing.SHARE:
             return _number(condition.value.number)
         return self.quantity(condition.metric, condition.value)
 
@@ -151,7 +153,7 @@ class _Writer:
     def limit(self, metric: str) -> str:
         name = _LIMITS.get(metric)
         if name is None:
-            raise _InexpressibleError(f"the exporter tells no limit of {metric}")
+            raise _InexpressibleError(f"the exporter has no limit of {metric}")
         if metric == "power_watts":
             self.note(f"Needs {name}, which is not among dcgm-exporter's default metrics.")
             return self.series(name)
@@ -178,37 +180,37 @@ class _Writer:
 def to_prometheus_rules(
     rules: Sequence[Rule], *, job_label: str | None = "hpc_job", life_window_ms: int = LIFE_WINDOW_MS
 ) -> tuple[str, list[tuple[Rule, str]]]:
-    """A rules file (YAML), and the rules it does not hold, each with the reason.
+    """A rules file (YAML), and the rules that are not in it, each with the reason.
 
     Parameters
     ----------
     rules
-        Rules that are switched off are left out, too.
+        Disabled rules are skipped.
     job_label
-        The label by which the exporter names a GPU's job; None where it has none: then GPUs that nobody holds are judged, too.
+        The exporter's label of a GPU's job; None if it has none: then unallocated GPUs are included, too.
     life_window_ms
-        What stands for a workload's life.
+        The window that replaces a workload's life.
     """
     entries: list[str] = []
     skipped: list[tuple[Rule, str]] = []
     for rule in rules:
         if not rule.is_enabled:
-            skipped.append((rule, "it is switched off"))
+            skipped.append((rule, "it is disabled"))
             continue
-        label = None if rule.scope.subject is Subject.GPUS else job_label  # those are judged whoever holds them
+        label = None if rule.scope.subject is Subject.GPUS else job_label  # applies to all GPUs, allocated or not
         writer = _Writer(label, life_window_ms, rule.scope.min_samples)
         try:
             entries.append(_entry(rule, writer.rule(rule), list(writer.notes), label))
         except _InexpressibleError as error:
             skipped.append((rule, str(error)))
-    head = ["# Written by ClusterScape.", *(f"# Left out: {_line(rule.key)}: {why}." for rule, why in skipped)]
+    head = ["# Written by ClusterScape.", *(f"# Skipped: {_line(rule.key)}: {why}." for rule, why in skipped)]
     body = ["groups:", "  - name: clusterscape", "    rules:", *entries] if entries else ["groups: []"]
     return "\n".join([*head, *body]) + "\n", skipped
 
 
-def _refuse_scope(scope: Scope) -> None:
+def _check_scope(scope: RuleScope) -> None:
     if scope.subject in (Subject.NODES, Subject.SOURCES):
-        raise _InexpressibleError(f"the exporter's series do not tell of {scope.subject.value}")
+        raise _InexpressibleError(f"the exporter has no series of {scope.subject.value}")
     names = {
         "users": scope.users,
         "projects": scope.projects,
@@ -218,15 +220,15 @@ def _refuse_scope(scope: Scope) -> None:
     }
     used = [name for name, values in names.items() if values]
     if used:
-        raise _InexpressibleError(f"the exporter's series do not tell {' and '.join(used)} of workloads")
+        raise _InexpressibleError(f"the exporter has no labels for {' and '.join(used)} of workloads")
 
 
 def _entry(rule: Rule, expression: str, notes: Sequence[str], job_label: str | None) -> str:
-    """One alert. Strings are written as JSON, which YAML takes as it is."""
+    """One alert. Strings are written as JSON, which is valid YAML."""
     is_of_unit = rule.scope.quantifier is Quantifier.EACH
-    where = "GPU {{ $labels.gpu }} of {{ $labels.Hostname }}" if is_of_unit else ""
-    who = f"job {{{{ $labels.{job_label} }}}}" if job_label else ""
-    summary = f"{_plain(rule.name)}: {', '.join(filter(None, (who, where)))}"
+    unit = "GPU {{ $labels.gpu }} of {{ $labels.Hostname }}" if is_of_unit else ""
+    job = f"job {{{{ $labels.{job_label} }}}}" if job_label else ""
+    summary = f"{_escape_template(rule.name)}: {', '.join(filter(None, (job, unit)))}"
     lines = [
         f"# {_line(format_rule(rule))}",
         *(f"# {note}" for note in notes),
@@ -236,25 +238,25 @@ def _entry(rule: Rule, expression: str, notes: Sequence[str], job_label: str | N
     lines += [f"    {line}" for line in expression.splitlines()]
     lines += ["  labels:", f"    severity: {rule.severity.value}", "  annotations:", f"    summary: {_quote(summary)}"]
     if rule.reason:
-        lines.append(f"    description: {_quote(_plain(rule.reason))}")
+        lines.append(f"    description: {_quote(_escape_template(rule.reason))}")
     return "\n".join(f"      {line}" for line in lines)
 
 
 def _dcgm_name(metric: str) -> str:
-    found = METRICS.get(metric)
-    for alias in found.aliases if found else ():
+    entry = METRICS.get(metric)
+    for alias in entry.aliases if entry else ():
         if alias.startswith("DCGM_"):
             return alias
-    raise _InexpressibleError(f"dcgm-exporter does not tell {metric}")
+    raise _InexpressibleError(f"dcgm-exporter does not export {metric}")
 
 
 def _number(value: float) -> str:
-    """Twelve digits: what division by a unit leaves behind them is noise."""
+    """Twelve digits; further digits are rounding noise of unit conversion."""
     return f"{value:.12g}"
 
 
-def _plain(text: str) -> str:
-    """Text as text: braces in it are no template."""
+def _escape_template(text: str) -> str:
+    """Escape braces, so that the text is not a template."""
     return text.replace("{{", '{{ "{{" }}')
 
 

@@ -1,4 +1,4 @@
-"""Reads a rule's text: conditions first, then the clauses of its scope. Raises RuleSyntaxError and nothing else.
+"""Parses rule text: conditions first, then the clauses of the scope. Raises only RuleSyntaxError.
 
 rule       = terms { clause }
 terms      = all { "or" all }            all = one { "and" one }            one = "(" terms ")" | condition
@@ -14,19 +14,21 @@ from typing import NamedTuple
 from clusterscape.analyze.rules.checking import (
     MAX_CONDITIONS,
     MAX_NESTING,
-    NO_LIFE,
-    find_lifeless,
+    NO_LIFE_MESSAGE,
+    find_life_condition,
     iter_conditions,
     join,
 )
-from clusterscape.analyze.rules.quantities import UnitMismatchError, read_duration, read_quantity
-from clusterscape.analyze.rules.scanner import Expected, Piece, Scanner
+from clusterscape.analyze.rules.scanner import Expected, Scanner, TextPiece
 from clusterscape.analyze.rules.scope_reading import read_scope
 from clusterscape.analyze.rules.vocabulary import (
     DURATIONS,
     SHORT_NAMES,
     STATISTIC_WORDS,
+    UnitMismatchError,
     find_metrics,
+    read_duration,
+    read_quantity,
     short_name,
     suggest_metric,
 )
@@ -39,12 +41,12 @@ from clusterscape.model.rules import (
     Operator,
     Quantity,
     Rule,
-    Scope,
+    RuleScope,
     Severity,
     Statistic,
     StatisticKind,
 )
-from clusterscape.model.statistics import STATISTICS, Measures
+from clusterscape.model.statistics import STATISTICS, MeasuredThing
 
 MAX_LENGTH = 10_000
 MAX_DURATION_MS = 10 * 365 * 86_400_000
@@ -65,45 +67,45 @@ _CONTINUATIONS = ("and", "or", "for", "after", "with", "on", "over")
 
 
 class RuleText(NamedTuple):
-    """What a text says."""
+    """The parsed rule text."""
 
     expression: Expression
-    scope: Scope
+    scope: RuleScope
 
 
 def parse_rule(
     text: str, *, key: str, name: str, severity: Severity = Severity.WARNING, me: str | None = None, reason: str = ""
 ) -> Rule:
-    """A rule from its text and what the text does not say. ``me`` is who ``for mine`` means."""
-    said = parse_text(text, me=me)
-    return Rule(key=key, name=name, severity=severity, expression=said.expression, scope=said.scope, reason=reason)
+    """A rule from its text and its other fields. ``me``: the user that ``for mine`` refers to."""
+    parsed = parse_text(text, me=me)
+    return Rule(key=key, name=name, severity=severity, expression=parsed.expression, scope=parsed.scope, reason=reason)
 
 
 def parse_text(text: str, *, me: str | None = None) -> RuleText:
-    """Conditions and scope of ``text``. ``me`` is who ``for mine`` means."""
+    """Conditions and scope of ``text``. ``me``: the user that ``for mine`` refers to."""
     scanner = Scanner(text)
     if len(text) > MAX_LENGTH:
-        raise scanner.error(f"a rule is {MAX_LENGTH:,} characters at most", Piece("", MAX_LENGTH, len(text)))
+        raise scanner.error(f"a rule has at most {MAX_LENGTH:,} characters", TextPiece("", MAX_LENGTH, len(text)))
     expression = _ConditionReader(scanner).read_terms(depth=0)
     if sum(1 for _ in iter_conditions(expression)) > MAX_CONDITIONS:
-        raise scanner.error(f"a rule holds {MAX_CONDITIONS} conditions at most", Piece("", 0, len(text)))
+        raise scanner.error(f"a rule has at most {MAX_CONDITIONS} conditions", TextPiece("", 0, len(text)))
     scope = read_scope(scanner, lambda: take_duration_ms(scanner), me=me)
-    lifeless = find_lifeless(expression, scope.subject)
-    if lifeless is not None:
-        hint = f"Such as `{short_name(lifeless.metric)} max over last 1h`."
-        raise scanner.error(NO_LIFE, Piece("", 0, len(text.rstrip())), hint=hint)
+    life_condition = find_life_condition(expression, scope.subject)
+    if life_condition is not None:
+        hint = f"For example `{short_name(life_condition.metric)} max over last 1h`."
+        raise scanner.error(NO_LIFE_MESSAGE, TextPiece("", 0, len(text.rstrip())), hint=hint)
     if not scanner.is_at_end:
-        what = "expected `and`, `or`, or a clause (`for`, `on`, `with`, `after`)"
-        raise scanner.error(what, expected=Expected.CONTINUATION, choices=_CONTINUATIONS)
+        message = "expected `and`, `or`, or a clause (`for`, `on`, `with`, `after`)"
+        raise scanner.error(message, expected=Expected.CONTINUATION, choices=_CONTINUATIONS)
     return RuleText(expression, scope)
 
 
 def parse_duration_ms(text: str) -> int:
-    """``30m``, ``1h30m`` as milliseconds, with nothing behind it."""
+    """``30m``, ``1h30m`` as milliseconds; the whole text must be a duration."""
     scanner = Scanner(text)
     duration_ms = take_duration_ms(scanner)
     if not scanner.is_at_end:
-        raise scanner.error("expected nothing behind the time")
+        raise scanner.error("unexpected text after the time")
     return duration_ms
 
 
@@ -112,19 +114,19 @@ def take_duration_ms(scanner: Scanner) -> int:
     start = scanner.skip_space()
     total = Decimal(0)
     is_first = True
-    while taken := scanner.take_number(is_adjacent=not is_first):
-        number, _ = taken
+    while number_piece := scanner.take_number(is_adjacent=not is_first):
+        number, _ = number_piece
         unit = scanner.take_unit()
         part = read_duration(number, unit.text)
         if part is None:
-            units = tuple(each.word for each in DURATIONS)
+            units = tuple(duration.word for duration in DURATIONS)
             raise scanner.error("expected a unit of time: s, m, h or d", unit if unit.text else None, choices=units)
         total += part
         is_first = False
     if is_first:
         raise scanner.error("expected a time such as `30m`", expected=Expected.DURATION, choices=("30m", "1h", "10m"))
     if not 0 <= total <= MAX_DURATION_MS:
-        raise scanner.error("a time is from 0 to ten years", Piece("", start, scanner.at))
+        raise scanner.error("a time must be between 0 and ten years", TextPiece("", start, scanner.at))
     return int(total.to_integral_value())
 
 
@@ -149,7 +151,7 @@ class _ConditionReader:
         if opened is None:
             return self._read_condition()
         if depth >= MAX_NESTING:
-            raise self._scanner.error(f"parentheses are nested deeper than {MAX_NESTING}", opened)
+            raise self._scanner.error(f"parentheses are nested deeper than {MAX_NESTING} levels", opened)
         inner = self.read_terms(depth + 1)
         if self._scanner.take(_CLOSE) is None:
             raise self._scanner.error(
@@ -196,14 +198,14 @@ class _ConditionReader:
         piece = self._scanner.take_word()
         if piece is None:
             raise self._scanner.error("expected a metric", expected=expected, choices=tuple(SHORT_NAMES))
-        found = find_metrics(piece.text)
-        if len(found) == 1:
-            return METRICS[found[0]]
+        matches = find_metrics(piece.text)
+        if len(matches) == 1:
+            return METRICS[matches[0]]
         self._scanner.at = back
-        if found:
-            names = ", ".join(f"`{short_name(name)}`" for name in found[:6])
+        if matches:
+            names = ", ".join(f"`{short_name(name)}`" for name in matches[:6])
             raise self._scanner.error(
-                f"`{piece.text}` may mean several metrics", piece, expected=expected, hint=f"One of {names}."
+                f"`{piece.text}` matches several metrics", piece, expected=expected, hint=f"One of {names}."
             )
         suggestion = suggest_metric(piece.text)
         hint = None if suggestion else "docs/reference/rules.md lists the metrics."
@@ -216,7 +218,7 @@ class _ConditionReader:
         if percentile is not None:
             number = float(percentile.text[1:])
             if number > 100:
-                raise self._scanner.error("a percentile is from p0 to p100", percentile)
+                raise self._scanner.error("a percentile must be between p0 and p100", percentile)
             return Statistic(StatisticKind.PERCENTILE, percentile=number)
         word = self._scanner.peek_word()
         if word in STATISTIC_WORDS:
@@ -227,7 +229,7 @@ class _ConditionReader:
             f"expected a statistic of `{name}`",
             expected=Expected.STATISTIC,
             choices=(*STATISTIC_WORDS, *_SIDES, "p95", "p50", "p5"),
-            hint=None if word else f"Such as `{name} p95`, `{name} mean`, `{name} now`, or `{name} above …`.",
+            hint=None if word else f"For example `{name} p95`, `{name} mean`, `{name} now`, or `{name} above …`.",
         )
 
     def _read_side(self, metric: Metric, *, is_run: bool) -> Statistic:
@@ -249,41 +251,41 @@ class _ConditionReader:
         start = self._scanner.skip_space()
         window_ms = take_duration_ms(self._scanner)
         if window_ms == 0:
-            raise self._scanner.error("a window is longer than nothing", Piece("", start, self._scanner.at))
+            raise self._scanner.error("a window must be longer than 0", TextPiece("", start, self._scanner.at))
         return window_ms
 
     def _read_operator(self, metric: Metric) -> Operator:
         piece = self._scanner.take(_OPERATOR)
         if piece is None:
             signs = tuple(operator.value for operator in Operator)
-            what = f"expected a comparison of `{short_name(metric.name)}`: {' '.join(signs)}"
-            raise self._scanner.error(what, expected=Expected.OPERATOR, choices=signs)
+            message = f"expected a comparison of `{short_name(metric.name)}`: {' '.join(signs)}"
+            raise self._scanner.error(message, expected=Expected.OPERATOR, choices=signs)
         return OPERATOR_SIGNS[piece.text]
 
     def _read_value(self, metric: Metric, kind: StatisticKind) -> Quantity:
         measures = STATISTICS[kind].measures
-        if measures is Measures.DURATION and (compound := self._take_compound_s()) is not None:
+        if measures is MeasuredThing.DURATION and (compound := self._take_compound_s()) is not None:
             return compound
         value = self._read_quantity(metric, kind)
-        if measures is Measures.RATE:
+        if measures is MeasuredThing.RATE:
             self._scanner.take(_PER_HOUR)
         return value
 
     def _take_compound_s(self) -> Quantity | None:
-        """``1h30m`` as seconds, where two or more parts touch."""
+        """``1h30m`` as seconds; None if it does not have at least two parts."""
         if re.compile(r"\s*\d+[hmd]+\d").match(self._scanner.text, self._scanner.at) is None:
             return None
         return Quantity(take_duration_ms(self._scanner) / 1000)
 
     def _read_quantity(self, metric: Metric, kind: StatisticKind | None) -> Quantity:
-        taken = self._scanner.take_number()
-        if taken is None:
+        number_piece = self._scanner.take_number()
+        if number_piece is None:
             raise self._scanner.error("expected a number", expected=Expected.VALUE, choices=("90%", "70%", "0"))
-        number, piece = taken
+        number, piece = number_piece
         unit = self._scanner.take_unit()
         try:
             return read_quantity(number, unit.text, metric, kind)
         except UnitMismatchError as error:
             end = unit.end if unit.text else piece.end
-            where = Piece(self._scanner.text[piece.start : end], piece.start, end)
+            where = TextPiece(self._scanner.text[piece.start : end], piece.start, end)
             raise self._scanner.error(str(error), where, suggestion=error.suggestion) from None

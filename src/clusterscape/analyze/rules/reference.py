@@ -1,9 +1,11 @@
-"""The reference page of the rule language, written from the code that reads it."""
+"""The reference page of the rule language, generated from the vocabulary of the parser."""
+
+import textwrap
 
 from clusterscape.analyze.rules.shipped import ShippedRule, shipped_rules
 from clusterscape.analyze.rules.vocabulary import (
     LIMITED_METRICS,
-    names_of,
+    list_names,
     threshold_units,
 )
 from clusterscape.analyze.rules.writing import format_rule
@@ -14,8 +16,8 @@ from clusterscape.model.statistics import STATISTIC_CATALOGUE
 _HEAD = """# Rules
 
 A rule is conditions joined by `and` and `or`; `and` binds tighter, parentheses group. A condition is metric × statistic
-× operator × value. It is judged for every workload on every GPU, over that workload's whole life there unless a window
-is named. [The guide](../guide/rules.md) shows how to write one. From `analyze/rules`.
+× operator × value. It is evaluated for every workload on every GPU, over the workload's whole life there unless it has a
+window. [The guide](../guide/rules.md) shows how to write one. From `analyze/rules`.
 
     gpu_util p95 > 90% and power p50 < 70%
     gpu_util p95 over last 30m < 5% and gpu_util max >= 50% for partition large after 40m
@@ -35,25 +37,25 @@ is named. [The guide](../guide/rules.md) shows how to write one. From `analyze/r
                | "on" ( "each GPU" | "any GPU" | "all GPUs" | [ "at least" ] percent "of GPUs" )
     filter     = "user" | "project" | "partition" | "machine type" | "name"
 
-Case does not matter. Names are exact or globs (`nlp-*`); those with spaces or commas stand in quotes. A time is `90s`,
+Case does not matter. Names are exact or globs (`nlp-*`); names with spaces or commas need quotes. A time is `90s`,
 `30m`, `1h30m`, `2d`.
 
 ## Numbers
 
-`90%` of a ratio is 0.9. `70%` of power or memory is 70 % of that GPU's own limit: its power limit, its memory. Other
-metrics have no limit, and `%` of them is refused. Shares of time are percentages, longest runs are times, slopes are
-per hour (`memory slope > 1%/h`). A value that differs from the bound by no more than a rounding error equals it.
+`90%` of a ratio is 0.9. `70%` of power or memory is 70 % of the limit of that GPU: its power limit, its memory. Other
+metrics have no limit, and `%` is an error. Shares of time are percentages, longest runs are times, slopes are per hour
+(`memory slope > 1%/h`). A value within a rounding error of the bound is equal to it.
 
-## What is not known
+## Unknown values
 
-A condition is unknown where its metric is not measured, where the GPU's limit is not known, or where the time it looks
-at holds fewer samples than `with … samples` wants (10). Unknown *and* false is false, unknown *or* true is true, and a
-rule that stays unknown has not judged yet: it neither accuses nor acquits. So `a and (b or c)` uses `b` where it is
-measured and falls back to `c` where it is not.
+A condition is unknown if its metric is not measured, if the GPU's limit is unknown, or if there are fewer samples than
+`with … samples` requires (default 10). Unknown *and* false is false, unknown *or* true is true. If the whole rule is
+unknown, the workload is not judged yet: it neither breaks nor fulfills the rule. So `a and (b or c)` uses `b` if it is
+measured, and else `c`.
 
-Younger lives than `after …` (10 minutes) are not judged. `on any GPU`, `on all GPUs` and `on 50% of GPUs` blame the
-whole workload; a GPU that is not judged yet keeps the verdict open as long as it could decide it. `spread of`, `least
-of`, `most of` and `average of` take the workload's GPUs together, those without a value left out.
+Lives younger than `after …` (default 10 minutes) are not judged. `on any GPU`, `on all GPUs` and `on 50% of GPUs` report
+the whole workload; a GPU that is not judged yet keeps the verdict open as long as it could change it. `spread of`,
+`least of`, `most of` and `average of` combine the workload's GPUs; GPUs without a value are ignored.
 
 """
 
@@ -73,13 +75,13 @@ def _statistics() -> list[str]:
 
 def _metrics() -> list[str]:
     rows = [
-        "Any beginning of a name that fits one metric only will do as well.",
+        "Any unique prefix of a name also works.",
         "",
         "| names | metric | units |",
         "|---|---|---|",
     ]
     for metric in CATALOGUE:
-        names = ", ".join(f"`{name}`" for name in names_of(metric))
+        names = ", ".join(f"`{name}`" for name in list_names(metric))
         words = [f"`{unit.word}`" for unit in threshold_units(metric)]
         if metric.name in LIMITED_METRICS:
             words[-1] += " of the limit"
@@ -88,14 +90,14 @@ def _metrics() -> list[str]:
 
 
 def _shipped() -> list[str]:
-    lines = ["They can be switched off and copied, not changed. Each says why it seldom cries wolf.", ""]
-    for one in shipped_rules():
-        lines += _describe(one)
+    lines = ["They can be disabled and copied, but not edited. Each explains how it avoids false alarms.", ""]
+    for shipped_rule in shipped_rules():
+        lines += _describe(shipped_rule)
     return lines
 
 
-def _describe(one: ShippedRule) -> list[str]:
-    rule = one.rule
+def _describe(shipped_rule: ShippedRule) -> list[str]:
+    rule = shipped_rule.rule
     return [
         f"### {rule.key}",
         "",
@@ -103,17 +105,21 @@ def _describe(one: ShippedRule) -> list[str]:
         "",
         f"    {format_rule(rule)}",
         "",
-        f"{rule.reason}",
+        _wrap(rule.reason),
         "",
-        *([f"*To its user:* {rule.advice}", ""] if rule.advice else []),
-        f"*Against false alarms:* {one.false_alarms}{_optional(rule.expression)}",
+        *([_wrap(f"*Advice to the user:* {rule.advice}"), ""] if rule.advice else []),
+        _wrap(f"*Against false alarms:* {shipped_rule.false_alarms}{_optional(rule.expression)}"),
         "",
-        f"*Thresholds:* {one.source}",
+        _wrap(f"*Thresholds:* {shipped_rule.source}"),
         "",
     ]
 
 
+def _wrap(paragraph: str) -> str:
+    return textwrap.fill(paragraph, width=120, break_long_words=False, break_on_hyphens=False)
+
+
 def _optional(expression: Expression) -> str:
-    """A note where some term is an alternative that need not be measured."""
+    """A note if some metrics are alternatives that need not be measured."""
     is_optional = isinstance(expression, Joined) and any(not isinstance(term, Condition) for term in expression.terms)
     return " Metrics behind an `or` need not be measured." if is_optional else ""

@@ -1,6 +1,6 @@
-"""Judges recorded lives as if they were watched: evaluation by evaluation, on what was known until then.
+"""Evaluates rules on recorded lives as if they were live: step by step, using only the samples so far.
 
-Importing this imports numba through the exact statistics: import it late where the start must be quick.
+Importing this imports numba; import it lazily where startup time matters.
 """
 
 from collections.abc import Sequence
@@ -11,15 +11,15 @@ import numpy as np
 from clusterscape.analyze.rules.evaluation import evaluate
 from clusterscape.analyze.rules.facts import LifeFacts
 from clusterscape.analyze.stats.exact import ExactColumns
+from clusterscape.model.arrays import Int64s
 from clusterscape.model.ids import UnitId, UnixMs, WorkloadId
 from clusterscape.model.rules import Condition, Expression, Joined, Quantity, Rule
-from clusterscape.model.samples import Int64s
-from clusterscape.model.statistics import STATISTICS, Measures
+from clusterscape.model.statistics import STATISTICS, MeasuredThing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedRow:
-    """What one rule said about one life. ``values`` are those of the last violation, else of the last evaluation."""
+    """The verdicts of one rule on one life. ``values``: of the last violation, else of the last evaluation."""
 
     rule: Rule
     workload: WorkloadId
@@ -36,25 +36,25 @@ class ReplayedRow:
 def replay(
     rules: Sequence[Rule], columns: ExactColumns, facts: LifeFacts, from_at: Int64s, until_at: Int64s, *, step_ms: int
 ) -> list[ReplayedRow]:
-    """Evaluate every ``step_ms`` from the first start to the last end, and once at the end of each life.
+    """Evaluate every ``step_ms`` from the first start to the last end, and at the end of each life.
 
-    ``columns`` hold the samples of whole lives, one row each; ``facts.age_ms`` is not read.
+    ``columns`` have the samples of whole lives, one row each; ``facts.age_ms`` is ignored.
     """
-    ledger = _Ledger(len(rules), facts.row_count)
+    counts = _ReplayCounts(len(rules), facts.row_count)
     for now in _moments(from_at, until_at, step_ms):
         is_running = (from_at < now) & (now <= until_at)
         at = np.minimum(now, until_at)
         verdicts = evaluate(rules, columns.at(at), replace(facts, age_ms=np.maximum(at - from_at, 0)))
-        ledger.evaluations += is_running
-        ledger.judged += is_running & ~verdicts.is_unjudged
+        counts.evaluations += is_running
+        counts.judged += is_running & ~verdicts.is_unjudged
         is_broken = is_running & verdicts.is_broken
-        ledger.broken += is_broken
-        ledger.first_at[is_broken & (ledger.first_at < 0)] = now
-        ledger.last_at[is_broken] = now
-        for rule, row in zip(*np.nonzero(is_broken | (is_running & (ledger.broken == 0))), strict=True):
-            ledger.values[rule, row] = verdicts.values(rule, row)
-            ledger.why[rule, row] = verdicts.explain(rule, row).why
-    return list(ledger.rows(rules, facts))
+        counts.broken += is_broken
+        counts.first_at[is_broken & (counts.first_at < 0)] = now
+        counts.last_at[is_broken] = now
+        for rule, row in zip(*np.nonzero(is_broken | (is_running & (counts.broken == 0))), strict=True):
+            counts.values[rule, row] = verdicts.values(rule, row)
+            counts.why[rule, row] = verdicts.explain(rule, row).why
+    return list(counts.rows(rules, facts))
 
 
 def _moments(from_at: Int64s, until_at: Int64s, step_ms: int) -> list[int]:
@@ -64,7 +64,7 @@ def _moments(from_at: Int64s, until_at: Int64s, step_ms: int) -> list[int]:
     return sorted({*range(start + step_ms, end + 1, step_ms), *map(int, until_at)})
 
 
-class _Ledger:
+class _ReplayCounts:
     def __init__(self, rules: int, rows: int) -> None:
         self.evaluations = np.zeros(rows, dtype=np.int64)
         self.judged = np.zeros((rules, rows), dtype=np.int64)
@@ -93,17 +93,17 @@ class _Ledger:
         ]
 
 
-def at_speed(rule: Rule, factor: float) -> Rule:
-    """The rule for a recording that runs ``factor`` times as fast as real work: every time in it is as much shorter."""
+def scale_times(rule: Rule, factor: float) -> Rule:
+    """The rule for a recording that runs ``factor`` times as fast as real time: all its times are divided by ``factor``."""
     scope = replace(rule.scope, min_age_ms=round(rule.scope.min_age_ms / factor))
-    return replace(rule, expression=_express_at_speed(rule.expression, factor), scope=scope)
+    return replace(rule, expression=_scale_expression(rule.expression, factor), scope=scope)
 
 
-def _express_at_speed(expression: Expression, factor: float) -> Expression:
+def _scale_expression(expression: Expression, factor: float) -> Expression:
     if isinstance(expression, Joined):
-        return replace(expression, terms=tuple(_express_at_speed(term, factor) for term in expression.terms))
-    # A run is as much shorter, growth per hour as much steeper.
-    scales = {Measures.DURATION: 1 / factor, Measures.RATE: factor}
+        return replace(expression, terms=tuple(_scale_expression(term, factor) for term in expression.terms))
+    # Runs are shorter by the factor, slopes per hour steeper.
+    scales = {MeasuredThing.DURATION: 1 / factor, MeasuredThing.RATE: factor}
     scale = scales.get(STATISTICS[expression.statistic.kind].measures, 1.0)
     window_ms = None if expression.window_ms is None else max(1, round(expression.window_ms / factor))
     value = Quantity(expression.value.number * scale, expression.value.basis)

@@ -1,4 +1,4 @@
-"""Moves through a rule's text word by word and says where it went wrong. Knows no grammar; that is ``reading``."""
+"""The tokenizer of rule text, with error positions. The grammar is in ``reading``."""
 
 import json
 import re
@@ -6,8 +6,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple
 
-from clusterscape.analyze.rules.quantities import parse_decimal
-from clusterscape.analyze.rules.vocabulary import UNIT_WORDS, closest
+from clusterscape.analyze.rules.vocabulary import UNIT_WORDS, find_closest, parse_decimal
 from clusterscape.errors import RuleSyntaxError
 
 _SPACE = re.compile(r"\s*")
@@ -20,7 +19,7 @@ _UNIT_WORDS = frozenset(unit.word.lower() for units in UNIT_WORDS.values() for u
 
 
 class Expected(StrEnum):
-    """What may stand at a place: what an error misses there and what completion offers."""
+    """What the parser expects at a position; completion offers it."""
 
     CONDITION = "condition"
     METRIC = "metric"
@@ -38,13 +37,13 @@ class Expected(StrEnum):
 
 
 class ExpectedError(RuleSyntaxError):
-    """A syntax error that also says what might have stood there."""
+    """A syntax error with what was expected instead."""
 
     expected: Expected = Expected.OTHER
 
 
-class Piece(NamedTuple):
-    """Some of the text and where it stands."""
+class TextPiece(NamedTuple):
+    """A piece of the text with its position."""
 
     text: str
     start: int
@@ -52,14 +51,14 @@ class Piece(NamedTuple):
 
 
 class Scanner:
-    """A place in a text. ``take_*`` moves on where it finds something; ``error`` is to be raised."""
+    """A position in a text. ``take_*`` advances if it matches; ``error`` builds an exception for the caller to raise."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
 
     def skip_space(self) -> int:
-        """Move to the next sign that is no space; its place."""
+        """Advance to the next non-space character and return its position."""
         match = _SPACE.match(self.text, self.at)
         assert match is not None
         self.at = match.end()
@@ -67,29 +66,29 @@ class Scanner:
 
     @property
     def is_at_end(self) -> bool:
-        """Whether nothing but space is left."""
+        """Whether only whitespace is left."""
         return self.skip_space() == len(self.text)
 
-    def take(self, pattern: re.Pattern[str], *, is_adjacent: bool = False) -> Piece | None:
-        """What matches here."""
+    def take(self, pattern: re.Pattern[str], *, is_adjacent: bool = False) -> TextPiece | None:
+        """The match at the current position; None if there is none."""
         start = self.at if is_adjacent else self.skip_space()
         match = pattern.match(self.text, start)
         if match is None or match.end() == start:
             return None
         self.at = match.end()
-        return Piece(match.group(), start, match.end())
+        return TextPiece(match.group(), start, match.end())
 
     def peek_word(self) -> str:
-        """The next word in lower case, or nothing."""
+        """The next word in lower case, or an empty string."""
         match = _WORD.match(self.text, self.skip_space())
         return match.group().lower() if match else ""
 
-    def take_word(self) -> Piece | None:
+    def take_word(self) -> TextPiece | None:
         """The next word."""
         return self.take(_WORD)
 
     def take_words(self, *words: str) -> bool:
-        """Move over ``words``, all of them or none."""
+        """Advance over all of ``words``, or not at all."""
         back = self.at
         for word in words:
             if self.peek_word() != word:
@@ -98,8 +97,8 @@ class Scanner:
             self.take_word()
         return True
 
-    def take_number(self, *, is_adjacent: bool = False) -> tuple[Decimal, Piece] | None:
-        """The next number; one too large to hold is an error."""
+    def take_number(self, *, is_adjacent: bool = False) -> tuple[Decimal, TextPiece] | None:
+        """The next number; raises if it is too large."""
         piece = self.take(_NUMBER, is_adjacent=is_adjacent)
         if piece is None:
             return None
@@ -108,18 +107,18 @@ class Scanner:
             raise self.error("this number is too large", piece)
         return number, piece
 
-    def take_unit(self) -> Piece:
-        """The unit behind a number, touching it or not; an empty piece where the next word is none."""
+    def take_unit(self) -> TextPiece:
+        """The unit after a number, with or without a space; an empty piece if the next word is not a unit."""
         is_touching = self.at < len(self.text) and not self.text[self.at].isspace()
         back = self.at
         piece = self.take(_UNIT)
         if piece and (is_touching or piece.text.lower() in _UNIT_WORDS):
             return piece
         self.at = back
-        return Piece("", back, back)
+        return TextPiece("", back, back)
 
-    def take_quoted(self) -> Piece | None:
-        """A name in quotes, its escapes undone."""
+    def take_quoted(self) -> TextPiece | None:
+        """A name in quotes, unescaped."""
         piece = self.take(_QUOTED)
         if piece is None:
             return None
@@ -128,29 +127,29 @@ class Scanner:
         try:
             return piece._replace(text=str(json.loads(piece.text, strict=False)))
         except ValueError:
-            raise self.error("the quotes hold an escape that is none; a backslash is written `\\\\`", piece) from None
+            raise self.error("invalid escape sequence in quotes; write a backslash as `\\\\`", piece) from None
 
     def error(
         self,
         message: str,
-        piece: Piece | None = None,
+        piece: TextPiece | None = None,
         *,
         expected: Expected = Expected.OTHER,
         choices: tuple[str, ...] = (),
         suggestion: str | None = None,
         hint: str | None = None,
     ) -> ExpectedError:
-        """An error at ``piece``, or at what comes next; the closest of ``choices`` is suggested."""
+        """An error at ``piece``, or at the next token; suggests the closest of ``choices``."""
         if piece is None:
             start = self.skip_space()
             match = _JUNK.match(self.text, start)
-            piece = Piece(match.group(), start, match.end()) if match else Piece("", start, start)
+            piece = TextPiece(match.group(), start, match.end()) if match else TextPiece("", start, start)
         if suggestion is None and piece.text:
-            suggestion = closest(piece.text, choices)
-        found = f", not `{_shorten(piece.text)}`" if choices and piece.text else ""
+            suggestion = find_closest(piece.text, choices)
+        actual = f", not `{_shorten(piece.text)}`" if choices and piece.text else ""
         at_end = " but the rule ends here" if choices and not piece.text else ""
         error = ExpectedError(
-            f"column {piece.start + 1}: {message}{found}{at_end}",
+            f"column {piece.start + 1}: {message}{actual}{at_end}",
             text=self.text,
             column=piece.start + 1,
             length=piece.end - piece.start,

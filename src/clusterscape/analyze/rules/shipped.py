@@ -1,4 +1,4 @@
-"""The rules that come with ClusterScape, from ``shipped.toml``: each with its reason and why it seldom cries wolf."""
+"""The rules that come with ClusterScape, from ``shipped.toml``: each with its reason and how it avoids false alarms."""
 
 import tomllib
 from dataclasses import dataclass, replace
@@ -11,23 +11,23 @@ from clusterscape.model.rules import Rule, Severity
 
 @dataclass(frozen=True, slots=True)
 class ShippedRule:
-    """A rule and what its documentation says besides."""
+    """A rule and the other parts of its documentation."""
 
     rule: Rule
-    false_alarms: str  # what is done against them, minimum age included
+    false_alarms: str  # how the rule avoids them
     source: str  # where the thresholds come from
 
 
 @cache
 def shipped_rules() -> tuple[ShippedRule, ...]:
-    """All of them, in the order of the file."""
+    """All shipped rules, in the order of the file."""
     text = resources.files(__package__).joinpath("shipped.toml").read_text(encoding="utf-8")
     return tuple(_build(entry) for entry in tomllib.loads(text)["rule"])
 
 
 def find_shipped_rule(key: str) -> ShippedRule | None:
-    """The shipped rule of that key."""
-    return next((one for one in shipped_rules() if one.rule.key == key), None)
+    """The shipped rule with this key, if any."""
+    return next((shipped_rule for shipped_rule in shipped_rules() if shipped_rule.rule.key == key), None)
 
 
 def _build(entry: dict[str, str]) -> ShippedRule:

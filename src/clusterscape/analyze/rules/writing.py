@@ -1,26 +1,30 @@
-"""Rules as canonical text. What is written here, ``reading`` reads back as the same rule."""
+"""Rules as canonical text, which ``reading`` parses to the same rule, and explanations of rules and values as sentences."""
 
 import json
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 
-from clusterscape.analyze.rules.quantities import format_decimal, write_duration, write_quantity
-from clusterscape.analyze.rules.vocabulary import short_name
-from clusterscape.model.metrics import METRICS
+from clusterscape.analyze.rules.checking import iter_conditions
+from clusterscape.analyze.rules.vocabulary import format_decimal, short_name, write_duration, write_quantity
+from clusterscape.model.metrics import METRICS, MetricUnit
 from clusterscape.model.rules import (
+    Across,
+    Basis,
     Condition,
     Expression,
     Junction,
+    Operator,
     Quantifier,
     Quantity,
     Rule,
-    Scope,
+    RuleScope,
     Statistic,
     StatisticKind,
     Subject,
     standard_scope,
 )
-from clusterscape.model.statistics import STATISTICS, Argument, Measures
+from clusterscape.model.statistics import RUNS, SHARES, STATISTICS, Argument, MeasuredThing
 
 BARE_NAME = re.compile(r"[\w.*?\[\]!@:/+-]+")
 """A name that needs no quotes, unless it is one of the ``CLAUSE_WORDS``."""
@@ -30,12 +34,12 @@ SUBJECT_WORDS = {Subject.GPUS: "every GPU", Subject.NODES: "every node", Subject
 
 
 def format_rule(rule: Rule) -> str:
-    """The rule's conditions and scope; its name, severity and the like are not part of the text."""
+    """The rule's conditions and scope; name, severity and other fields are not part of the text."""
     return format_text(rule.expression, rule.scope)
 
 
-def format_text(expression: Expression, scope: Scope) -> str:
-    """Conditions, then what departs from the standard scope."""
+def format_text(expression: Expression, scope: RuleScope) -> str:
+    """Conditions, then the clauses that differ from the default scope."""
     return " ".join([format_expression(expression), *_clauses(scope)])
 
 
@@ -68,14 +72,14 @@ def _format_statistic(metric: str, statistic: Statistic) -> str:
     entry = STATISTICS[statistic.kind]
     if entry.argument is Argument.THRESHOLD:
         assert statistic.threshold is not None
-        verb = "share of" if entry.measures is Measures.SHARE else "longest"
+        verb = "share of" if entry.measures is MeasuredThing.SHARE else "longest"
         side = statistic.kind.value.removeprefix("longest_")
         return f"{verb} {name} {side} {''.join(write_quantity(statistic.threshold, METRICS[metric], None))}"
     return f"{name} {statistic_word(statistic)}"
 
 
 def statistic_word(statistic: Statistic) -> str:
-    """``p95``, ``mean``, ``slope``: what stands behind the metric."""
+    """``p95``, ``mean``, ``slope``: the word after the metric."""
     if statistic.kind is StatisticKind.PERCENTILE:
         assert statistic.percentile is not None
         return f"p{format_number(statistic.percentile)}"
@@ -84,7 +88,7 @@ def statistic_word(statistic: Statistic) -> str:
 
 def _format_value(condition: Condition) -> str:
     text = format_value(condition.value, condition.metric, condition.statistic.kind)
-    return f"{text}/h" if STATISTICS[condition.statistic.kind].measures is Measures.RATE else text
+    return f"{text}/h" if STATISTICS[condition.statistic.kind].measures is MeasuredThing.RATE else text
 
 
 def format_value(value: Quantity, metric: str, kind: StatisticKind) -> str:
@@ -93,17 +97,17 @@ def format_value(value: Quantity, metric: str, kind: StatisticKind) -> str:
 
 
 def format_number(number: float) -> str:
-    """``95``, ``99.9``: the shortest digits that mean the same."""
+    """``95``, ``99.9``: the shortest digits that round-trip."""
     return format_decimal(Decimal(repr(number)))
 
 
 def format_name(name: str) -> str:
-    """As it is where that can be read back, else in quotes with JSON's escapes."""
+    """The name as it is if it can be parsed, else in quotes with JSON escapes."""
     is_bare = BARE_NAME.fullmatch(name) and name.lower() not in CLAUSE_WORDS
     return name if is_bare else json.dumps(name, ensure_ascii=False)
 
 
-def _clauses(scope: Scope) -> list[str]:
+def _clauses(scope: RuleScope) -> list[str]:
     filters = (
         ("user", scope.users),
         ("project", scope.projects),
@@ -126,3 +130,109 @@ def _clauses(scope: Scope) -> list[str]:
     if scope.min_age_ms != standard.min_age_ms:
         clauses.append(f"after {write_duration(scope.min_age_ms)}")
     return clauses
+
+
+_OPERATORS = {
+    Operator.LESS: "less than",
+    Operator.AT_MOST: "at most",
+    Operator.MORE: "more than",
+    Operator.AT_LEAST: "at least",
+    Operator.EQUAL: "equal to",
+    Operator.UNEQUAL: "other than",
+}
+_ACROSS = {
+    Across.SPREAD: "the spread between the workload's GPUs of",
+    Across.LEAST: "the minimum over the workload's GPUs of",
+    Across.MOST: "the maximum over the workload's GPUs of",
+    Across.AVERAGE: "the average over the workload's GPUs of",
+}
+
+
+def explain_in_words(rule: Rule) -> list[str]:
+    """One sentence for each condition, then one about the scope."""
+    conditions = dict.fromkeys(iter_conditions(rule.expression))
+    return [*map(_describe_condition, conditions), _describe_scope(rule.scope)]
+
+
+def _describe_condition(condition: Condition) -> str:
+    metric, kind = METRICS[condition.metric], condition.statistic.kind
+    label = STATISTICS[kind].label
+    if condition.statistic.percentile is not None:
+        label = f"{condition.statistic.percentile:g}th percentile"
+    if condition.statistic.threshold is not None:
+        threshold = format_value(condition.statistic.threshold, condition.metric, StatisticKind.NOW)
+        label = f"{label} {threshold}{_of_limit(condition.statistic.threshold)}"
+    across = f"{_ACROSS[condition.across]} " if condition.across else ""
+    time = "the whole life" if condition.window_ms is None else f"the last {write_duration(condition.window_ms)}"
+    over = "" if kind is StatisticKind.NOW and condition.window_ms is None else f", over {time}"
+    value = format_value(condition.value, condition.metric, kind) + _of_limit(condition.value)
+    subject = f"{across}{metric.label}, {label}{over}"
+    return f"{format_condition(condition)}: {subject}, is {_OPERATORS[condition.operator]} {value}."
+
+
+def _of_limit(quantity: Quantity) -> str:
+    return " of the GPU's limit" if quantity.basis is Basis.LIMIT else ""
+
+
+def _describe_scope(scope: RuleScope) -> str:
+    if scope.subject.is_hardware:
+        return _describe_hardware(scope)
+    reported = {
+        Quantifier.EACH: "each GPU separately",
+        Quantifier.ANY: "the whole workload if any of its GPUs meets this",
+        Quantifier.ALL: "the whole workload if all of its GPUs meet this",
+        Quantifier.SHARE: f"the whole workload if {(scope.share or 0) * 100:g}% of its GPUs meet this",
+    }[scope.quantifier]
+    filters = (
+        ("users", scope.users),
+        ("projects", scope.projects),
+        ("partitions", scope.partitions),
+        ("machine types", scope.machine_types),
+        ("names", scope.names),
+    )
+    workloads = "; ".join(f"{word} {', '.join(names)}" for word, names in filters if names) or "every workload"
+    size = f", of {scope.min_gpus} GPUs or more" if scope.min_gpus > 1 else ""
+    age = write_duration(scope.min_age_ms)
+    return f"Applies to {workloads}{size}, after {age} and from {scope.min_samples} samples on; reports {reported}."
+
+
+def _describe_hardware(scope: RuleScope) -> str:
+    filters = (("partitions", scope.partitions), ("machine types", scope.machine_types), ("names", scope.names))
+    which = "; ".join(f"{word} {', '.join(names)}" for word, names in filters if names)
+    share = f"{(scope.share or 0) * 100:g}% of its"
+    reported = {
+        Quantifier.EACH: "",
+        Quantifier.ANY: "; reports the node if any of its GPUs meets this",
+        Quantifier.ALL: "; reports the node if all of its GPUs meet this",
+        Quantifier.SHARE: f"; reports the node if {share} GPUs meet this",
+    }[scope.quantifier]
+    samples = "" if scope.min_samples == 1 else f", from {scope.min_samples} samples on"
+    subjects = {
+        Subject.GPUS: "every GPU, allocated or not",
+        Subject.NODES: "every node",
+        Subject.SOURCES: "every source",
+    }
+    return f"Applies to {subjects[scope.subject]}{f', of {which}' if which else ''}{samples}{reported}."
+
+
+def format_values(rule: Rule, values: Mapping[str, float]) -> str:
+    """``gpu_util p95 100%, power p50 121.5W``: the statistics behind a verdict, in short form."""
+    parts = []
+    for condition in dict.fromkeys(iter_conditions(rule.expression)):
+        value = values.get(format_condition(condition))
+        if value is not None:
+            parts.append(f"{format_subject(condition)} {format_reading(value, condition)}")
+    return ", ".join(parts)
+
+
+def format_reading(value: float, condition: Condition) -> str:
+    """``121.5W``: the statistic of a condition with its unit, to four digits."""
+    unit, kind = METRICS[condition.metric].unit, condition.statistic.kind
+    if kind in RUNS:
+        return write_duration(round(value) * 1000)
+    is_ratio = kind in SHARES or unit is MetricUnit.RATIO or (condition.across and condition.value.basis is Basis.LIMIT)
+    if is_ratio:
+        return f"{value * 100:.3g}%"
+    if unit is MetricUnit.BYTES:
+        return f"{value / 2**30:.4g}GiB"
+    return format_value(Quantity(float(f"{value:.4g}")), condition.metric, kind)

@@ -1,4 +1,4 @@
-"""Workloads of runs as entities of their own: which runs executed together, what that took, and how it compares to running alone.
+"""Workloads of runs: which runs executed together, their time and energy, and the slowdown compared with running alone.
 
 A workload here is what a plan calls so: runs of one experiment and workload name on a host whose times overlap.
 """
@@ -7,16 +7,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from clusterscape.analyze.runs.estimates import Estimate, compute_fairness, estimate
+from clusterscape.analyze.runs.lines import Estimate, compute_fairness, estimate
 
 COMPLETED = "completed"
 ALONE = (None, "", "-")
-"""Collocations under which a run that is by itself has its device whole."""
+"""Collocations under which a single run has the whole device."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """What is known of a run. Times are Unix ms; ``per_second`` is work, in ``work_unit``."""
+    """Facts about a run. Times are Unix ms; ``per_second`` is throughput in ``work_unit``."""
 
     run: str
     experiment: str | None = None
@@ -41,7 +41,7 @@ class RunFacts:
 
     @property
     def running_s(self) -> float | None:
-        """None while it goes on."""
+        """Running time; None while the run is active."""
         if self.started_at is None or self.ended_at is None:
             return None
         return (self.ended_at - self.started_at) / 1000
@@ -54,17 +54,17 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slowdown:
-    """How much longer the same work took than alone: 1.3 is 30 % longer. ``basis`` says what was compared."""
+    """Time for the same work relative to running alone: 1.3 is 30 % longer. ``basis``: what was compared."""
 
     ratio: float
-    energy_ratio: float | None  # joules for the same work against running alone
+    energy_ratio: float | None  # joules for the same work relative to running alone
     basis: str  # "throughput" or "running time"
     baseline: tuple[str, ...]  # the runs that ran alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadFacts:
-    """Runs that executed together. ``id`` is that of the first run."""
+    """Runs that executed together. ``id``: of the first run."""
 
     id: str
     runs: tuple[RunFacts, ...]
@@ -78,14 +78,14 @@ class WorkloadFacts:
 
     @property
     def slowdown(self) -> float | None:
-        """Mean of its runs'; None where a baseline is missing for one."""
+        """Mean slowdown of its runs; None if a run has no baseline."""
         if len(self.slowdowns) < len(self.runs):
             return None
-        return sum(one.ratio for one in self.slowdowns.values()) / len(self.slowdowns)
+        return sum(slowdown.ratio for slowdown in self.slowdowns.values()) / len(self.slowdowns)
 
     @property
     def is_complete(self) -> bool:
-        """Whether every run ended well: only such are baselines and repeats."""
+        """Whether every run completed: only completed workloads count as baselines and repeats."""
         return all(run.state == COMPLETED for run in self.runs)
 
     @property
@@ -97,7 +97,7 @@ class WorkloadFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repeats:
-    """Workloads that were the same thing again, and what they come to with confidence intervals."""
+    """Repeats of one workload, and their means with confidence intervals."""
 
     workloads: tuple[str, ...]
     makespan_s: Estimate | None
@@ -108,7 +108,7 @@ class Repeats:
 
 
 def find_workloads(runs: Iterable[RunFacts]) -> list[WorkloadFacts]:
-    """All workloads, by their begin, with slowdowns and fairness where baselines are known."""
+    """All workloads, sorted by start, with slowdowns and fairness where baselines are known."""
     groups: dict[tuple[object, ...], list[RunFacts]] = {}
     for run in runs:
         key = (run.experiment, run.group, run.host, run.user) if run.group is not None else (run.run,)
@@ -120,7 +120,7 @@ def find_workloads(runs: Iterable[RunFacts]) -> list[WorkloadFacts]:
 
 
 def find_baselines(parts: Sequence[Sequence[RunFacts]]) -> dict[tuple[object, ...], list[RunFacts]]:
-    """Runs that were alone in their workload and on their device, and completed, by what they did."""
+    """Completed runs that were alone in their workload and on their device, by the work they did."""
     everyone = sorted((run for part in parts for run in part if run.started_at is not None), key=_begin)
     shared = _find_sharing(everyone)
     found: dict[tuple[object, ...], list[RunFacts]] = {}
@@ -133,7 +133,7 @@ def find_baselines(parts: Sequence[Sequence[RunFacts]]) -> dict[tuple[object, ..
 
 
 def find_repeats(workloads: Iterable[WorkloadFacts]) -> list[Repeats]:
-    """Completed workloads by configuration, in order of their first."""
+    """Completed workloads by configuration, sorted by the first of each."""
     groups: dict[tuple[object, ...], list[WorkloadFacts]] = {}
     for workload in workloads:
         if workload.is_complete:
@@ -141,26 +141,26 @@ def find_repeats(workloads: Iterable[WorkloadFacts]) -> list[Repeats]:
     return [
         Repeats(
             workloads=tuple(workload.id for workload in group),
-            makespan_s=estimate([one.makespan_s for one in group if one.makespan_s is not None]),
-            joules=estimate([one.joules for one in group if one.joules is not None]),
-            per_second=estimate([one.per_second for one in group if one.per_second is not None]),
-            slowdown=estimate([one.slowdown for one in group if one.slowdown is not None]),
-            fairness=estimate([one.fairness for one in group if one.fairness is not None]),
+            makespan_s=estimate([workload.makespan_s for workload in group if workload.makespan_s is not None]),
+            joules=estimate([workload.joules for workload in group if workload.joules is not None]),
+            per_second=estimate([workload.per_second for workload in group if workload.per_second is not None]),
+            slowdown=estimate([workload.slowdown for workload in group if workload.slowdown is not None]),
+            fairness=estimate([workload.fairness for workload in group if workload.fairness is not None]),
         )
         for group in groups.values()
     ]
 
 
 def compare_to_alone(run: RunFacts, baselines: Sequence[RunFacts]) -> Slowdown | None:
-    """By throughput where both tell one in the same unit, else by running time of runs that completed."""
-    others = [one for one in baselines if one.run != run.run]
-    rates = [one.per_second for one in others if one.per_second and one.work_unit == run.work_unit]
+    """By throughput if both have one in the same unit, else by running time of completed runs."""
+    others = [other for other in baselines if other.run != run.run]
+    rates = [other.per_second for other in others if other.per_second and other.work_unit == run.work_unit]
     energy = _energy_ratio(run, others)
-    names = tuple(one.run for one in others)
+    names = tuple(other.run for other in others)
     if run.per_second and rates:
         ratio = sum(rates) / len(rates) / run.per_second
         return Slowdown(ratio=ratio, energy_ratio=energy, basis="throughput", baseline=names)
-    times = [one.running_s for one in others if one.running_s]
+    times = [other.running_s for other in others if other.running_s]
     if run.state == COMPLETED and run.running_s and times:
         ratio = run.running_s / (sum(times) / len(times))
         return Slowdown(ratio=ratio, energy_ratio=energy, basis="running time", baseline=names)
@@ -168,18 +168,18 @@ def compare_to_alone(run: RunFacts, baselines: Sequence[RunFacts]) -> Slowdown |
 
 
 def _energy_ratio(run: RunFacts, others: Sequence[RunFacts]) -> float | None:
-    """Joules for a unit of work where both tell how much they did, else for the whole run."""
+    """Joules per unit of work if both recorded their work, else of the whole run."""
     is_per_work = run.work_amount is not None and all(
-        one.work_amount is not None and one.work_unit == run.work_unit for one in others
+        other.work_amount is not None and other.work_unit == run.work_unit for other in others
     )
 
-    def cost(one: RunFacts) -> float | None:
-        if one.joules is None or not is_per_work:
-            return one.joules
-        return one.joules / one.work_amount if one.work_amount else None
+    def cost(other: RunFacts) -> float | None:
+        if other.joules is None or not is_per_work:
+            return other.joules
+        return other.joules / other.work_amount if other.work_amount else None
 
     own = cost(run)
-    alone = [joules for one in others if (joules := cost(one))]
+    alone = [joules for other in others if (joules := cost(other))]
     return own / (sum(alone) / len(alone)) if own is not None and alone else None
 
 
@@ -192,13 +192,13 @@ def _describe(part: Sequence[RunFacts], baselines: dict[tuple[object, ...], list
     rates = [run.per_second for run in part if run.per_second is not None]
     slowdowns = {}
     if len(part) > 1:
-        found = {run.run: compare_to_alone(run, baselines.get(run.likeness, ())) for run in part}
-        slowdowns = {name: one for name, one in found.items() if one is not None}
+        compared = {run.run: compare_to_alone(run, baselines.get(run.likeness, ())) for run in part}
+        slowdowns = {name: slowdown for name, slowdown in compared.items() if slowdown is not None}
     return WorkloadFacts(
         id=part[0].run,
         runs=tuple(part),
         makespan_s=(max(ends) - min(starts)) / 1000 if is_over else None,
-        # Whole GPUs are counted for each run that shares them: such a sum would count them twice.
+        # The energy of a whole GPU is attributed to each run that shares it: the sum would count it twice.
         joules=sum(joules) if len(joules) == len(part) and _is_additive(part) else None,
         joules_method="estimated" if any(run.joules_method == "estimated" for run in part) else "measured",
         per_second=sum(rates) if len(rates) == len(part) and len(units) == 1 else None,
@@ -216,9 +216,9 @@ def _is_additive(part: Sequence[RunFacts]) -> bool:
 
 
 def _fairness(part: Sequence[RunFacts], slowdowns: dict[str, Slowdown]) -> float | None:
-    """Of the progress each made against running alone; without baselines, of throughputs where all do the same."""
+    """Fairness of the progress relative to running alone; without baselines, of the throughputs if all runs do the same work."""
     if len(slowdowns) == len(part):
-        return compute_fairness([1 / one.ratio for one in slowdowns.values() if one.ratio > 0])
+        return compute_fairness([1 / slowdown.ratio for slowdown in slowdowns.values() if slowdown.ratio > 0])
     rates = [run.per_second for run in part if run.per_second is not None]
     is_same = len({(run.likeness, run.work_unit) for run in part}) == 1
     return compute_fairness(rates) if is_same and len(rates) == len(part) else None
@@ -229,7 +229,7 @@ def _begin(run: RunFacts) -> int:
 
 
 def _split_by_time(group: Sequence[RunFacts]) -> list[list[RunFacts]]:
-    """A name that was used again later, or retried, is another execution."""
+    """A name that is reused later, or retried, is another execution."""
     parts: list[list[RunFacts]] = []
     until: float = float("-inf")
     for run in sorted(group, key=lambda run: (_begin(run), run.run)):
@@ -242,15 +242,17 @@ def _split_by_time(group: Sequence[RunFacts]) -> list[list[RunFacts]]:
 
 
 def _find_sharing(runs: Sequence[RunFacts]) -> set[str]:
-    """Runs whose device another run used at the same time. ``runs`` are sorted by their begin."""
+    """Runs whose device another run used at the same time. ``runs`` are sorted by start."""
     shared: set[str] = set()
     open_on: dict[tuple[str | None, str], list[RunFacts]] = {}
     for run in runs:
         for device in run.devices or ("any",):
             place = (run.host, device)
-            still = [one for one in open_on.get(place, []) if one.ended_at is None or one.ended_at > _begin(run)]
+            still = [
+                other for other in open_on.get(place, []) if other.ended_at is None or other.ended_at > _begin(run)
+            ]
             if still:
-                shared.update(one.run for one in still)
+                shared.update(other.run for other in still)
                 shared.add(run.run)
             open_on[place] = [*still, run]
     return shared

@@ -14,11 +14,11 @@ from clusterscape.model.metrics import PERCENT
 
 
 class Limit(StrEnum):
-    """What a value can be a share of."""
+    """The limit that a value can be relative to."""
 
     POWER = "power"  # the unit's power limit
     MEMORY = "memory"  # the unit's memory size
-    ONE = "one"  # the value is a share already
+    ONE = "one"  # the value is already a ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Bins:
 
     count: int
     step: float = 0.0
-    full_scale: float = 1.0  # canonical unit; taken where the GPU's own limit is not known
-    by_limit: bool = False  # the GPU's own limit is full scale where it is known
+    full_scale: float = 1.0  # in the canonical unit; used if the GPU's limit is unknown
+    by_limit: bool = False  # the GPU's limit is full scale if it is known
     least: float = 0.0
     octave: float = 0.0
 
@@ -84,16 +84,16 @@ _LIMITS: Mapping[MetricUnit, Limit] = MappingProxyType(
 
 def bins_of(metric: str) -> Bins:
     """The bins of ``metric``."""
-    known = METRICS.get(metric)
-    if known is None:
+    entry = METRICS.get(metric)
+    if entry is None:
         return UNLISTED
-    if known.kind is MetricKind.COUNTER:
+    if entry.kind is MetricKind.COUNTER:
         return NO_BINS
-    return MEMORY_HERTZ if metric == "memory_clock_hertz" else _BY_UNIT.get(known.unit, UNLISTED)
+    return MEMORY_HERTZ if metric == "memory_clock_hertz" else _BY_UNIT.get(entry.unit, UNLISTED)
 
 
 def error_bound(metric: str) -> ErrorBound:
-    """How far a percentile of ``metric`` over a life may be from the exact one."""
+    """Maximum error of a percentile of ``metric`` over a life."""
     bins = bins_of(metric)
     if bins.octave:
         return ErrorBound(0.0, 2 ** (bins.octave / 2) - 1, bins.full_scale)
@@ -102,8 +102,8 @@ def error_bound(metric: str) -> ErrorBound:
 
 
 def limit_of(metric: str) -> Limit | None:
-    """Which limit of a unit is full scale of ``metric``; None where there is none."""
-    known = METRICS.get(metric)
-    if known is None or known.kind is MetricKind.COUNTER:
+    """The limit of a unit that is full scale of ``metric``; None if there is none."""
+    entry = METRICS.get(metric)
+    if entry is None or entry.kind is MetricKind.COUNTER:
         return None
-    return _LIMITS.get(known.unit)
+    return _LIMITS.get(entry.unit)

@@ -11,8 +11,8 @@ import numpy as np
 
 from clusterscape.analyze.stats import exact_kernels as kernels
 from clusterscape.analyze.stats.bins import Limit, limit_of
+from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.model.rules import Basis, Quantity, Statistic, StatisticKind
-from clusterscape.model.samples import Float64s, Int64s
 from clusterscape.model.statistics import RUNS, SHARES, STATISTIC_CATALOGUE, STATISTICS
 
 ABOVE_KINDS = frozenset(entry.kind for entry in STATISTIC_CATALOGUE if entry.is_above)
@@ -58,7 +58,7 @@ class Series:
 
 
 def resolve(quantity: Quantity, limits: Float64s) -> Float64s:
-    """A threshold for each row, in the metric's unit; NaN where it is a share of a limit that is not known."""
+    """A threshold for each row, in the metric's unit; NaN if it is relative to an unknown limit."""
     if quantity.basis is Basis.LIMIT:
         return quantity.number * limits
     return np.full(len(limits), quantity.number)
@@ -103,11 +103,11 @@ class ExactColumns:
 
     @property
     def row_count(self) -> int:
-        """How many lives."""
+        """Number of lives."""
         return self._row_count
 
     def at(self, at_ms: int | Int64s) -> "ExactColumns":
-        """The same lives as they stood at ``at_ms``: later samples do not count."""
+        """The same lives at ``at_ms``: later samples are ignored."""
         return ExactColumns(self._series, self._row_count, limits=self._limits, at_ms=at_ms)
 
     def column(self, metric: str, statistic: Statistic, *, window_ms: int | None = None) -> Float64s:
@@ -133,9 +133,9 @@ class ExactColumns:
 
     def limits(self, metric: str) -> Float64s:
         """See ``StatisticColumns``."""
-        known = self._limits.get(metric)
-        if known is not None:
-            return known
+        limits_of_metric = self._limits.get(metric)
+        if limits_of_metric is not None:
+            return limits_of_metric
         return np.full(self._row_count, 1.0 if limit_of(metric) is Limit.ONE else np.nan)
 
     def _sides(self, metric: str, statistic: Statistic, window_ms: int | None) -> Float64s:
@@ -171,7 +171,7 @@ class ExactColumns:
         return kernels.summarize(samples.time_ms, samples.value, start, stop)
 
     def _measure_intervals(self, metric: str, window_ms: int | None) -> Float64s:
-        """Median pause between samples; 0 where there are not two."""
+        """Median time between samples; 0 with fewer than two."""
         start, stop = self._pieces(metric, window_ms)
         pauses = np.diff(self._series[metric].time_ms).astype(np.float64)
         return np.nan_to_num(kernels.find_percentile(pauses, start, np.maximum(stop - 1, start), 0.5))

@@ -1,11 +1,69 @@
-"""Compiled loops over samples kept as pieces of flat arrays: row ``i`` has samples ``start[i]:stop[i]``, in time order."""
+"""Compiled loops over samples kept as pieces of flat arrays: row ``i`` has samples ``start[i]:stop[i]``, in time order;
+and selection of the sample that sorting would put at a place, without sorting. Importing this imports numba.
+"""
 
 import numpy as np
 from numba import njit
 
-from clusterscape.analyze.stats.kernels import GAP_INTERVALS, HOUR_MS, is_beyond
-from clusterscape.analyze.stats.selection_kernels import select_linear
-from clusterscape.model.samples import Float64s, Int64s
+from clusterscape.analyze.stats.kernels import GAP_INTERVALS, is_beyond
+from clusterscape.model.arrays import Float64s, Int64s
+from clusterscape.model.durations import HOUR_MS
+
+
+@njit(cache=True, nogil=True)
+def _select(values: Float64s, low: int, high: int, place: int) -> None:
+    """Quickselect: reorder ``values[low:high]`` so that ``place`` has the value that sorting would put there.
+
+    Quickselect that moves elements without branches, as their order is anyone's guess, and sets equal ones aside, as idle and
+    busy GPUs show the same number all the time.
+    """
+    while high - low > 1:
+        pivot = values[(low + high) // 2]
+        less = low
+        for k in range(low, high):
+            value = values[k]
+            values[k] = values[less]
+            values[less] = value
+            less += value < pivot
+        if place < less:
+            high = less
+            continue
+        equal = less
+        for k in range(less, high):
+            value = values[k]
+            values[k] = values[equal]
+            values[equal] = value
+            equal += value == pivot
+        if place < equal:
+            return
+        low = equal
+
+
+@njit(cache=True, nogil=True)
+def select_linear(values: Float64s, low: int, count: int, below: int, weight: float) -> float:
+    """What lies ``weight`` of the way from the sample that sorting would put at ``below`` to the next; reorders ``values``.
+
+    What stands before ``low`` is in its place already, from an earlier call.
+    """
+    _select(values, low, count, below)
+    if weight == 0.0:
+        return float(values[below])
+    above = values[below + 1]
+    for k in range(below + 2, count):
+        above = min(above, values[k])
+    return float(values[below] + (above - values[below]) * weight)
+
+
+@njit(cache=True, nogil=True)
+def sort_few(values: Float64s, count: int) -> None:
+    """Insertion sort of ``values[:count]``: fastest for about a dozen values."""
+    for i in range(1, count):
+        value, place = values[i], i
+        while place > 0 and values[place - 1] > value:
+            values[place] = values[place - 1]
+            place -= 1
+        values[place] = value
+
 
 # Columns of ``summarize``.
 MIN, MAX, MEAN, STD, NOW, SLOPE, INCREASE = 0, 1, 2, 3, 4, 5, 6
@@ -14,7 +72,7 @@ SUMMARIES = 7
 
 @njit(cache=True, nogil=True)
 def find_pieces(time_ms: Int64s, offsets: Int64s, after_ms: Int64s, until_ms: Int64s) -> tuple[Int64s, Int64s]:
-    """Where the samples with ``after < time ≤ until`` of each row begin and end."""
+    """Start and end of each row's samples with ``after < time ≤ until``."""
     rows = len(offsets) - 1
     start, stop = np.empty(rows, np.int64), np.empty(rows, np.int64)
     for i in range(rows):
@@ -27,7 +85,7 @@ def find_pieces(time_ms: Int64s, offsets: Int64s, after_ms: Int64s, until_ms: In
 @njit(cache=True, nogil=True)
 def summarize(time_ms: Int64s, value: Float64s, start: Int64s, stop: Int64s) -> Float64s:
     """(rows, SUMMARIES): everything that needs neither order nor threshold; NaN where a row has no samples."""
-    found = np.full((len(start), SUMMARIES), np.nan)
+    out = np.full((len(start), SUMMARIES), np.nan)
     for i in range(len(start)):
         if start[i] == stop[i]:
             continue
@@ -44,19 +102,19 @@ def summarize(time_ms: Int64s, value: Float64s, start: Int64s, stop: Int64s) -> 
             products += off * off_h
             if k:
                 grown += samples[k] - samples[k - 1] if samples[k] >= samples[k - 1] else samples[k]
-        found[i, MIN], found[i, MAX], found[i, MEAN] = samples.min(), samples.max(), mean
-        found[i, STD], found[i, NOW], found[i, INCREASE] = np.sqrt(squares / count), samples[-1], grown
+        out[i, MIN], out[i, MAX], out[i, MEAN] = samples.min(), samples.max(), mean
+        out[i, STD], out[i, NOW], out[i, INCREASE] = np.sqrt(squares / count), samples[-1], grown
         if squares_h > 0.0:
-            found[i, SLOPE] = products / squares_h
-    return found
+            out[i, SLOPE] = products / squares_h
+    return out
 
 
 @njit(cache=True, nogil=True)
 def find_percentile(value: Float64s, start: Int64s, stop: Int64s, rank: float) -> Float64s:
     """Linear percentile (numpy's default) of each row, ``rank`` 0–1; NaN where a row is empty. O(samples)."""
-    found = np.full(len(start), np.nan)
+    out = np.full(len(start), np.nan)
     if not len(start):
-        return found
+        return out
     scratch = np.empty((stop - start).max(), np.float64)
     for i in range(len(start)):
         count = stop[i] - start[i]
@@ -65,8 +123,8 @@ def find_percentile(value: Float64s, start: Int64s, stop: Int64s, rank: float) -
                 scratch[k] = value[start[i] + k]
             exact = rank * (count - 1)
             below = int(exact)
-            found[i] = select_linear(scratch, 0, count, below, exact - below)
-    return found
+            out[i] = select_linear(scratch, 0, count, below, exact - below)
+    return out
 
 
 @njit(cache=True, nogil=True)

@@ -1,30 +1,33 @@
-"""Compiled loops of the sketch: samples in, moments, bins, rings and runs out. Importing this imports numba.
+"""Compiled loops of the sketch, which update moments, bins, rings and runs from samples. Importing this imports numba.
 
-One row is one life. Callers check shapes; nothing here allocates but results.
+One row is one life. Callers check shapes; only results are allocated. Statistics without samples are NaN.
 """
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from clusterscape.analyze.stats.contract import EQUAL_WITHIN
-from clusterscape.model.samples import Float64s, Int64s
+from clusterscape.model.arrays import Bools, Float64s, Int64s, Uint32s
+from clusterscape.model.durations import HOUR_MS
 
-Uint32s = NDArray[np.uint32]
-Bools = NDArray[np.bool_]
-
-# Columns of the moments, one float64 each; times are Unix ms (exact in a float64), hours count from the row's first sample.
+# Columns of the moments, float64; times are Unix ms (exact in float64), hours (``_H``) since the row's first sample.
 COUNT, MIN, MAX, MEAN, M2, FIRST_MS, LAST_MS, FIRST, LAST = 0, 1, 2, 3, 4, 5, 6, 7, 8
-MEAN_H, M2_H, CO, INCREASE, INTERVAL_MS, RING_FROM = 9, 10, 11, 12, 13, 14  # RING_FROM: first sample the ring can date
+MEAN_H, M2_H, CO, INCREASE, INTERVAL_MS, RING_FROM = (
+    9,
+    10,
+    11,
+    12,
+    13,
+    14,
+)  # RING_FROM: first sample in the ring
 MOMENTS = 15
 
-# Columns of a run tracker. A span is last minus first time of a run; NaN where there was none.
+# Columns of a run tracker. The length of a run is its last minus its first time, in ms; NaN without runs.
 HITS, RUN_FROM_MS, LONGEST_MS, HEAD_MS = 0, 1, 2, 3
 RUNS = 4
 
-HOUR_MS = 3_600_000.0
 GAP_INTERVALS = 4.0
-"""A pause longer than so many scrape intervals breaks a run."""
+"""A gap longer than this many scrape intervals breaks a run."""
 
 SAME_INTERVAL = 1.25
 INTERVAL_STEP = 1.05
@@ -33,7 +36,7 @@ RING_TIMES = 2**32
 
 @njit(cache=True, nogil=True)
 def is_beyond(value: float, threshold: float, above: bool) -> bool:
-    """Whether ``value`` lies on that side of ``threshold``; equal is on neither, and no threshold has no sides."""
+    """Whether ``value`` is above (or below) ``threshold``; False if equal within EQUAL_WITHIN or if the threshold is NaN."""
     margin = abs(threshold) * EQUAL_WITHIN
     if above:
         return bool(value > threshold + margin)
@@ -42,7 +45,7 @@ def is_beyond(value: float, threshold: float, above: bool) -> bool:
 
 @njit(cache=True, nogil=True)
 def bin_of(value: float, width: float, count: int, least: float, octave: float) -> int:
-    """The bin of a value: ``width`` is that of a linear bin."""
+    """The bin of a value, 0 ≤ bin < ``count``: logarithmic from ``least`` if ``octave`` > 0, else linear with ``width``."""
     if octave > 0.0:
         if value < least:
             return 0
@@ -54,7 +57,7 @@ def bin_of(value: float, width: float, count: int, least: float, octave: float) 
 
 @njit(cache=True, nogil=True)
 def middle_of(place: int, width: float, least: float, octave: float) -> float:
-    """What a bin's samples are taken as."""
+    """The value that represents the samples of bin ``place``; see ``bin_of``."""
     if octave > 0.0:
         return float(least * 2.0 ** ((place - 0.5) * octave)) if place else 0.0
     return float(place * width)
@@ -62,7 +65,7 @@ def middle_of(place: int, width: float, least: float, octave: float) -> float:
 
 @njit(cache=True, nogil=True)
 def _follow_interval(before_ms: float, gap_ms: float) -> float:
-    """The usual pause between samples, without keeping them: moves a step towards each (frugal streaming median, 2014)."""
+    """Update the usual time between samples by one gap, in ms (frugal streaming median, Ma, Muthukrishnan, Sandler 2014)."""
     if before_ms == 0.0:
         return gap_ms
     if gap_ms > before_ms * SAME_INTERVAL:
@@ -74,7 +77,7 @@ def _follow_interval(before_ms: float, gap_ms: float) -> float:
 
 @njit(cache=True, nogil=True)
 def _add_moments(m: Float64s, at_ms: float, value: float) -> None:
-    """One later sample (Welford, with the co-moment of time for the slope)."""
+    """Add a later sample to the moments of one row, shape (MOMENTS,) (Welford 1962, with the co-moment of time for the slope)."""
     count = m[COUNT] + 1.0
     if count == 1.0:
         m[:] = 0.0
@@ -96,7 +99,7 @@ def _add_moments(m: Float64s, at_ms: float, value: float) -> None:
 
 @njit(cache=True, nogil=True)
 def _add_run(run: Float64s, at_ms: float, last_ms: float, usual_ms: float, is_first: bool, hit: bool) -> None:
-    """One later sample, on the tracked side or not; ``last_ms`` is the sample before, ``usual_ms`` the interval until then."""
+    """Add a later sample to a run tracker, shape (RUNS,). ``last_ms``: previous sample; ``usual_ms``: usual interval."""
     if not hit:
         run[RUN_FROM_MS] = np.nan
         return
@@ -120,7 +123,7 @@ def add_samples(
     ring_value: Float64s, ring_time: Uint32s,
     runs: Float64s, threshold: Float64s, is_above: Bools,
 ) -> int:  # fmt: skip
-    """Count samples, given in time order, into their rows; returns how many counted. A row's samples only ever get later.
+    """Add samples, given in time order, to their rows, except those not later than a row's last; returns how many were added.
 
     ``moments`` (rows, MOMENTS), ``histogram`` (rows, bins), ``width`` (rows,), rings (rows, capacity), ``runs`` (trackers,
     rows, RUNS), ``threshold`` (trackers, rows), ``is_above`` (trackers,).
@@ -134,9 +137,7 @@ def add_samples(
             continue
         last_ms, usual_ms, is_first = m[LAST_MS], m[INTERVAL_MS], m[COUNT] == 0.0
         if not is_first and at_ms - last_ms >= RING_TIMES // capacity:
-            m[RING_FROM] = m[
-                COUNT
-            ]  # so that all that a ring holds lies within the 49 days that its times can tell apart
+            m[RING_FROM] = m[COUNT]  # ring times are modulo 2³² ms: all samples of a ring must be within 49 days
         place = int(m[COUNT]) % capacity
         _add_moments(m, at_ms, sample)
         if bins:
@@ -154,13 +155,13 @@ def add_samples(
 def find_percentiles(
     rows: Int64s, moments: Float64s, histogram: Uint32s, width: Float64s, least: float, octave: float, ranks: Float64s
 ) -> Float64s:
-    """Percentiles of many rows in one pass over each row's bins.
+    """Percentiles of many rows, in one pass over each row's bins; in the metric's unit, NaN without samples.
 
-    ``ranks`` are 0–1 and ascending. Returns (ranks, rows). Both samples that numpy's linear percentile lies between are
-    found, so that only the place within their bins is not known.
+    ``ranks`` are 0–1 and ascending. Returns shape (ranks, rows). Interpolates between the bins of the two samples that
+    numpy's linear percentile interpolates between; for the error see ``bins.error_bound``.
     """
     bins = histogram.shape[1]
-    found = np.full((len(ranks), len(rows)), np.nan)
+    percentiles = np.full((len(ranks), len(rows)), np.nan)
     for i in range(len(rows)):
         row = rows[i]
         m = moments[row]
@@ -168,25 +169,25 @@ def find_percentiles(
         if count == 0 or bins == 0:
             continue
         place = 0
-        seen = int(histogram[row, 0])  # samples in bins up to and with ``place``
+        cumulative = int(histogram[row, 0])  # samples in bins up to and including ``place``
         for r in range(len(ranks)):
             exact = ranks[r] * (count - 1)
             below = int(exact)
-            while seen <= below and place < bins - 1:
+            while cumulative <= below and place < bins - 1:
                 place += 1
-                seen += int(histogram[row, place])
+                cumulative += int(histogram[row, place])
             low = m[MAX] if place == bins - 1 else middle_of(place, width[row], least, octave)
             low = m[MIN] if below == 0 else (m[MAX] if below == count - 1 else min(max(low, m[MIN]), m[MAX]))
             high = low
             if exact > below:
-                place_high, seen_high = place, seen
+                place_high, seen_high = place, cumulative
                 while seen_high <= below + 1 and place_high < bins - 1:
                     place_high += 1
                     seen_high += int(histogram[row, place_high])
                 high = m[MAX] if place_high == bins - 1 else middle_of(place_high, width[row], least, octave)
                 high = m[MAX] if below + 1 == count - 1 else min(max(high, m[MIN]), m[MAX])
-            found[r, i] = low + (high - low) * (exact - below)
-    return found
+            percentiles[r, i] = low + (high - low) * (exact - below)
+    return percentiles
 
 
 @njit(cache=True, nogil=True)
@@ -194,7 +195,10 @@ def find_shares(
     rows: Int64s, moments: Float64s, histogram: Uint32s, width: Float64s, least: float, octave: float,
     threshold: Float64s, above: bool,
 ) -> Float64s:  # fmt: skip
-    """Share of the samples beyond each row's threshold; those in the threshold's own bin count as equal to it."""
+    """Share of samples beyond each row's threshold, 0–1, shape (rows,); NaN without samples or threshold.
+
+    Samples in the threshold's bin count as equal to it.
+    """
     bins = histogram.shape[1]
     shares = np.full(len(rows), np.nan)
     for i in range(len(rows)):
@@ -224,7 +228,7 @@ def merge_rows(
     moments: Float64s, ring_value: Float64s, ring_time: Uint32s, runs: Float64s,
     moments_b: Float64s, ring_value_b: Float64s, ring_time_b: Uint32s, runs_b: Float64s,
 ) -> None:  # fmt: skip
-    """Add to each of ``rows`` the later samples that row ``source_rows`` of sketch b has seen (Chan et al. for moments)."""
+    """Add the later samples of rows ``source_rows`` of sketch b to ``rows`` (moments: Chan, Golub, LeVeque 1979)."""
     capacity = ring_value.shape[1]
     for i in range(len(rows)):
         a, b = moments[rows[i]], moments_b[source_rows[i]]
@@ -266,7 +270,7 @@ def _merge_moments(a: Float64s, b: Float64s, ring_gap_ms: int) -> None:
 
 @njit(cache=True, nogil=True)
 def _merge_runs(run: Float64s, later: Float64s, a: Float64s, b: Float64s) -> None:
-    """Before the moments are merged: ``a`` and ``b`` are those of the two parts."""
+    """Merge run trackers. ``a`` and ``b`` are the moments of both parts before they are merged."""
     if a[COUNT] == 0.0:
         run[:] = later
         return

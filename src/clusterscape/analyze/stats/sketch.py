@@ -1,7 +1,7 @@
 """Mergeable statistics of one metric over many lives, updated sample by sample. Importing this imports numba.
 
-Over the whole life everything is exact but percentiles, whose error ``bins.error_bound`` states. The last ``ring_samples``
-samples of each row are kept as they are, so that a trailing window they cover is exact in every statistic.
+Over the whole life, all statistics are exact except percentiles, whose error is at most ``bins.error_bound``. The last
+``ring_samples`` samples of each row are kept, so that all statistics of trailing windows that they cover are exact.
 """
 
 from collections.abc import Sequence
@@ -10,8 +10,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from clusterscape.analyze.stats import kernels, ring_kernels, window_kernels
+from clusterscape.analyze.stats import kernels, window_kernels
 from clusterscape.analyze.stats.bins import Bins, bins_of
+from clusterscape.analyze.stats.contract import Threshold
 from clusterscape.analyze.stats.exact import (
     ABOVE_KINDS,
     SIDE_KINDS,
@@ -20,10 +21,8 @@ from clusterscape.analyze.stats.exact import (
     resolve,
     threshold_of,
 )
-from clusterscape.analyze.stats.kernels import Bools, Uint32s
-from clusterscape.analyze.stats.needs import Threshold
+from clusterscape.model.arrays import Bools, Float64s, Int64s, Uint32s
 from clusterscape.model.rules import Statistic, StatisticKind
-from clusterscape.model.samples import Float64s, Int64s
 from clusterscape.model.statistics import SHARES, STATISTICS
 
 Array = TypeVar("Array", Float64s, Uint32s)
@@ -42,11 +41,11 @@ _MOMENTS = {
 
 @dataclass(slots=True)
 class SketchArrays:
-    """The whole state of a sketch, as a checkpoint stores it; shapes as in ``kernels.add_samples``."""
+    """The state of a sketch, as stored in checkpoints; shapes as in ``kernels.add_samples``."""
 
     moments: Float64s
     histogram: Uint32s
-    limit: Float64s  # the GPU's own limit, per row; NaN where it is not known
+    limit: Float64s  # the GPU's limit, shape (rows,); NaN if unknown
     ring_value: Float64s
     ring_time: Uint32s
     runs: Float64s
@@ -81,12 +80,12 @@ class MetricSketch:
 
     @property
     def row_count(self) -> int:
-        """How many rows there is room for."""
+        """Number of rows, used or not."""
         return len(self.arrays.moments)
 
     @property
     def nbytes(self) -> int:
-        """Memory it takes."""
+        """Memory usage in bytes."""
         arrays = self.arrays
         kept = (arrays.moments, arrays.histogram, arrays.limit, arrays.ring_value, arrays.ring_time, arrays.runs)
         return sum(array.nbytes for array in (*kept, self._width, self._threshold))
@@ -109,7 +108,7 @@ class MetricSketch:
         self.clear(np.arange(old, row_count))
 
     def clear(self, rows: Int64s, limits: Float64s | None = None) -> None:
-        """Forget all samples of ``rows``; with ``limits``, their limits from now on."""
+        """Clear all samples of ``rows``; ``limits`` sets their new limits."""
         arrays = self.arrays
         arrays.moments[rows] = 0.0
         arrays.histogram[rows] = 0
@@ -127,9 +126,9 @@ class MetricSketch:
             self._threshold[place, rows] = resolve(threshold.quantity, limit)
 
     def add(self, rows: Int64s, time_ms: Int64s, value: Float64s) -> int:
-        """Count samples, given in time order, into their rows; returns how many counted.
+        """Add samples, given in time order, to their rows; returns how many were added. All arrays have shape (samples,).
 
-        A sample not later than the last one of its row is a duplicate or late and does not count.
+        A sample not later than the last one of its row is skipped as a duplicate.
         """
         arrays = self.arrays
         return int(
@@ -140,23 +139,23 @@ class MetricSketch:
         )  # fmt: skip
 
     def lose_rings(self) -> None:
-        """Take the rings for empty, as after reading a checkpoint, which does not hold them."""
+        """Mark the rings as empty, as after loading a checkpoint, which does not contain them."""
         self.arrays.moments[:, kernels.RING_FROM] = self.arrays.moments[:, kernels.COUNT]
 
     @property
     def has_lost_ring(self) -> Bools:
-        """Per row, whether samples were counted of which the ring has none."""
+        """Whether each row has samples but an empty ring, shape (rows,)."""
         count = self.arrays.moments[:, kernels.COUNT]
         lost: Bools = (count > 0.0) & (self.arrays.moments[:, kernels.RING_FROM] == count)
         return lost
 
     def refill_rings(self, rows: Int64s, time_ms: Int64s, value: Float64s) -> None:
-        """Put samples back into lost rings: all that were counted last, at once, in time order; later ones are left out."""
+        """Fill lost rings with the last counted samples, all in one call and in time order; later samples are skipped."""
         arrays = self.arrays
-        ring_kernels.refill_rings(rows, time_ms, value, arrays.moments, arrays.ring_value, arrays.ring_time)
+        window_kernels.refill_rings(rows, time_ms, value, arrays.moments, arrays.ring_value, arrays.ring_time)
 
     def merge(self, rows: Int64s, other: "MetricSketch", other_rows: Int64s) -> None:
-        """Add to ``rows`` the later samples that ``other_rows`` of ``other`` have seen: as if they had been added here."""
+        """Add the later samples of ``other_rows`` of ``other`` to ``rows``; the result equals that of ``add``."""
         mine, theirs = self.arrays, other.arrays
         if (other.metric, other.thresholds) != (self.metric, self.thresholds):
             raise ValueError(f"{other.metric} cannot be merged into {self.metric}: other bins or thresholds")
@@ -175,24 +174,24 @@ class MetricSketch:
         )  # fmt: skip
 
     def replace(self, rows: Int64s, other: "MetricSketch", other_rows: Int64s) -> None:
-        """Give ``rows`` the whole state of ``other_rows``."""
+        """Copy the whole state of ``other_rows`` to ``rows``."""
         self.clear(rows, other.arrays.limit[other_rows])
         self.merge(rows, other, other_rows)
 
     # reading
 
     def samples(self, rows: Int64s) -> Int64s:
-        """How many samples each row has counted."""
+        """Number of samples of each of ``rows``."""
         count: Float64s = self.arrays.moments[rows, kernels.COUNT]
         return count.astype(np.int64)
 
     def last_ms(self, rows: Int64s) -> Int64s:
-        """When each row's last sample was; 0 where there is none."""
+        """Time of the last sample of each of ``rows``, Unix ms; 0 if there is none."""
         last: Float64s = self.arrays.moments[rows, kernels.LAST_MS]
         return last.astype(np.int64)
 
     def column(self, rows: Int64s, statistic: Statistic) -> Float64s:
-        """``statistic`` over the whole life of each of ``rows``. Runs of a threshold that is not registered give NaN."""
+        """``statistic`` over the whole life, shape (rows,); NaN without samples, and for runs of an unregistered threshold."""
         derive = STATISTICS[statistic.kind].derive
         if derive is not None:
             return derive(lambda kind: self.column(rows, Statistic(kind)))
@@ -200,8 +199,8 @@ class MetricSketch:
         count = moments[rows, kernels.COUNT]
         match statistic.kind:
             case StatisticKind.PERCENTILE:
-                found: Float64s = self.percentiles(rows, [rank_of(statistic)])[0]
-                return found
+                percentile: Float64s = self.percentiles(rows, [rank_of(statistic)])[0]
+                return percentile
             case StatisticKind.STD:
                 column = np.sqrt(moments[rows, kernels.M2] / np.maximum(count, 1.0))
             case StatisticKind.SLOPE:
@@ -214,24 +213,24 @@ class MetricSketch:
         return np.where(count > 0.0, column, np.nan)
 
     def percentiles(self, rows: Int64s, ranks: Sequence[float]) -> Float64s:
-        """(ranks, rows): percentiles over the whole life, in one pass over the bins. ``ranks`` are 0–1, in any order."""
-        wanted = np.unique(np.asarray(ranks, np.float64))
+        """Percentiles over the whole life, shape (ranks, rows); NaN without samples. ``ranks`` are 0–1, in any order."""
+        distinct_ranks = np.unique(np.asarray(ranks, np.float64))
         arrays = self.arrays
-        found = kernels.find_percentiles(
-            rows, arrays.moments, arrays.histogram, self._width, self.bins.least, self.bins.octave, wanted
+        percentiles = kernels.find_percentiles(
+            rows, arrays.moments, arrays.histogram, self._width, self.bins.least, self.bins.octave, distinct_ranks
         )
-        return found[np.searchsorted(wanted, ranks)]
+        return percentiles[np.searchsorted(distinct_ranks, ranks)]
 
     def count_recent(self, rows: Int64s, after_ms: Int64s) -> tuple[Int64s, Bools]:
-        """How many samples after ``after_ms`` (one moment for each row) the rings have, and whether those are all."""
-        return ring_kernels.count_recent(rows, self.arrays.moments, self.arrays.ring_time, after_ms)
+        """Number of samples after ``after_ms`` (Unix ms, shape (rows,)) in the rings, and whether the rings have all of them."""
+        return window_kernels.count_recent(rows, self.arrays.moments, self.arrays.ring_time, after_ms)
 
     def recent_percentiles(
         self, rows: Int64s, counts: Int64s, ranks: Sequence[float], brackets: Float64s | None = None
     ) -> Float64s:
-        """(ranks, rows): exact percentiles of the last ``counts`` samples. ``ranks`` are 0–1, in any order.
+        """Exact percentiles of the last ``counts`` samples, shape (ranks, rows). ``ranks`` are 0–1, in any order.
 
-        ``brackets`` (ranks, rows, 2), NaN at first, makes the next call with the same array faster; see the kernel.
+        ``brackets``, shape (ranks, rows, 2), NaN at first: makes the next call with the same array faster; see the kernel.
         """
         wanted, arrays = np.asarray(ranks, np.float64), self.arrays
         if brackets is None:
@@ -239,13 +238,13 @@ class MetricSketch:
         return window_kernels.find_window_percentiles(rows, counts, arrays.moments, arrays.ring_value, wanted, brackets)
 
     def recent_summaries(self, rows: Int64s, counts: Int64s) -> dict[StatisticKind, Float64s]:
-        """What needs neither order nor threshold, exact, of the last ``counts`` samples of each row."""
+        """Min, max, mean, std, last, increase and slope of the last ``counts`` samples, exact; arrays of shape (rows,)."""
         arrays = self.arrays
-        found = window_kernels.summarize_windows(rows, counts, arrays.moments, arrays.ring_value, arrays.ring_time)
-        return {kind: found[place] for kind, place in SUMMARIES.items()}
+        summaries = window_kernels.summarize_windows(rows, counts, arrays.moments, arrays.ring_value, arrays.ring_time)
+        return {kind: summaries[place] for kind, place in SUMMARIES.items()}
 
     def recent_sides(self, rows: Int64s, counts: Int64s, statistic: Statistic) -> Float64s:
-        """Share of the last ``counts`` samples beyond a threshold, or the longest run there; exact."""
+        """Share of the last ``counts`` samples beyond a threshold, 0–1, or seconds of the longest run; exact, shape (rows,)."""
         arrays, is_above = self.arrays, statistic.kind in ABOVE_KINDS
         threshold = resolve(threshold_of(statistic), arrays.limit[rows])
         if statistic.kind in SHARES:
@@ -267,7 +266,7 @@ class MetricSketch:
         if statistic.kind in SHARES:
             column = hits / np.maximum(count, 1.0)
         else:
-            # The last sample of a run stands for one interval.
+            # The last sample of a run counts for one interval.
             spans = (runs[rows, kernels.LONGEST_MS] + moments[rows, kernels.INTERVAL_MS]) / 1000.0
             column = np.where(hits > 0.0, spans, 0.0)
         return np.where((count > 0.0) & ~np.isnan(self._threshold[place, rows]), column, np.nan)
@@ -284,7 +283,7 @@ class MetricSketch:
 
 
 def _longer(array: Array, more: int) -> Array:
-    # Fresh zeros take no memory until they are written: a metric that nobody measures costs next to nothing.
+    # np.zeros uses no memory until it is written, so metrics without samples cost almost nothing.
     longer = np.zeros((len(array) + more, *array.shape[1:]), array.dtype)
     longer[: len(array)] = array
     return longer

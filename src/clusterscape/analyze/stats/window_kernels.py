@@ -1,26 +1,104 @@
-"""Compiled statistics of trailing windows: exact, read where the rings are; only medians copy a row's samples.
+"""Compiled loops over rings, the last samples of each row: count, refill, and exact statistics of trailing windows, without
+copying them. Importing this imports numba.
 
-A window is the last ``counts`` samples of a row, oldest first. It lies in the ring in two pieces at most: one up to the ring's
-end, one from the ring's beginning.
+A window is the last ``counts`` samples of a row, oldest first. It has at most two contiguous pieces in the ring: one up to the
+ring's end, one from its beginning. ``rows`` and ``counts`` have the same shape; results are NaN for empty windows.
 """
 
 import numpy as np
 from numba import njit
 
-from clusterscape.analyze.stats.exact_kernels import INCREASE, MAX, MEAN, MIN, NOW, SLOPE, STD, SUMMARIES
-from clusterscape.analyze.stats.kernels import COUNT, GAP_INTERVALS, HOUR_MS, Uint32s, is_beyond
-from clusterscape.analyze.stats.selection_kernels import select_linear, sort_few
-from clusterscape.model.samples import Float64s, Int64s
+from clusterscape.analyze.stats.exact_kernels import (
+    INCREASE,
+    MAX,
+    MEAN,
+    MIN,
+    NOW,
+    SLOPE,
+    STD,
+    SUMMARIES,
+    select_linear,
+    sort_few,
+)
+from clusterscape.analyze.stats.kernels import (
+    COUNT,
+    GAP_INTERVALS,
+    INTERVAL_MS,
+    LAST_MS,
+    RING_FROM,
+    RING_TIMES,
+    is_beyond,
+)
+from clusterscape.model.arrays import Bools, Float64s, Int64s, Uint32s
+from clusterscape.model.durations import HOUR_MS
+
+GUESSES = 3
+
+
+@njit(cache=True, nogil=True)
+def _count_recent(m: Float64s, ring_time: Uint32s, after_ms: int) -> int:
+    """Number of samples of one ring later than ``after_ms``, Unix ms.
+
+    Interpolation search for GUESSES steps, then binary search: each probe is a cache miss.
+    """
+    capacity, last_ms = len(ring_time), np.int64(m[LAST_MS])
+    newest, span_ms = (int(m[COUNT]) - 1) % capacity, last_ms - after_ms
+    low, high = 0, min(int(m[COUNT] - m[RING_FROM]), capacity)
+    if span_ms <= 0:
+        return 0
+    guess, guesses = int(span_ms / max(m[INTERVAL_MS], 1.0)), GUESSES
+    while low < high:
+        middle = (low + high) // 2
+        if guesses > 0:
+            middle = min(max(guess, low), high - 1)
+            guesses -= 1
+        place = newest - middle if newest >= middle else newest - middle + capacity
+        if (last_ms - np.int64(ring_time[place])) & (RING_TIMES - 1) < span_ms:
+            low = guess = middle + 1
+        else:
+            high, guess = middle, middle - 1
+    return low
+
+
+@njit(cache=True, nogil=True)
+def count_recent(rows: Int64s, moments: Float64s, ring_time: Uint32s, after_ms: Int64s) -> tuple[Int64s, Bools]:
+    """Number of samples after ``after_ms`` (Unix ms) in each ring, and whether they are all samples of the row since then."""
+    capacity = ring_time.shape[1]
+    counts, are_all = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)
+    for i in range(len(rows)):
+        m = moments[rows[i]]
+        counts[i] = _count_recent(m, ring_time[rows[i]], after_ms[i])
+        there = min(int(m[COUNT] - m[RING_FROM]), capacity)
+        are_all[i] = counts[i] < there or counts[i] == int(m[COUNT]) or m[LAST_MS] <= after_ms[i]
+    return counts, are_all
+
+
+@njit(cache=True, nogil=True)
+def refill_rings(
+    rows: Int64s, time_ms: Int64s, value: Float64s, moments: Float64s, ring_value: Float64s, ring_time: Uint32s
+) -> None:
+    """Fill lost rings with samples that their rows have already counted, given in time order."""
+    capacity = ring_value.shape[1]
+    for i in range(len(rows) - 1, -1, -1):
+        m = moments[rows[i]]
+        held = int(m[COUNT] - m[RING_FROM])
+        if time_ms[i] > m[LAST_MS] or held >= capacity or m[RING_FROM] < 1.0:
+            continue
+        place = (int(m[COUNT]) - 1 - held) % capacity
+        ring_value[rows[i], place] = value[i]
+        ring_time[rows[i], place] = time_ms[i] & (RING_TIMES - 1)
+        m[RING_FROM] -= 1.0
+
 
 SPARE = 4
-"""So many samples on either side of a percentile are put into its bracket: some leave the window before it is read again."""
+"""Samples on each side of a percentile in its bracket: some leave the window before the next call."""
 
 FEW = 32
 
 
 @njit(cache=True, nogil=True)
 def _find_pieces(m: Float64s, count: int, capacity: int) -> tuple[int, int, int]:
-    """Where the first piece begins and ends, and where the second one, which begins at 0, ends."""
+    """Start and end of the first piece, and end of the second one, which starts at 0."""
     first = (int(m[COUNT]) - count) % capacity
     stop = min(first + count, capacity)
     return first, stop, count - (stop - first)
@@ -30,12 +108,12 @@ def _find_pieces(m: Float64s, count: int, capacity: int) -> tuple[int, int, int]
 def summarize_windows(
     rows: Int64s, counts: Int64s, moments: Float64s, ring_value: Float64s, ring_time: Uint32s
 ) -> Float64s:
-    """(SUMMARIES, rows): what ``exact_kernels.summarize`` finds, in one pass; NaN where a window is empty.
+    """The same as ``exact_kernels.summarize``, in one pass, shape (SUMMARIES, rows); NaN for empty windows, slopes per hour.
 
-    Sums are taken from the window's first sample. That sample itself deviates from the mean by √count standard deviations at
-    most, so no more than count² roundings are lost to cancellation; equal samples give exactly 0.
+    Sums are relative to the window's first sample, which deviates from the mean by at most √count standard deviations, so
+    cancellation amplifies rounding errors at most by count²; equal samples give exactly 0.
     """
-    found = np.full((SUMMARIES, len(rows)), np.nan)
+    results = np.full((SUMMARIES, len(rows)), np.nan)
     for i in range(len(rows)):
         count = counts[i]
         if count == 0:
@@ -48,7 +126,7 @@ def summarize_windows(
         for piece in range(2):
             for k in range(first if piece == 0 else 0, stop if piece == 0 else rest):
                 value = values[k]
-                # Times in rings are counted round a clock of 2³² ms.
+                # Times in rings are modulo 2³² ms.
                 off, off_ms = value - origin, float(np.uint32(times[k] - origin_ms))
                 least, most = min(least, value), max(most, value)
                 total += off
@@ -58,20 +136,20 @@ def summarize_windows(
                 products += off * off_ms
                 grown += value - before if value >= before else value
                 before = value
-        found[MIN, i], found[MAX, i], found[MEAN, i] = least, most, origin + total / count
-        found[STD, i] = np.sqrt(max(squares - total * total / count, 0.0) / count)
-        found[NOW, i], found[INCREASE, i] = before, grown
+        results[MIN, i], results[MAX, i], results[MEAN, i] = least, most, origin + total / count
+        results[STD, i] = np.sqrt(max(squares - total * total / count, 0.0) / count)
+        results[NOW, i], results[INCREASE, i] = before, grown
         spread_ms = squares_ms - total_ms * total_ms / count
         if count > 1:
-            found[SLOPE, i] = (products - total * total_ms / count) / spread_ms * HOUR_MS
-    return found
+            results[SLOPE, i] = (products - total * total_ms / count) / spread_ms * HOUR_MS
+    return results
 
 
 @njit(cache=True, nogil=True)
 def _pick(first: Float64s, second: Float64s, low: float, high: float, picked: Float64s) -> tuple[int, int]:
-    """How many samples of both pieces are less than ``low``, and how many are ``low`` to ``high``: those are put into ``picked``.
+    """Number of samples of both pieces below ``low`` and in [low, high]; the latter are copied to ``picked``.
 
-    Without branches: no processor can guess which samples they are.
+    Branch-free, because the branches would be unpredictable.
     """
     less = count = 0
     for piece in (first, second):
@@ -84,31 +162,31 @@ def _pick(first: Float64s, second: Float64s, low: float, high: float, picked: Fl
 
 
 @njit(cache=True, nogil=True)
-def _select_anew(
+def _select_from_all(
     first: Float64s, second: Float64s, below: int, weight: float, bracket: Float64s, scratch: Float64s
 ) -> float:
-    """A percentile from a copy of all samples, and the bracket round it."""
+    """A percentile from a copy of all samples; also updates the bracket around it."""
     count = len(first) + len(second)
     scratch[: len(first)] = first
     scratch[len(first) : count] = second
-    found = float(select_linear(scratch, 0, count, below, weight))
+    percentile = float(select_linear(scratch, 0, count, below, weight))
     bracket[0] = select_linear(scratch, 0, count, max(below - SPARE, 0), 0.0)
     bracket[1] = select_linear(scratch, 0, count, min(below + 1 + SPARE, count - 1), 0.0)
-    return found
+    return percentile
 
 
 @njit(cache=True, nogil=True)
 def find_window_percentiles(
     rows: Int64s, counts: Int64s, moments: Float64s, ring_value: Float64s, ranks: Float64s, brackets: Float64s
 ) -> Float64s:
-    """(ranks, rows): linear percentiles (numpy's default) of each window, ``ranks`` 0–1; NaN where a window is empty.
+    """Linear percentiles (numpy's default) of each window, shape (ranks, rows); ``ranks`` 0–1; NaN for empty windows.
 
-    ``brackets`` (ranks, rows, 2) are hints for the next call, when few samples will have come and gone: two samples between
-    which the percentile lies and few others. NaN where there is none; a wrong one costs time and nothing else.
+    ``brackets``, shape (ranks, rows, 2), are hints for the next call, when few samples will have changed: a lower and an upper
+    bound of the percentile with few samples between them; NaN if unknown. A wrong bracket costs only time.
     """
     capacity = ring_value.shape[1]
-    found = np.full((len(ranks), len(rows)), np.nan)
-    scratch = np.empty(capacity + 1)  # one more: what is not picked is written, too
+    results = np.full((len(ranks), len(rows)), np.nan)
+    scratch = np.empty(capacity + 1)  # one more, because values that are not picked are also written
     for i in range(len(rows)):
         count = counts[i]
         if count == 0:
@@ -122,23 +200,23 @@ def find_window_percentiles(
             less, picked = _pick(first, second, bracket[0], bracket[1], scratch)
             place = below - less
             if place < 0 or place + (weight > 0.0) >= picked:
-                found[r, i] = _select_anew(first, second, below, weight, bracket, scratch)
+                results[r, i] = _select_from_all(first, second, below, weight, bracket, scratch)
             elif bracket[0] == bracket[1]:
-                found[r, i] = bracket[0]
-            elif picked > FEW:  # many equal ones: the bracket cannot be narrower
-                found[r, i] = select_linear(scratch, 0, picked, place, weight)
+                results[r, i] = bracket[0]
+            elif picked > FEW:  # many equal values: the bracket cannot be narrower
+                results[r, i] = select_linear(scratch, 0, picked, place, weight)
             else:
                 sort_few(scratch, picked)
-                found[r, i] = scratch[place]
+                results[r, i] = scratch[place]
                 if weight > 0.0:
-                    found[r, i] += (scratch[place + 1] - scratch[place]) * weight
+                    results[r, i] += (scratch[place + 1] - scratch[place]) * weight
                 bracket[0], bracket[1] = scratch[max(place - SPARE, 0)], scratch[min(place + 1 + SPARE, picked - 1)]
-    return found
+    return results
 
 
 @njit(cache=True, nogil=True)
 def _measure_interval(times: Uint32s, first: int, stop: int, rest: int, scratch: Float64s) -> float:
-    """Median pause between the samples of one window; 0 where there are not two."""
+    """Median time between the samples of one window, in ms; 0 with fewer than two samples."""
     pauses, before = 0, times[first]
     for piece in range(2):
         for k in range(first + 1 if piece == 0 else 0, stop if piece == 0 else rest):
@@ -155,7 +233,7 @@ def _measure_interval(times: Uint32s, first: int, stop: int, rest: int, scratch:
 def find_window_shares(
     rows: Int64s, counts: Int64s, moments: Float64s, ring_value: Float64s, threshold: Float64s, above: bool
 ) -> Float64s:
-    """Share of each window's samples beyond the row's threshold; NaN where there is no sample or no threshold."""
+    """Share of each window's samples beyond the row's threshold, 0–1, shape (rows,); NaN without samples or threshold."""
     shares = np.full(len(rows), np.nan)
     for i in range(len(rows)):
         if counts[i] == 0 or np.isnan(threshold[i]):
@@ -174,9 +252,9 @@ def find_window_runs(
     rows: Int64s, counts: Int64s, moments: Float64s, ring_value: Float64s, ring_time: Uint32s,
     threshold: Float64s, above: bool,
 ) -> Float64s:  # fmt: skip
-    """Seconds of each window's longest unbroken run beyond the row's threshold; NaN where there is no sample or no threshold.
+    """Seconds of each window's longest run beyond the row's threshold, shape (rows,); NaN without samples or threshold.
 
-    A run's last sample counts for the usual pause between samples.
+    The last sample of a run counts for the median time between samples.
     """
     longest_s = np.full(len(rows), np.nan)
     scratch = np.empty(ring_value.shape[1])

@@ -1,4 +1,4 @@
-"""Where a rank's step went: compute, exposed communication (waiting, transferring) and idle, which add up to the step."""
+"""How a rank spends its step: compute, exposed communication (waiting and transferring) and idle time add up to the step."""
 
 import numpy as np
 import polars as pl
@@ -23,7 +23,9 @@ WORK = (SpanClass.COMPUTE.value, SpanClass.MEMORY.value)
 
 
 def find_steps(spans: pl.DataFrame) -> pl.DataFrame:
-    """rank, step, start_ns, end_ns of every step: as marked, else from its spans, else the whole trace as step 0."""
+    """rank, step, start_ns, end_ns of every step: from step markers, else from step numbers of spans, else the whole trace as
+    step 0.
+    """
     marked = spans.filter((pl.col("span_class") == SpanClass.STEP.value) & pl.col("step").is_not_null())
     if marked.height:
         return marked.select("rank", "step", "start_ns", "end_ns").sort("rank", "step")
@@ -41,10 +43,10 @@ def find_steps(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def communication_parts(spans: pl.DataFrame, matches: Matches) -> pl.DataFrame:
-    """Every communication span: rank, process_group, arrive_ns, wait_end_ns (where the wait is known), end_ns.
+    """Every communication span: span, rank, process_group, arrive_ns, wait_end_ns (null if unknown), end_ns.
 
-    A rank is in a collective from when its input is there; it waits until the last member has come, or for a receive until
-    its send has begun.
+    A rank arrives at a collective when its input is ready. It waits until the last member arrives, or in a receive until the
+    matching send starts.
     """
     table = spans.with_row_index("span").filter(pl.col("span_class") == SpanClass.COMMUNICATION.value)
     table = table.select(
@@ -54,25 +56,25 @@ def communication_parts(spans: pl.DataFrame, matches: Matches) -> pl.DataFrame:
         pl.max_horizontal("start_ns", pl.col("ready_ns").fill_null(pl.col("start_ns"))).alias("arrive_ns"),
         "end_ns",
     )
-    known = []
+    wait_ends = []
     if matches.members.height:
         last = pl.col("arrive_ns").max().over("instance").alias("wait_end_ns")
-        known.append(matches.members.select("span", last))
+        wait_ends.append(matches.members.select("span", last))
     if matches.messages.height:
         received = matches.messages.select(
             pl.col("recv_span").alias("span"), pl.col("send_start_ns").alias("wait_end_ns")
         )
-        known.append(received)
-    if not known:
+        wait_ends.append(received)
+    if not wait_ends:
         return table.with_columns(pl.lit(None, pl.Int64).alias("wait_end_ns"))
-    return table.join(pl.concat(known), on="span", how="left")
+    return table.join(pl.concat(wait_ends), on="span", how="left")
 
 
 def measure_breakdown(spans: pl.DataFrame, steps: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
     """One row per rank and step, all nanoseconds: step_ns = compute_ns + exposed_ns + idle_ns.
 
-    compute_ns: kernels and the device's copies (host operators where a rank has no device); exposed_ns: communication that
-    no compute hides, of which waiting_ns and transferring_ns; communication_ns: all of it, hidden or not.
+    compute_ns: kernels and device memory copies (host operators if the rank has no device); exposed_ns: communication that does
+    not overlap with compute, the sum of waiting_ns and transferring_ns; communication_ns: all communication, overlapped or not.
     """
     rows = []
     spans = spans.select(_BUSY)
@@ -80,13 +82,13 @@ def measure_breakdown(spans: pl.DataFrame, steps: pl.DataFrame, parts: pl.DataFr
         busy = compute_times(spans, int(str(rank)))
         mine = parts.filter(pl.col("rank") == rank)
         arrive, end = mine["arrive_ns"].to_numpy(), mine["end_ns"].to_numpy()
-        talking = join_times(arrive, end)
+        communicating = join_times(arrive, end)
         waited = mine.drop_nulls("wait_end_ns")
         waiting = join_times(
             waited["arrive_ns"].to_numpy(), np.minimum(waited["wait_end_ns"].to_numpy(), waited["end_ns"].to_numpy())
         )
         for step, low, high in windows.select("step", "start_ns", "end_ns").iter_rows():
-            compute, comm = clip_times(busy, low, high), clip_times(talking, low, high)
+            compute, comm = clip_times(busy, low, high), clip_times(communicating, low, high)
             exposed = subtract_times(comm, compute)
             transferring = subtract_times(exposed, clip_times(waiting, low, high))
             rows.append(
@@ -106,7 +108,7 @@ def measure_breakdown(spans: pl.DataFrame, steps: pl.DataFrame, parts: pl.DataFr
 
 
 def compute_times(spans: pl.DataFrame, rank: int) -> Times:
-    """When the rank computed."""
+    """The times in which the rank computes."""
     mine = spans.select(_BUSY).filter(pl.col("rank") == rank)
     work = mine.filter(pl.any_horizontal(pl.col("span_class") == kind for kind in WORK))
     if not work.height:
@@ -125,8 +127,8 @@ def measure_exposed_by_group(spans: pl.DataFrame, steps: pl.DataFrame, parts: pl
         waited = mine.drop_nulls("wait_end_ns")
         ends = np.minimum(waited["wait_end_ns"].to_numpy(), waited["end_ns"].to_numpy())
         waiting = subtract_times(join_times(waited["arrive_ns"].to_numpy(), ends), busy)
-        share = per_rank.get(rank, 1)
-        rows.append((group, rank, exposed.length_ns / share, waiting.length_ns / share))
+        step_count = per_rank.get(rank, 1)
+        rows.append((group, rank, exposed.length_ns / step_count, waiting.length_ns / step_count))
     schema = {"process_group": pl.String, "rank": pl.Int32, "exposed_ns": pl.Float64, "waiting_ns": pl.Float64}
     table = pl.DataFrame(rows, schema=schema, orient="row")
     means = table.group_by("process_group").agg(

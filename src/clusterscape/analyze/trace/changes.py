@@ -1,5 +1,5 @@
-"""What-if questions on re-simulated steps: a rank as fast as its peers, stages alike, another link, perfect overlap, another
-number of micro-batches or schedule. Each gives the step it would lead to, with its interval over steps.
+"""What-if questions on re-simulated steps: a rank as fast as its peers, balanced stages, faster links, perfect overlap, another
+number of micro-batches or another schedule. Each answer is the resulting step time with its confidence interval over steps.
 """
 
 from collections.abc import Callable, Sequence
@@ -8,13 +8,12 @@ from typing import Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from clusterscape.analyze.trace.collectives import BOOTSTRAP_DRAWS, MIN_STEPS
+from clusterscape.analyze.trace.match import BOOTSTRAP_DRAWS, MIN_STEPS
 from clusterscape.analyze.trace.pipeline import find_passes, name_schedule, simulate_schedule
 from clusterscape.analyze.trace.resimulate import StepGraph, build_step_graphs
+from clusterscape.model.arrays import Float64s
 
-Floats = NDArray[np.float64]
 Schedule = Literal["gpipe", "1f1b"]
 
 
@@ -26,14 +25,14 @@ _ORDERS: dict[Schedule | None, str] = {
 
 
 class ChangeError(ValueError):
-    """The trace does not hold what the question is about; says so in words."""
+    """The trace lacks what the question is about; the message says what."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One question. ``kind``: straggler (``rank`` as its peers), balance (stages alike), link (``factor`` times as fast, of one
-    ``process_group`` or all), overlap (transfers cost nothing), compute (``factor`` times as fast, of one ``rank``, ``stage`` or
-    all), schedule (``micro_batches`` and/or ``schedule`` of a pipeline).
+    """One question. ``kind``: straggler (``rank`` as fast as its peers), balance (all stages do equal work), link (one
+    ``process_group`` or all ``factor`` times as fast), overlap (transfers cost nothing), compute (one ``rank``, ``stage`` or all
+    ``factor`` times as fast), schedule (other ``micro_batches`` and/or ``schedule`` of a pipeline).
     """
 
     kind: Literal["straggler", "balance", "link", "overlap", "compute", "schedule"]
@@ -47,8 +46,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class ChangeAnswer:
-    """Mean seconds of a step now and then. ``error_s``: how far the simulation of the unchanged step is from the measured one;
-    ``low``/``high``: 95 % interval of the speed-up over steps, None with too few.
+    """Mean seconds of a step before (``now_s``) and after the change (``then_s``). ``error_s``: difference between the simulated
+    and the measured unchanged step; ``low``/``high``: 95 % interval of the speed-up over steps, None with too few steps.
     """
 
     question: str
@@ -60,12 +59,12 @@ class ChangeAnswer:
 
     @property
     def speed_up(self) -> float | None:
-        """Now over then."""
+        """``now_s`` / ``then_s``; None if ``then_s`` is 0."""
         return self.now_s / self.then_s if self.then_s > 0 else None
 
 
 class ChangedRun:
-    """A trace to ask about. ``spans`` with the columns of ``counterparts.py``; ``steps``: rank, step, start_ns, end_ns."""
+    """Answers what-if questions about a trace. ``spans`` as ``match.py`` needs them; ``steps``: rank, step, start_ns, end_ns."""
 
     def __init__(self, spans: pl.DataFrame, steps: pl.DataFrame, generator: np.random.Generator) -> None:
         self._passes = find_passes(spans)
@@ -81,7 +80,7 @@ class ChangedRun:
             raise ChangeError("the trace has no steps")
         if change.kind == "schedule":
             return self._ask_schedule(change)
-        question, adjust = self._read(change)
+        question, adjust = self._parse(change)
         now = np.array([graph.run(graph.lags, graph.transfers) for graph in self._graphs]) / 1e9
         then = np.array([graph.run(*adjust(graph)) for graph in self._graphs]) / 1e9
         measured = np.array([graph.measured_ns for graph in self._graphs]) / 1e9
@@ -89,25 +88,25 @@ class ChangedRun:
         error_s = float(np.abs(now - measured).mean())
         return ChangeAnswer(question, float(now.mean()), float(then.mean()), error_s, low, high)
 
-    def _read(self, change: Change) -> tuple[str, Callable[[StepGraph], tuple[Floats, Floats]]]:
-        """The question in words, and what it does to lags and transfers."""
+    def _parse(self, change: Change) -> tuple[str, Callable[[StepGraph], tuple[Float64s, Float64s]]]:
+        """The question in words, and the function that changes lags and transfers accordingly."""
         if change.kind == "straggler":
             rank = change.rank
             if rank is None or rank not in {event.rank for graph in self._graphs for event in graph.events}:
-                raise ChangeError(f"there is no rank {rank} in the trace")
+                raise ChangeError(f"the trace has no rank {rank}")
             if not any(event.is_collective and event.rank == rank for graph in self._graphs for event in graph.events):
-                raise ChangeError(f"rank {rank} shares no collective with others: it has no peers to be as fast as")
-            return f"rank {rank} as fast as its peers", lambda graph: (_as_peers(graph, rank), graph.transfers)
+                raise ChangeError(f"rank {rank} shares no collective with other ranks, so it has no peers")
+            return f"rank {rank} as fast as its peers", lambda graph: (_match_peers(graph, rank), graph.transfers)
         if change.kind == "balance":
-            ratio = self._balance()
+            ratio = self._compute_balance()
             return "stages balanced", lambda graph: (_scale_work(graph, ratio), graph.transfers)
         if change.kind == "compute":
-            chosen = self._chosen(change)
-            slower = dict.fromkeys(chosen, 1 / change.factor)
-            where = _where(change)
+            chosen = self._select_ranks(change)
+            scale = dict.fromkeys(chosen, 1 / change.factor)
+            target = _describe_target(change)
             return (
-                f"compute{where} {change.factor:g}× as fast",
-                lambda graph: (_scale_work(graph, slower), graph.transfers),
+                f"compute{target} {change.factor:g}× as fast",
+                lambda graph: (_scale_work(graph, scale), graph.transfers),
             )
         factor = np.inf if change.kind == "overlap" else change.factor
         group = change.process_group if change.kind == "link" else None
@@ -116,45 +115,45 @@ class ChangedRun:
             words = f"links{f' of process group {group}' if group else ''} {change.factor:g}× as fast"
         return words, lambda graph: (graph.lags, _scale_transfers(graph, factor, group))
 
-    def _chosen(self, change: Change) -> list[int]:
+    def _select_ranks(self, change: Change) -> list[int]:
         ranks = sorted({event.rank for graph in self._graphs for event in graph.events})
         if change.rank is not None:
             ranks = [rank for rank in ranks if rank == change.rank]
         if change.stage is not None:
             ranks = [rank for rank in ranks if self._stages.get(rank) == change.stage]
         if not ranks:
-            raise ChangeError(f"there is no such rank or stage{_where(change)} in the trace")
+            raise ChangeError(f"the trace has no such rank or stage{_describe_target(change)}")
         return ranks
 
-    def _balance(self) -> dict[int, float]:
-        """By what each rank's work is to be multiplied so that all stages work as long as their mean."""
+    def _compute_balance(self) -> dict[int, float]:
+        """Factor by rank: multiplied with it, all stages do the mean work of all stages."""
         if len(set(self._stages.values())) < 2:
             raise ChangeError("the trace has no pipeline stages to balance")
-        work: dict[int, list[float]] = {}
+        work_by_stage: dict[int, list[float]] = {}
         for graph in self._graphs:
             per_rank: dict[int, float] = {}
             for event in graph.events:
                 per_rank[event.rank] = per_rank.get(event.rank, 0.0) + event.work_ns
             for rank, total in per_rank.items():
-                work.setdefault(self._stages[rank], []).append(total)
-        means = {stage: float(np.mean(found)) for stage, found in work.items()}
+                work_by_stage.setdefault(self._stages[rank], []).append(total)
+        means = {stage: float(np.mean(totals)) for stage, totals in work_by_stage.items()}
         target = float(np.mean(list(means.values())))
         return {rank: target / means[stage] if means[stage] else 1.0 for rank, stage in self._stages.items()}
 
     def _ask_schedule(self, change: Change) -> ChangeAnswer:
-        found = simulate_schedule(self._passes, change.micro_batches, change.schedule)
-        if found is None:
-            raise ChangeError("the trace has no pipeline whose passes of micro-batches are known")
+        simulated = simulate_schedule(self._passes, change.micro_batches, change.schedule)
+        if simulated is None:
+            raise ChangeError("the trace has no pipeline with known micro-batch passes")
         words = [f"with {change.micro_batches} micro-batches" if change.micro_batches else "", _ORDERS[change.schedule]]
         question = " ".join(["the pipeline's passes", *(word for word in words if word)])
-        return ChangeAnswer(question, found.now_s, found.then_s, found.error_s, None, None)
+        return ChangeAnswer(question, simulated.now_s, simulated.then_s, simulated.error_s, None, None)
 
     @property
     def schedule(self) -> Schedule:
-        """In what order the pipeline ran its passes."""
+        """The order in which the pipeline ran its passes."""
         return name_schedule(self._passes)
 
-    def _interval(self, now: Floats, then: Floats) -> tuple[float | None, float | None]:
+    def _interval(self, now: Float64s, then: Float64s) -> tuple[float | None, float | None]:
         if now.size < MIN_STEPS or not (then > 0).all():
             return None, None
         draws = self._generator.integers(0, now.size, (BOOTSTRAP_DRAWS, now.size))
@@ -162,28 +161,32 @@ class ChangedRun:
         return float(low), float(high)
 
 
-def ask_usual(run: ChangedRun, ranks: Sequence[int]) -> list[ChangeAnswer]:
-    """The questions every report answers, where the trace allows them; ``ranks`` are those that others wait for."""
-    usual = [Change("straggler", rank=rank) for rank in ranks]
-    usual += [Change("balance"), Change("link", factor=2.0), Change("overlap")]
-    usual += [Change("schedule", schedule="1f1b" if run.schedule == "gpipe" else "gpipe")]
-    found = []
-    for change in usual:
+def answer_standard_questions(run: ChangedRun, ranks: Sequence[int]) -> list[ChangeAnswer]:
+    """Answers to the standard questions of a report, without those that the trace cannot answer; ``ranks``: ranks that others
+    wait for.
+    """
+    questions = [Change("straggler", rank=rank) for rank in ranks]
+    questions += [Change("balance"), Change("link", factor=2.0), Change("overlap")]
+    questions += [Change("schedule", schedule="1f1b" if run.schedule == "gpipe" else "gpipe")]
+    answers = []
+    for change in questions:
         try:
-            found.append(run.ask(change))
+            answers.append(run.ask(change))
         except ChangeError:
             continue
-    return found
+    return answers
 
 
-def _where(change: Change) -> str:
+def _describe_target(change: Change) -> str:
     if change.rank is not None:
         return f" of rank {change.rank}"
     return f" of stage {change.stage}" if change.stage is not None else ""
 
 
-def _as_peers(graph: StepGraph, rank: int) -> Floats:
-    """Lags where those of ``rank`` are at most the median of its collectives' other members; the step's end likewise."""
+def _match_peers(graph: StepGraph, rank: int) -> Float64s:
+    """Lags in which ``rank`` lags at most as much as the median of the other members of its collectives; the same at the step's
+    end.
+    """
     lags = graph.lags
     groups: dict[object, list[int]] = {}
     for at, event in enumerate(graph.events):
@@ -198,12 +201,12 @@ def _as_peers(graph: StepGraph, rank: int) -> Floats:
     return lags
 
 
-def _scale_work(graph: StepGraph, ratio: dict[int, float]) -> Floats:
+def _scale_work(graph: StepGraph, ratio: dict[int, float]) -> Float64s:
     work = np.array([event.work_ns * (1 - ratio.get(event.rank, 1.0)) for event in graph.events])
-    scaled: Floats = graph.lags - work
+    scaled: Float64s = graph.lags - work
     return scaled
 
 
-def _scale_transfers(graph: StepGraph, factor: float, group: str | None) -> Floats:
+def _scale_transfers(graph: StepGraph, factor: float, group: str | None) -> Float64s:
     chosen = np.array([group is None or event.process_group == group for event in graph.events])
     return np.where(chosen, graph.transfers / factor, graph.transfers)

@@ -1,5 +1,5 @@
-"""The critical path of a step across ranks: walked back from its end, through what the rank was doing at that moment, and in
-a collective or a receive on to the rank that all waited for.
+"""The critical path of a step across ranks: walks back from the step's end through what the rank was doing at each moment; in a
+collective or a receive it moves to the rank that the others waited for.
 """
 
 from bisect import bisect_left, bisect_right
@@ -15,7 +15,7 @@ from clusterscape.analyze.trace.match import Matches
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class PathSegment:
     """A piece of the path. ``kind``: compute, transfer, communication (with an unknown partner) or host."""
 
     rank: int
@@ -30,28 +30,28 @@ class CriticalPath:
 
     step: int
     length_ns: int
-    segments: tuple[Segment, ...]
+    segments: tuple[PathSegment, ...]
 
     def seconds_by(self) -> dict[tuple[int, str], float]:
         """Seconds by (rank, kind), largest first."""
-        found: dict[tuple[int, str], float] = {}
-        for each in self.segments:
-            key = (each.rank, each.kind)
-            found[key] = found.get(key, 0.0) + (each.end_ns - each.start_ns) / 1e9
-        return dict(sorted(found.items(), key=lambda item: -item[1]))
+        seconds: dict[tuple[int, str], float] = {}
+        for segment in self.segments:
+            key = (segment.rank, segment.kind)
+            seconds[key] = seconds.get(key, 0.0) + (segment.end_ns - segment.start_ns) / 1e9
+        return dict(sorted(seconds.items(), key=lambda item: -item[1]))
 
 
 @dataclass(frozen=True, slots=True)
 class _Rank:
-    """What one rank did in the whole trace: when it computed, and its communication sorted by end."""
+    """One rank in the whole trace: when it computed, and its communication sorted by end."""
 
     busy: Times
-    talk: pl.DataFrame
+    communication: pl.DataFrame
 
 
 @dataclass(frozen=True, slots=True)
 class _Lane:
-    """The same within one step, as lists: they are walked one by one."""
+    """One rank within one step; lists, because they are read element by element."""
 
     busy: Times
     arrive: list[int]
@@ -63,10 +63,10 @@ class _Lane:
 def find_critical_paths(
     spans: pl.DataFrame, steps: pl.DataFrame, parts: pl.DataFrame, matches: Matches, wanted: Sequence[int]
 ) -> tuple[CriticalPath, ...]:
-    """The path of each wanted step that is there."""
-    talk = parts.join(_partners(matches), on="span", how="left").sort("end_ns", maintain_order=True)
+    """The critical path of each of the ``wanted`` steps that the trace has."""
+    communication = parts.join(_partners(matches), on="span", how="left").sort("end_ns", maintain_order=True)
     ranks = {
-        int(rank): _Rank(compute_times(spans, int(rank)), talk.filter(pl.col("rank") == rank))
+        int(rank): _Rank(compute_times(spans, int(rank)), communication.filter(pl.col("rank") == rank))
         for rank in steps["rank"].unique().sort()
     }
     windows = ((step, steps.filter(pl.col("step") == step)) for step in wanted)
@@ -74,27 +74,27 @@ def find_critical_paths(
 
 
 def _partners(matches: Matches) -> pl.DataFrame:
-    """span, partner: the rank that a rank in a collective or a receive waits for."""
-    found = [pl.DataFrame(schema={"span": pl.UInt32, "partner": pl.Int32})]
+    """span, partner: the rank for which the rank of a collective or receive span waits."""
+    tables = [pl.DataFrame(schema={"span": pl.UInt32, "partner": pl.Int32})]
     if matches.members.height:
         last = pl.col("rank").sort_by("arrive_ns").last().over("instance")
-        found.append(matches.members.select(pl.col("span").cast(pl.UInt32), last.cast(pl.Int32).alias("partner")))
+        tables.append(matches.members.select(pl.col("span").cast(pl.UInt32), last.cast(pl.Int32).alias("partner")))
     if matches.messages.height:
-        found.append(matches.messages.select(pl.col("recv_span").alias("span"), pl.col("from_rank").alias("partner")))
-    return pl.concat(found)
+        tables.append(matches.messages.select(pl.col("recv_span").alias("span"), pl.col("from_rank").alias("partner")))
+    return pl.concat(tables)
 
 
 def _walk(ranks: Mapping[int, _Rank], window: pl.DataFrame, step: int) -> CriticalPath:
     low, high = int(window["start_ns"].to_numpy().min()), int(window["end_ns"].to_numpy().max())
     rank = int(window.sort("end_ns", "rank")["rank"][-1])
-    lanes = {int(each): _lane(ranks[int(each)], low, high) for each in window["rank"]}
+    lanes = {int(member): _lane(ranks[int(member)], low, high) for member in window["rank"]}
     begin = dict(window.select("rank", "start_ns").iter_rows())
-    segments: list[Segment] = []
+    segments: list[PathSegment] = []
     now, jumps = high, 0
     while now > begin[rank] and jumps <= len(lanes):
         kind, start, following = _look_back(lanes[rank], now, begin[rank])
         if start < now:
-            segments.append(Segment(rank, kind, start, now))
+            segments.append(PathSegment(rank, kind, start, now))
             jumps = 0
         else:
             jumps += 1
@@ -104,7 +104,7 @@ def _walk(ranks: Mapping[int, _Rank], window: pl.DataFrame, step: int) -> Critic
 
 
 def _lane(rank: _Rank, low: int, high: int) -> _Lane:
-    mine = rank.talk.filter((pl.col("end_ns") > low) & (pl.col("arrive_ns") < high))
+    mine = rank.communication.filter((pl.col("end_ns") > low) & (pl.col("arrive_ns") < high))
     return _Lane(
         rank.busy,
         mine["arrive_ns"].to_list(),
@@ -115,7 +115,7 @@ def _lane(rank: _Rank, low: int, high: int) -> _Lane:
 
 
 def _look_back(lane: _Lane, now: int, low: int) -> tuple[str, int, int | None]:
-    """What led to ``now``: its kind, when it began, and the rank to go on with where that is another one."""
+    """What precedes ``now``: its kind, its start, and the rank to continue with if it is another one."""
     at = bisect_left(lane.busy.starts, now) - 1
     computed_until = int(lane.busy.ends[at]) if at >= 0 else low
     if computed_until >= now:
@@ -132,13 +132,15 @@ def _look_back(lane: _Lane, now: int, low: int) -> tuple[str, int, int | None]:
             )
         return "transfer", max(low, min(now, wait_end)), partner
     ended = bisect_right(lane.end, now) - 1
-    talked_until = lane.end[ended] if ended >= 0 else low
-    begun = max(low, computed_until, min(talked_until, now - 1 if talked_until >= now else talked_until))
-    return ("host", begun, None) if begun < now else ("host", max(low, now - 1), None)
+    communicated_until = lane.end[ended] if ended >= 0 else low
+    start = max(
+        low, computed_until, min(communicated_until, now - 1 if communicated_until >= now else communicated_until)
+    )
+    return ("host", start, None) if start < now else ("host", max(low, now - 1), None)
 
 
-def middle_step(steps: pl.DataFrame) -> int | None:
-    """The step whose length is the median."""
+def find_median_step(steps: pl.DataFrame) -> int | None:
+    """The step with the median length; None if there are no steps."""
     lengths = (
         steps.group_by("step")
         .agg((pl.col("end_ns").max() - pl.col("start_ns").min()).alias("length"))

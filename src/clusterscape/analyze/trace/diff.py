@@ -1,4 +1,4 @@
-"""Two runs of the same model compared: what takes longer or shorter per step, beyond chance, and in words."""
+"""Compares two runs of the same model: what takes significantly longer or shorter per step, in numbers and sentences."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from typing import Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from clusterscape.analyze.trace.collectives import BOOTSTRAP_DRAWS, MIN_STEPS
+from clusterscape.analyze.trace.match import BOOTSTRAP_DRAWS, MIN_STEPS
+from clusterscape.model.arrays import Float64s
 from clusterscape.model.spans import SpanClass
 
 DiffKind = Literal["step", "breakdown", "phase", "operator", "rank"]
 MIN_SHARE = 0.01
-"""Of the step before: smaller differences are not worth a word."""
+"""Share of the first run's step; smaller differences are not reported."""
 MAX_CHANGES = 200
 PARTS = {
     "compute_ns": "compute",
@@ -23,20 +23,21 @@ PARTS = {
 }
 WORK = (SpanClass.COMPUTE.value, SpanClass.MEMORY.value, SpanClass.COMMUNICATION.value)
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True, slots=True)
 class RunTables:
-    """One run: spans with the columns of ``relations.py``; ``steps`` of every rank with their parts, as ``packing.py`` gives."""
+    """One run: ``spans`` with the columns of ``relations.py``; ``steps`` of every rank with their parts, as ``pack_trace``
+    returns.
+    """
 
     spans: pl.DataFrame
     steps: pl.DataFrame
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
-    """Mean seconds of a step (of a rank's step, but for ``rank``) before and after; None where one run has it not.
+class TraceDifference:
+    """Mean seconds per step in the first and the second run, averaged over ranks unless ``kind`` is ``rank``; None if a run lacks
+    it.
 
     ``low_s``/``high_s``: 95 % interval of the difference, None with too few steps.
     """
@@ -54,77 +55,90 @@ class Changed:
     @property
     def sentence(self) -> str:
         """The change in words."""
-        what = {"step": "A step", "rank": f"Rank {self.rank} in “{self.name}”", "operator": f"“{self.name}”"}.get(
+        subject = {"step": "A step", "rank": f"Rank {self.rank} in “{self.name}”", "operator": f"“{self.name}”"}.get(
             self.kind, self.name[:1].upper() + self.name[1:]
         )
         if self.before_s is None or self.after_s is None:
             word, length_s = ("new", self.after_s or 0.0) if self.before_s is None else ("gone", self.before_s)
-            return f"{what} is {word}: {length_s * 1e3:,.1f} ms per step."
+            return f"{subject} is {word}: {length_s * 1e3:,.1f} ms per step."
         if not self.is_significant and abs(self.difference_s) < MIN_SHARE * self.before_s:
-            return f"{what} takes as long as before: {self.after_s * 1e3:,.1f} ms per step."
+            return f"{subject} takes as long as before: {self.after_s * 1e3:,.1f} ms per step."
         chance = ""
         if not self.is_significant:
-            chance = " (too few steps to tell it from chance)" if self.low_s is None else " (within what steps vary)"
+            chance = (
+                " (too few steps for a significance test)"
+                if self.low_s is None
+                else " (within the variation between steps)"
+            )
         word = "longer" if self.difference_s > 0 else "shorter"
         return (
-            f"{what} takes {abs(self.difference_s) * 1e3:,.1f} ms, {abs(self.difference_s) / self.before_s:.0%} {word} per step: "
+            f"{subject} takes {abs(self.difference_s) * 1e3:,.1f} ms, "
+            f"{abs(self.difference_s) / self.before_s:.0%} {word} per step: "
             f"{self.before_s * 1e3:,.1f} → {self.after_s * 1e3:,.1f} ms{chance}."
         )
 
 
 @dataclass(frozen=True, slots=True)
 class TraceDiff:
-    """Changes, the step first, then largest first; what cannot be compared is said."""
+    """Changes, the step first, then largest first; ``notes`` say what cannot be compared."""
 
-    changes: tuple[Changed, ...]
+    changes: tuple[TraceDifference, ...]
     sentences: tuple[str, ...]
     notes: tuple[str, ...]
 
 
 def compare_runs(before: RunTables, after: RunTables, generator: np.random.Generator) -> TraceDiff:
     """What changed from one run to the other."""
-    least_s = MIN_SHARE * float(_lengths(before)["step"].mean()) if before.steps.height else 0.0
-    judge = _Judge(generator, least_s)
-    step = judge.compare("step", "a step", None, _lengths(before)["step"], _lengths(after)["step"])
-    found = []
+    threshold_s = MIN_SHARE * float(_step_seconds(before)["step"].mean()) if before.steps.height else 0.0
+    comparison = _Comparison(generator, threshold_s)
+    step = comparison.compare("step", "a step", None, _step_seconds(before)["step"], _step_seconds(after)["step"])
+    others = []
     for column, name in PARTS.items():
-        found.append(judge.compare("breakdown", name, None, _lengths(before)[column], _lengths(after)[column]))
+        others.append(
+            comparison.compare("breakdown", name, None, _step_seconds(before)[column], _step_seconds(after)[column])
+        )
     for kind, keys in (("phase", ("phase",)), ("operator", ("name",)), ("rank", ("phase", "rank"))):
-        found += _compare_tables(judge, kind, _per_step(before, keys), _per_step(after, keys))
-    found = [each for each in found if each.difference_s]
-    found.sort(key=lambda each: (not each.is_significant, -abs(each.difference_s)))
-    changes = (step, *found[:MAX_CHANGES])
-    told = [each for each in found if each.is_significant]
-    sentences = [step.sentence, *_tell(told)] if told or step.is_significant else [step.sentence, _NOTHING]
+        others += _compare_tables(comparison, kind, _operator_seconds(before, keys), _operator_seconds(after, keys))
+    others = [change for change in others if change.difference_s]
+    others.sort(key=lambda change: (not change.is_significant, -abs(change.difference_s)))
+    changes = (step, *others[:MAX_CHANGES])
+    significant = [change for change in others if change.is_significant]
+    sentences = (
+        [step.sentence, *_write_sentences(significant)]
+        if significant or step.is_significant
+        else [step.sentence, _NO_OTHER_CHANGES]
+    )
     return TraceDiff(changes, tuple(sentences), tuple(_notes(before, after)))
 
 
-_NOTHING = "Nothing else differs beyond chance and a hundredth of the step."
-_MOST_WORDS = {"breakdown": 2, "phase": 2, "operator": 3, "rank": 2}
+_NO_OTHER_CHANGES = "Nothing else differs significantly by more than 1% of the step."
+_MAX_SENTENCES = {"breakdown": 2, "phase": 2, "operator": 3, "rank": 2}
 
 
-def _tell(changes: Sequence[Changed]) -> list[str]:
-    """The largest of each kind; a cause need not be told in all its forms."""
-    counts = dict.fromkeys(_MOST_WORDS, 0)
-    told = []
-    for each in changes:
-        if counts[each.kind] < _MOST_WORDS[each.kind]:
-            counts[each.kind] += 1
-            told.append(each.sentence)
-    return told
+def _write_sentences(changes: Sequence[TraceDifference]) -> list[str]:
+    """Sentences about the largest changes of each kind: one cause often shows in several of them."""
+    counts = dict.fromkeys(_MAX_SENTENCES, 0)
+    sentences = []
+    for change in changes:
+        if counts[change.kind] < _MAX_SENTENCES[change.kind]:
+            counts[change.kind] += 1
+            sentences.append(change.sentence)
+    return sentences
 
 
 @dataclass(frozen=True, slots=True)
-class _Judge:
+class _Comparison:
     generator: np.random.Generator
-    least_s: float
+    min_difference_s: float
 
-    def compare(self, kind: DiffKind, name: str, rank: int | None, before: Floats, after: Floats) -> Changed:
-        """Seconds of every step of both runs."""
+    def compare(
+        self, kind: DiffKind, name: str, rank: int | None, before: Float64s, after: Float64s
+    ) -> TraceDifference:
+        """Compare the seconds of every step of both runs."""
         low, high = self._interval(before, after)
         difference = (float(after.mean()) if after.size else 0.0) - (float(before.mean()) if before.size else 0.0)
         beyond_chance = low is not None and high is not None and (low > 0 or high < 0)
-        return Changed(
+        return TraceDifference(
             kind,
             name,
             rank,
@@ -133,10 +147,10 @@ class _Judge:
             difference,
             low,
             high,
-            beyond_chance and abs(difference) >= self.least_s,
+            beyond_chance and abs(difference) >= self.min_difference_s,
         )
 
-    def _interval(self, before: Floats, after: Floats) -> tuple[float | None, float | None]:
+    def _interval(self, before: Float64s, after: Float64s) -> tuple[float | None, float | None]:
         if before.size < MIN_STEPS or after.size < MIN_STEPS:
             return None, None
         draws = [
@@ -146,14 +160,14 @@ class _Judge:
         return float(low), float(high)
 
 
-def _lengths(run: RunTables) -> dict[str, Floats]:
+def _step_seconds(run: RunTables) -> dict[str, Float64s]:
     """Seconds of every step: its length, and its parts as means over ranks."""
     table = run.steps.group_by("step").agg(pl.col("step_ns", *PARTS).mean() / 1e9).sort("step")
     return {"step" if name == "step_ns" else name: table[name].to_numpy() for name in ("step_ns", *PARTS)}
 
 
-def _per_step(run: RunTables, keys: Sequence[str]) -> pl.DataFrame:
-    """``keys``, step, seconds: device time and communication of each, the mean over the ranks of the run (but for ranks)."""
+def _operator_seconds(run: RunTables, keys: Sequence[str]) -> pl.DataFrame:
+    """``keys``, step, s: seconds of device time and communication, averaged over ranks unless ``rank`` is a key."""
     ranks = 1 if "rank" in keys else max(1, run.steps["rank"].n_unique())
     chosen = run.spans.filter(
         pl.col("span_class").cast(pl.String).is_in(WORK) & pl.col("step").is_not_null() & pl.col("is_outer")
@@ -163,29 +177,31 @@ def _per_step(run: RunTables, keys: Sequence[str]) -> pl.DataFrame:
     return named.drop_nulls(list(keys)).group_by(*keys, "step").agg((pl.col("length").sum() / 1e9 / ranks).alias("s"))
 
 
-def _compare_tables(judge: _Judge, kind: str, before: pl.DataFrame, after: pl.DataFrame) -> list[Changed]:
+def _compare_tables(
+    comparison: _Comparison, kind: str, before: pl.DataFrame, after: pl.DataFrame
+) -> list[TraceDifference]:
     keys = [name for name in before.columns if name not in ("step", "s")]
-    sides = [_rows(table, keys) for table in (before, after)]
+    sides = [_group_seconds(table, keys) for table in (before, after)]
     steps = [table["step"].n_unique() for table in (before, after)]
-    found = []
+    changes = []
     for key in sorted(set(sides[0]) | set(sides[1]), key=str):
-        values = [_padded(side.get(key, []), count) for side, count in zip(sides, steps, strict=True)]
-        if abs(values[1].mean() - values[0].mean()) < judge.least_s / 10:
-            continue  # too small ever to be told; most operators are
+        values = [_pad_steps(side.get(key, []), count) for side, count in zip(sides, steps, strict=True)]
+        if abs(values[1].mean() - values[0].mean()) < comparison.min_difference_s / 10:
+            continue  # far too small to be reported; most operators are
         rank = int(str(key[keys.index("rank")])) if "rank" in keys else None
         name = str(key[0])
-        typed: DiffKind = "phase" if kind == "phase" else "operator" if kind == "operator" else "rank"
-        found.append(judge.compare(typed, name, rank, *values))
-    return found
+        diff_kind: DiffKind = "phase" if kind == "phase" else "operator" if kind == "operator" else "rank"
+        changes.append(comparison.compare(diff_kind, name, rank, *values))
+    return changes
 
 
-def _rows(table: pl.DataFrame, keys: Sequence[str]) -> dict[tuple[object, ...], list[float]]:
+def _group_seconds(table: pl.DataFrame, keys: Sequence[str]) -> dict[tuple[object, ...], list[float]]:
     grouped = table.group_by(*keys).agg(pl.col("s"))
     return {tuple(row[:-1]): row[-1] for row in grouped.iter_rows()}
 
 
-def _padded(values: Sequence[float], count: int) -> Floats:
-    """A step in which it did not occur took 0."""
+def _pad_steps(values: Sequence[float], count: int) -> Float64s:
+    """The values with 0 for each step in which the operator did not run."""
     return np.array([*values, *[0.0] * (count - len(values))])
 
 
@@ -194,15 +210,17 @@ def _notes(before: RunTables, after: RunTables) -> list[str]:
     ranks = [run.steps["rank"].n_unique() for run in (before, after)]
     if ranks[0] != ranks[1]:
         notes.append(
-            f"The runs have different numbers of ranks, {ranks[0]} and {ranks[1]}: means of a rank are compared."
+            f"The runs have different numbers of ranks, {ranks[0]} and {ranks[1]}: means over ranks are compared."
         )
     for run, word in ((before, "first"), (after, "second")):
         if run.steps["step"].n_unique() < MIN_STEPS:
-            notes.append(f"The {word} run has fewer than {MIN_STEPS} steps: chance cannot be told from change.")
+            notes.append(f"The {word} run has fewer than {MIN_STEPS} steps, too few for a significance test.")
     names = [
         set(run.spans.filter(pl.col("span_class") == "compute")["name"].cast(pl.String)) for run in (before, after)
     ]
     both = len(names[0] & names[1]) / max(1, len(names[0] | names[1]))
     if both < 0.5:
-        notes.append(f"Only {both:.0%} of the operators are in both runs: are they of the same model and machine?")
+        notes.append(
+            f"Only {both:.0%} of the operators are in both runs: are they runs of the same model on the same hardware?"
+        )
     return notes

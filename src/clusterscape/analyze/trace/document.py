@@ -1,10 +1,15 @@
-"""A trace's report as a document: what ``trace report --json`` writes, and what is stored. Seconds, unless named."""
+"""A trace's report as a document, which is stored and which ``trace report --json`` writes (in seconds, unless the name has
+another unit), and everything else that is stored of an analyzed trace. Does no I/O.
+"""
 
+from dataclasses import dataclass
 from typing import Literal
 
 import polars as pl
 
+from clusterscape.analyze.trace.relations import relate_spans
 from clusterscape.analyze.trace.report import TraceReport
+from clusterscape.model.spans import RankFacts, StageModules
 from clusterscape.model.trace_report import (
     CollectiveInstance,
     GroupExposure,
@@ -31,7 +36,7 @@ BREAKDOWN = ("step", "compute", "exposed", "waiting", "transferring", "idle", "c
 
 
 def write_report(report: TraceReport) -> TraceReportDocument:
-    """The report, ready to be stored."""
+    """Convert the report to the document that is stored."""
     spans = report.trace.spans
     origin_ns = int(spans["start_ns"].to_numpy().min()) if spans.height else 0
     return TraceReportDocument(
@@ -110,7 +115,7 @@ def _seconds(time_ns: float | None) -> float | None:
 
 
 def _flops_source(report: TraceReport) -> Literal["recorded", "estimated"] | None:
-    """Recorded by the profiler, or estimated for at least one rank; null where there are none."""
+    """``estimated`` if at least one rank's FLOPs are; else ``recorded`` by the profiler; None without FLOPs."""
     sources = {facts.flops_source for facts in report.trace.ranks} - {None}
     return "estimated" if "estimated" in sources else "recorded" if sources else None
 
@@ -126,7 +131,7 @@ def _steps(steps: pl.DataFrame, origin_ns: int) -> list[TraceStep]:
 
 
 def _process_groups(report: TraceReport) -> list[TraceGroup]:
-    """As the ranks describe them; each once."""
+    """The process groups that the ranks describe, without duplicates."""
     groups = {(group.name, group.ranks): group for facts in report.trace.ranks for group in facts.process_groups}
     return [
         TraceGroup(name=group.name, kind=group.kind, ranks=list(group.ranks)) for _, group in sorted(groups.items())
@@ -134,7 +139,7 @@ def _process_groups(report: TraceReport) -> list[TraceGroup]:
 
 
 def _spans(spans: pl.DataFrame, rows: tuple[int, ...], origin_ns: int) -> list[VerdictSpan]:
-    """Spans that a verdict points to; times are nanoseconds since the trace's first start."""
+    """Spans that a verdict points to; times in nanoseconds since the first start of the trace."""
     table = spans.with_row_index("span")[list(rows)].select(
         "span",
         "rank",
@@ -198,24 +203,24 @@ def _path(report: TraceReport) -> TracePath | None:
 
 
 def _what_if(report: TraceReport) -> list[WhatIf]:
-    """Each question with the step it would give, largest speed-up first, and how far the simulation is from what was measured."""
+    """The answered what-if questions, largest speed-up first, with the error of the simulation."""
     if report.stragglers is not None:
         answer, now = report.stragglers, report.stragglers.without_delay_s
         simulated = [
-            ("every operator of a type alike", answer.ideal_s),
-            ("the slowest worker as the others", answer.without_worker_s),
-            ("the last stage as the others", answer.without_last_stage_s),
+            ("all operators of a type equally fast", answer.ideal_s),
+            ("the slowest worker as fast as the others", answer.without_worker_s),
+            ("the last stage as fast as the others", answer.without_last_stage_s),
         ]
         error_s = abs(answer.measured_s - now)
-        return [_question(words, now, then, error_s, None, None) for words, then in simulated]
+        return [_make_what_if(words, now, then, error_s, None, None) for words, then in simulated]
     changes = sorted(report.changes, key=lambda change: -(change.speed_up or 0.0))
     return [
-        _question(change.question, change.now_s, change.then_s, change.error_s, change.low, change.high)
+        _make_what_if(change.question, change.now_s, change.then_s, change.error_s, change.low, change.high)
         for change in changes
     ]
 
 
-def _question(
+def _make_what_if(
     question: str, now_s: float, then_s: float, error_s: float, low: float | None, high: float | None
 ) -> WhatIf:
     return WhatIf(
@@ -227,3 +232,52 @@ def _question(
         speed_up_high=high,
         error_s=error_s,
     )
+
+
+FIRST_UNIX_NS = 10**18
+"""September 2001. A smaller time is not a Unix time but counts from another start, such as the boot."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedTrace:
+    """What is stored of a trace: ``spans`` with their relations, ``steps`` per rank with their parts, the report, captured
+    modules, start and duration.
+    """
+
+    spans: pl.DataFrame
+    steps: pl.DataFrame
+    document: TraceReportDocument
+    modules: tuple[StageModules, ...]
+    origin_ns: int
+    extent_ns: float
+
+    @property
+    def origin_ms(self) -> float | None:
+        """Unix ms of the first start; None if the recorder's clock is not Unix time."""
+        return self.origin_ns / 1e6 if self.origin_ns >= FIRST_UNIX_NS else None
+
+
+def pack_trace(report: TraceReport) -> PackedTrace:
+    """Convert an analysis to what is stored."""
+    spans = relate_spans(report)
+    low = spans["start_ns"].to_numpy().min() if spans.height else 0
+    high = spans["end_ns"].to_numpy().max() if spans.height else 0
+    steps = report.steps.join(report.breakdown, on=["rank", "step"], how="left", maintain_order="left")
+    columns = ("step_ns", "compute_ns", "waiting_ns", "transferring_ns", "idle_ns", "communication_ns")
+    steps = steps.select(
+        "rank",
+        "step",
+        (pl.col("start_ns") - int(low)).cast(pl.Float64),
+        *(pl.col(name).cast(pl.Float64) for name in columns),
+    )
+    modules = find_stage_modules(report.trace.ranks)
+    return PackedTrace(spans, steps, write_report(report), modules, int(low), float(high - low))
+
+
+def find_stage_modules(ranks: tuple[RankFacts, ...]) -> tuple[StageModules, ...]:
+    """The modules of the first captured rank of every stage: other ranks hold the same modules, or other shards of them."""
+    by_stage: dict[int | None, StageModules] = {}
+    for facts in sorted(ranks, key=lambda rank_facts: rank_facts.rank):
+        if facts.modules:
+            by_stage.setdefault(facts.stage, StageModules(stage=facts.stage, rank=facts.rank, modules=facts.modules))
+    return tuple(by_stage.values())

@@ -1,33 +1,135 @@
-"""The execution flow: which operators are drawn by themselves, which as a namespace, which stacked as "×n". Pure.
+"""The execution flow: which operators are drawn alone, which as a namespace, which stacked as "×n". Pure.
 
-A namespace that is not opened is drawn once for every stretch of its operators in the order of execution, so that an edge never
-points back. Layout is the client's.
+A closed namespace is drawn as one node per consecutive stretch of its operators in execution order, so that no edge points
+backward. The client does the layout.
 """
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from clusterscape.analyze.trace.flow_graph import ORDERING, EdgeClass, FlowGraph
-from clusterscape.analyze.trace.flow_modules import paths_of
-from clusterscape.analyze.trace.flow_stacks import Stretch, stack_stretches
+from clusterscape.analyze.trace.flow_spans import paths_of
+
+MIN_REPEATS = 5
+MIN_LAYERS = 2
+"""Minimum repeats of a namespace that is known to be a layer."""
+MAX_PATTERN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Consecutive operators drawn as one node, see ``FlowPart``."""
+
+    operators: tuple[int, ...]
+    namespace: int | None
+    parent: int | None
+    count: int = 1
+
+
+def stack_stretches(
+    stretches: Sequence[Stretch],
+    types: Sequence[str],
+    followers: Mapping[int, Sequence[int]],
+    unstacked: Collection[int],
+    layers: Collection[int] = (),
+) -> Iterator[Stretch]:
+    """The stretches in the same order, repeats joined to stacks, except in the namespaces ``unstacked`` (−1: the top level).
+    ``layers``: namespaces known to be layers.
+    """
+    signatures = [_signature(stretch, types) for stretch in stretches]
+    distances = _input_distances(stretches, followers)
+    at = 0
+    while at < len(stretches):
+        pattern, repeats = 1, 1
+        parent = stretches[at].parent
+        min_repeats = MIN_LAYERS if stretches[at].namespace in layers else MIN_REPEATS
+        if (-1 if parent is None else parent) not in unstacked:
+            pattern, repeats = _find_longest_pattern(at, stretches, signatures, distances, min_repeats)
+        if repeats < min_repeats:
+            yield stretches[at]
+            at += 1
+            continue
+        for offset in range(pattern):
+            repeated = [stretches[at + offset + pattern * repeat] for repeat in range(repeats)]
+            rows = tuple(row for stretch in repeated for row in stretch.operators)
+            yield Stretch(rows, repeated[0].namespace, repeated[0].parent, repeats)
+        at += pattern * repeats
+
+
+Signature = tuple[bool, int | None, tuple[tuple[str, int], ...]]
+
+
+def _signature(stretch: Stretch, types: Sequence[str]) -> Signature:
+    inside = tuple(sorted(Counter(types[row] for row in stretch.operators).items()))
+    return stretch.namespace is None, stretch.parent, inside
+
+
+def _input_distances(stretches: Sequence[Stretch], followers: Mapping[int, Sequence[int]]) -> list[frozenset[int]]:
+    """For each node, how many nodes back its inputs are, up to the length of a pattern."""
+    owner = {row: place for place, stretch in enumerate(stretches) for row in stretch.operators}
+    distances: list[set[int]] = [set() for _ in stretches]
+    for row, place in owner.items():
+        for follower in followers.get(row, ()):
+            distance = owner.get(follower, place) - place
+            if 0 < distance < MAX_PATTERN:
+                distances[owner[follower]].add(distance)
+    return [frozenset(node_distances) for node_distances in distances]
+
+
+def _find_longest_pattern(
+    at: int,
+    stretches: Sequence[Stretch],
+    signatures: Sequence[Signature],
+    distances: Sequence[frozenset[int]],
+    min_repeats: int,
+) -> tuple[int, int]:
+    """The pattern starting at ``at`` that covers the most nodes: its length and its number of repeats."""
+    best = (1, 1)
+    for pattern in range(1, MAX_PATTERN + 1):
+        if (
+            at + pattern * min_repeats > len(stretches)
+            or len({signature[1] for signature in signatures[at : at + pattern]}) > 1
+        ):
+            break
+        first = _pattern_signature(at, pattern, signatures, distances)
+        repeats = 1
+        while (
+            at + pattern * (repeats + 1) <= len(stretches)
+            and _pattern_signature(at + pattern * repeats, pattern, signatures, distances) == first
+        ):
+            repeats += 1
+        if repeats >= min_repeats and pattern * repeats > best[0] * best[1]:
+            best = (pattern, repeats)
+    return best
+
+
+def _pattern_signature(
+    at: int, pattern: int, signatures: Sequence[Signature], distances: Sequence[frozenset[int]]
+) -> list[tuple[Signature, frozenset[int]]]:
+    """Signatures of the nodes and edges within the pattern."""
+    return [
+        (signatures[at + offset], frozenset(distance for distance in distances[at + offset] if distance <= offset))
+        for offset in range(pattern)
+    ]
+
 
 MOST_NODES = 2000
 USUAL_NODES = 200
-"""As many nodes the first picture has at most."""
-FEW_OPERATORS = (4, 16, 64, 256)
-"""So many within another namespace are drawn as part of it: the first at which the flow with everything closed is no larger than
-a first picture. Streams of a device mix what several parts of the model do at once.
+"""Maximum number of nodes when the flow is first shown."""
+ABSORB_LIMITS = (4, 16, 64, 256)
+"""Candidates for the number of foreign operators that a namespace absorbs: the first with which the flow, all namespaces closed,
+has at most ``USUAL_NODES`` nodes. Device streams interleave operators of several parts of the model.
 """
 LONG_NODES = 6
-"""An edge that passes over more nodes is a long one."""
+"""An edge that spans more nodes than this is long."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlowPart:
-    """One node: ``operators`` of one block. ``namespace``: the number of a namespace that is not opened, None for an operator;
-    ``parent``: that of the namespace around it; ``count``: how many alike are stacked in it.
+    """One node: ``operators`` of one block. ``namespace``: the number of a closed namespace, None for an operator; ``parent``:
+    the number of the enclosing namespace; ``count``: how many repeats are stacked in it.
     """
 
     operators: tuple[int, ...]
@@ -39,7 +141,7 @@ class FlowPart:
 
 @dataclass(frozen=True, slots=True)
 class FlowLink:
-    """Edges of one class between two nodes: ``source`` < ``target``, both places in the list of nodes."""
+    """Edges of one class between two nodes, given by index: ``source`` < ``target``."""
 
     source: int
     target: int
@@ -51,7 +153,7 @@ class FlowLink:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Nodes in the order of execution; ``opened``: namespaces drawn open, ``unstacked``: those whose parts are not stacked."""
+    """Nodes in execution order; ``opened``: open namespaces; ``unstacked``: namespaces whose repeats are not stacked."""
 
     parts: tuple[FlowPart, ...]
     links: tuple[FlowLink, ...]
@@ -62,29 +164,33 @@ class Flow:
 def draw_flow(
     graph: FlowGraph, opened: Sequence[int] | None = None, unstacked: Collection[int] = (), most: int = MOST_NODES
 ) -> Flow:
-    """The flow with some namespaces open; None: as many as a first picture can have. What would be too many stays closed."""
-    wanted = choose_opened(graph) if opened is None else [one for one in opened if 0 <= one < len(graph.namespaces)]
+    """The flow with the namespaces ``opened`` (None: chosen to fit the first view). Namespaces stay closed if nodes exceed
+    ``most``.
+    """
+    wanted = (
+        choose_opened(graph) if opened is None else [number for number in opened if 0 <= number < len(graph.namespaces)]
+    )
     while True:
         parts = _draw_parts(graph, frozenset(wanted), frozenset(unstacked))
         if len(parts) <= most or not wanted:
-            return Flow(tuple(parts), tuple(_link(graph, parts)), tuple(wanted), tuple(sorted(unstacked)))
+            return Flow(tuple(parts), tuple(_link_parts(graph, parts)), tuple(wanted), tuple(sorted(unstacked)))
         wanted = wanted[: len(wanted) // 2]
 
 
 def choose_opened(graph: FlowGraph, most: int = USUAL_NODES) -> list[int]:
-    """Namespaces of namespaces down to the depth at which the picture gets too large, and down to layers. Gradients are as deep
-    as what they belong to.
+    """Namespaces to open at first: those that contain namespaces, down to layers or to the depth at which there are too many
+    nodes. Gradients have the depth of the module that they belong to.
     """
-    around = {path.rpartition("/")[0] for path in graph.namespaces}
-    around -= {path for path in around if not graph.layers.isdisjoint(paths_of(path))}
+    containers = {path.rpartition("/")[0] for path in graph.namespaces}
+    containers -= {path for path in containers if not graph.layers.isdisjoint(paths_of(path))}
     depths = {
         place: path.removeprefix("Gradients/").count("/")
         for place, path in enumerate(graph.namespaces)
-        if path in around
+        if path in containers
     }
     opened: list[int] = []
     for depth in sorted(set(depths.values())):
-        deeper = [place for place, own in depths.items() if own <= depth]
+        deeper = [place for place, path_depth in depths.items() if path_depth <= depth]
         if len(_draw_parts(graph, frozenset(deeper), frozenset())) > most:
             break
         opened = deeper
@@ -92,42 +198,42 @@ def choose_opened(graph: FlowGraph, most: int = USUAL_NODES) -> list[int]:
 
 
 Key = tuple[int | None, int | None]
-"""(closed namespace or None for an operator by itself, the open namespace around it or None at the top)."""
+"""(closed namespace or None for an operator drawn alone, the enclosing open namespace or None at the top level)."""
 
 
-def _keys(graph: FlowGraph, opened: frozenset[int], number: dict[str, int]) -> list[Key]:
-    known: dict[str, Key] = {"": (None, None)}
+def _find_keys(graph: FlowGraph, opened: frozenset[int], number: dict[str, int]) -> list[Key]:
+    cached: dict[str, Key] = {"": (None, None)}
 
     def find(path: str) -> Key:
-        if path not in known:
-            around = path.rpartition("/")[0]
-            own, parent = find(around)
-            here = number[path]
-            if own is not None:
-                known[path] = (own, parent)
-            elif here in opened:
-                known[path] = (None, here)
+        if path not in cached:
+            enclosing = path.rpartition("/")[0]
+            closed, parent = find(enclosing)
+            own_number = number[path]
+            if closed is not None:
+                cached[path] = (closed, parent)
+            elif own_number in opened:
+                cached[path] = (None, own_number)
             else:
-                known[path] = (here, parent)
-        return known[path]
+                cached[path] = (own_number, parent)
+        return cached[path]
 
     return [find(path) for path in graph.home]
 
 
-def _find_few(graph: FlowGraph) -> int:
-    if graph.few_operators is None:
-        for few in FEW_OPERATORS:
-            graph.few_operators = few
+def _choose_absorb_limit(graph: FlowGraph) -> int:
+    if graph.absorb_limit is None:
+        for limit in ABSORB_LIMITS:
+            graph.absorb_limit = limit
             if len(_draw_parts(graph, frozenset(), frozenset())) <= USUAL_NODES:
                 break
-    return graph.few_operators or FEW_OPERATORS[0]
+    return graph.absorb_limit or ABSORB_LIMITS[0]
 
 
 def _draw_parts(graph: FlowGraph, opened: frozenset[int], unstacked: frozenset[int]) -> list[FlowPart]:
-    few = _find_few(graph)
+    limit = _choose_absorb_limit(graph)
     number = {path: place for place, path in enumerate(graph.namespaces)}
     layers = {number[path] for path in graph.layers if path in number}
-    keys = _keys(graph, opened, number)
+    keys = _find_keys(graph, opened, number)
     followers: dict[int, list[int]] = defaultdict(list)
     for edge in graph.edges:
         if graph.block[edge.source] == graph.block[edge.target]:
@@ -135,7 +241,7 @@ def _draw_parts(graph: FlowGraph, opened: frozenset[int], unstacked: frozenset[i
     parts: list[FlowPart] = []
     for place, block in enumerate(graph.blocks):
         order = order_operators(block.operators, followers, keys, graph.message)
-        stretches = absorb_strangers(list(_stretches(order, keys, graph.types)), few)
+        stretches = absorb_foreign_operators(list(_split_stretches(order, keys, graph.types)), limit)
         parts += [
             FlowPart(run.operators, place, run.namespace, run.parent, run.count)
             for run in stack_stretches(stretches, graph.types, followers, unstacked, layers)
@@ -146,19 +252,19 @@ def _draw_parts(graph: FlowGraph, opened: frozenset[int], unstacked: frozenset[i
 def order_operators(
     rows: Sequence[int], followers: dict[int, list[int]], keys: Sequence[Key], message: Sequence[str | None]
 ) -> list[int]:
-    """An order of execution that stays in a namespace as long as it can, then in the one around it; a receive comes first
-    and a send last.
+    """An execution order that stays in a namespace as long as possible, then in the enclosing one; receives come first and sends
+    last.
     """
     inside = set(rows)
     waiting: Counter[int] = Counter()
     for row in rows:
-        waiting.update(one for one in followers[row] if one in inside)
+        waiting.update(follower for follower in followers[row] if follower in inside)
     heaps: dict[tuple[str, int | None], list[int]] = defaultdict(list)
 
     def add(row: int) -> None:
-        own, parent = keys[row]
+        namespace, parent = keys[row]
         rank = row + (len(keys) if message[row] == "send" else 0)
-        for heap in (heaps["own", own] if own is not None else None, heaps["in", parent], heaps["all", 0]):
+        for heap in (heaps["own", namespace] if namespace is not None else None, heaps["in", parent], heaps["all", 0]):
             if heap is not None:
                 heapq.heappush(heap, rank)
 
@@ -167,39 +273,39 @@ def order_operators(
             add(row)
     done: set[int] = set()
     order: list[int] = []
-    own: int | None = None
+    namespace: int | None = None
     parent: int | None = None
     while len(order) < len(rows):
-        near = [heaps["own", own]] if own is not None else []
-        row = _take([*near, heaps["in", parent], heaps["all", 0]], done, len(keys))
+        same_namespace = [heaps["own", namespace]] if namespace is not None else []
+        row = _pop_ready([*same_namespace, heaps["in", parent], heaps["all", 0]], done, len(keys))
         done.add(row)
         order.append(row)
-        own, parent = keys[row]
-        for one in followers[row]:
-            if one in inside:
-                waiting[one] -= 1
-                if not waiting[one]:
-                    add(one)
+        namespace, parent = keys[row]
+        for follower in followers[row]:
+            if follower in inside:
+                waiting[follower] -= 1
+                if not waiting[follower]:
+                    add(follower)
     return order
 
 
-def _take(heaps: Iterable[list[int]], done: set[int], modulus: int) -> int:
-    """The lowest that is not done yet, of the first heap that has one; a send only when nothing else is ready."""
-    last: int | None = None
+def _pop_ready(heaps: Iterable[list[int]], done: set[int], modulus: int) -> int:
+    """The lowest operator that is not done, from the first heap that has one; a send only if nothing else is ready."""
+    send: int | None = None
     for heap in heaps:
         while heap and heap[0] % modulus in done:
             heapq.heappop(heap)
         if heap and heap[0] < modulus:
             return heapq.heappop(heap)
         if heap:
-            last = heap[0] % modulus
-    if last is None:
-        raise ValueError("operators wait for each other")
-    return last
+            send = heap[0] % modulus
+    if send is None:
+        raise ValueError("the operator graph has a cycle")
+    return send
 
 
-def _stretches(order: Sequence[int], keys: Sequence[Key], types: Sequence[str]) -> Iterable[Stretch]:
-    """Operators of a closed namespace, and those that only order others, are one as long as they follow each other."""
+def _split_stretches(order: Sequence[int], keys: Sequence[Key], types: Sequence[str]) -> Iterable[Stretch]:
+    """Consecutive operators of the same closed namespace, or consecutive ordering operators, form one stretch."""
     rows: list[int] = []
     for row in order:
         is_alone = keys[row][0] is None and not (types[row] in ORDERING and rows and types[rows[-1]] in ORDERING)
@@ -211,32 +317,34 @@ def _stretches(order: Sequence[int], keys: Sequence[Key], types: Sequence[str]) 
         yield Stretch(tuple(rows), *keys[rows[-1]])
 
 
-def absorb_strangers(stretches: Sequence[Stretch], few: int = FEW_OPERATORS[0]) -> list[Stretch]:
-    """A few operators in the midst of a closed namespace are drawn in it, whatever they are named: compilers that join equal
-    operators leave one with the name of another layer.
+def absorb_foreign_operators(stretches: Sequence[Stretch], limit: int = ABSORB_LIMITS[0]) -> list[Stretch]:
+    """Join stretches of the same closed namespace if at most ``limit`` operators of others lie between them; these are drawn as
+    part of it. Compilers that deduplicate operators keep one with the name of another layer.
     """
-    found: list[Stretch] = []
-    for each in stretches:
-        at = len(found) - 1
+    joined: list[Stretch] = []
+    for stretch in stretches:
+        at = len(joined) - 1
         between = 0
-        while each.namespace is not None and at >= 0 and found[at].namespace != each.namespace and between <= few:
-            between += len(found[at].operators)
+        while (
+            stretch.namespace is not None and at >= 0 and joined[at].namespace != stretch.namespace and between <= limit
+        ):
+            between += len(joined[at].operators)
             at -= 1
-        if each.namespace is None or at < 0 or found[at].namespace != each.namespace or between > few:
-            found.append(each)
+        if stretch.namespace is None or at < 0 or joined[at].namespace != stretch.namespace or between > limit:
+            joined.append(stretch)
             continue
-        rows = tuple(row for one in (*found[at:], each) for row in one.operators)
-        found[at:] = [Stretch(rows, each.namespace, each.parent)]
-    return found
+        rows = tuple(row for part in (*joined[at:], stretch) for row in part.operators)
+        joined[at:] = [Stretch(rows, stretch.namespace, stretch.parent)]
+    return joined
 
 
-def _link(graph: FlowGraph, parts: Sequence[FlowPart]) -> Iterable[FlowLink]:
+def _link_parts(graph: FlowGraph, parts: Sequence[FlowPart]) -> Iterable[FlowLink]:
     owner = {row: place for place, part in enumerate(parts) for row in part.operators}
     counts: Counter[tuple[int, int, EdgeClass]] = Counter()
     shards: dict[tuple[int, int, EdgeClass], tuple[int, ...]] = {}
     for edge in graph.edges:
         source, target = owner[edge.source], owner[edge.target]
-        if source >= target:  # within a node, or from one of a stack to the next
+        if source >= target:  # within a node, or between repeats of a stack
             continue
         key = (source, target, edge.edge_class)
         counts[key] += 1

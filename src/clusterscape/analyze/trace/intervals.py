@@ -1,32 +1,31 @@
-"""Sets of time, as sorted arrays of disjoint [start, end) in nanoseconds."""
+"""Sets of time intervals, as sorted arrays of disjoint [start, end) in nanoseconds."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from clusterscape.model.arrays import Float64s, Int64s
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Disjoint, sorted, none of them empty."""
+    """A set of disjoint, sorted, non-empty intervals."""
 
-    starts: Ints
-    ends: Ints
+    starts: Int64s
+    ends: Int64s
 
     @property
     def length_ns(self) -> int:
-        """Their total length."""
+        """Total length of the intervals."""
         return int((self.ends - self.starts).sum())
 
 
 def join_times(starts: ArrayLike, ends: ArrayLike) -> Times:
-    """The union of intervals in any order; touching ones become one, empty ones vanish."""
+    """The union of intervals in any order; touching intervals are joined, empty ones dropped."""
     first, last = np.asarray(starts, np.int64), np.asarray(ends, np.int64)
-    wanted = last > first
-    first, last = first[wanted], last[wanted]
+    is_valid = last > first
+    first, last = first[is_valid], last[is_valid]
     order = np.argsort(first, kind="stable")
     first, last = first[order], last[order]
     if not first.size:
@@ -39,32 +38,32 @@ def join_times(starts: ArrayLike, ends: ArrayLike) -> Times:
 
 
 def clip_times(times: Times, start_ns: int, end_ns: int) -> Times:
-    """What lies in [start, end)."""
+    """The part within [start, end)."""
     low = np.searchsorted(times.ends, start_ns, side="right")
     high = np.searchsorted(times.starts, end_ns, side="left")
     return join_times(np.maximum(times.starts[low:high], start_ns), np.minimum(times.ends[low:high], end_ns))
 
 
-def subtract_times(times: Times, taken: Times) -> Times:
-    """What lies in the first and not in the second."""
-    if not times.starts.size or not taken.starts.size:
+def subtract_times(times: Times, removed: Times) -> Times:
+    """The set difference: the part of ``times`` that is not in ``removed``."""
+    if not times.starts.size or not removed.starts.size:
         return times
-    edges = np.concatenate([times.starts, times.ends, taken.starts, taken.ends])
-    size, other = times.starts.size, taken.starts.size
-    inside = np.concatenate([np.ones(size), -np.ones(size), np.zeros(2 * other)])
-    covered = np.concatenate([np.zeros(2 * size), np.ones(other), -np.ones(other)])
+    edges = np.concatenate([times.starts, times.ends, removed.starts, removed.ends])
+    size, removed_size = times.starts.size, removed.starts.size
+    inside = np.concatenate([np.ones(size), -np.ones(size), np.zeros(2 * removed_size)])
+    covered = np.concatenate([np.zeros(2 * size), np.ones(removed_size), -np.ones(removed_size)])
     order = np.argsort(edges, kind="stable")
     edges, inside, covered = edges[order], np.cumsum(inside[order]), np.cumsum(covered[order])
-    free = (inside[:-1] > 0) & (covered[:-1] == 0)
-    return join_times(edges[:-1][free], edges[1:][free])
+    is_left = (inside[:-1] > 0) & (covered[:-1] == 0)
+    return join_times(edges[:-1][is_left], edges[1:][is_left])
 
 
-def cover_until(times: Times, at: Ints | Floats) -> Floats:
-    """How much of ``times`` lies before each moment, nanoseconds."""
+def cover_until(times: Times, at: Int64s | Float64s) -> Float64s:
+    """Nanoseconds of ``times`` before each moment ``at``."""
     if not times.starts.size:
         return np.zeros(len(at))
     before = np.concatenate([[0], np.cumsum(times.ends - times.starts)])
     place = np.searchsorted(times.starts, at, side="right") - 1
     inside = np.minimum(at, times.ends[place]) - times.starts[place]
-    covered: Floats = np.where(place >= 0, before[np.maximum(place, 0)] + inside, 0).astype(np.float64)
+    covered: Float64s = np.where(place >= 0, before[np.maximum(place, 0)] + inside, 0).astype(np.float64)
     return covered

@@ -1,4 +1,4 @@
-"""The enhanced Marey graph of a window: rows, the aggregated spans on them and the bands between them, as three tables."""
+"""The enhanced Marey graph of a window as three tables: rows, the aggregated spans on them, and the bands between spans."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -7,8 +7,19 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from clusterscape.analyze.trace.aggregate import MAX_UNMERGED, NUMBERS, Merge, Merged, Window, merge_level
-from clusterscape.analyze.trace.bands import Shown, find_bands, link_spans, relink
+from clusterscape.analyze.trace.aggregate import (
+    MAX_UNMERGED,
+    NUMBERS,
+    BandEnds,
+    Merge,
+    Merged,
+    Window,
+    find_bands,
+    find_copy,
+    link_spans,
+    merge_level,
+    relink,
+)
 from clusterscape.analyze.trace.drawn import (
     CLASSES,
     CODES,
@@ -19,14 +30,13 @@ from clusterscape.analyze.trace.drawn import (
     LevelSpans,
     Links,
 )
-from clusterscape.analyze.trace.pyramid import find_copy
 
 DEPTHS: dict[Level, int] = {"stage": 0, "rank": 1, "lane": 2}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of the picture; ``block`` is its place among all stages, ranks or lanes. A row that is opened is not joined."""
+    """A row of the graph; ``block`` is its index among all stages, ranks or lanes. Bands do not join an opened row."""
 
     level: Level
     block: int
@@ -38,12 +48,12 @@ class Row:
     can_open: bool
     is_open: bool
     order: int
-    """Among rows that bands join; lanes of one rank share it; −1: not joined."""
+    """Position among the rows that bands join; lanes of one rank share it; −1: not joined."""
 
 
 @dataclass(frozen=True, slots=True)
 class MareyGraph:
-    """Three tables; bands point into the spans by place."""
+    """Three tables; bands refer to spans by row."""
 
     spans: pl.DataFrame
     rows: pl.DataFrame
@@ -51,7 +61,7 @@ class MareyGraph:
 
 
 def lay_out_rows(trace: DrawnTrace, level: Level, opened: Collection[str]) -> list[Row]:
-    """Rows from the top: stages, ranks below them, lanes below those. ``opened``: stages as "0", ranks as "r3"."""
+    """Rows from the top: stages, below each its ranks, below each its lanes. ``opened``: stages as "0", ranks as "r3"."""
     rows: list[Row] = []
     order = -1
     for stage_at, stage in enumerate(trace.stages):
@@ -96,50 +106,50 @@ def draw_marey(
     classes: Sequence[str] = SHOWN_CLASSES,
     merge: Merge = "gap",
 ) -> MareyGraph:
-    """The picture of a window."""
+    """The graph of a window."""
     rows = lay_out_rows(trace, level, opened)
-    levels: list[Level] = [each for each in DEPTHS if any(row.level == each for row in rows)]
-    # Where rows of several levels stand side by side, bands between them need the spans themselves.
+    levels: list[Level] = [name for name in DEPTHS if any(row.level == name for row in rows)]
+    # Bands between rows of different levels need the spans themselves, not a coarser copy.
     copy = find_copy(trace, levels[0], window.pixel_ns) if merge == "gap" and len(levels) == 1 else None
-    taken = {each: trace.level(each, by_key=merge == "gap") if copy is None else copy.spans for each in levels}
+    spans = {name: trace.level(name, by_key=merge == "gap") if copy is None else copy.spans for name in levels}
     parts = []
-    for each in levels:
-        blocks = [row.block for row in rows if row.level == each]
-        parts.append(merge_level(trace, taken[each], blocks, window, classes, merge))
+    for name in levels:
+        blocks = [row.block for row in rows if row.level == name]
+        parts.append(merge_level(trace, spans[name], blocks, window, classes, merge))
     if merge == "none" and sum(part.worst.size for part in parts) > MAX_UNMERGED:
         return draw_marey(trace, window, level=level, opened=opened, classes=classes, merge="gap")
-    row = np.concatenate([_rows_of(rows, each, part.block) for each, part in zip(levels, parts, strict=True)])
+    row = np.concatenate([_find_rows(rows, name, part.block) for name, part in zip(levels, parts, strict=True)])
     merged = _concat(parts)
-    shown = _shown(trace, rows, merged, row)
+    ends = _find_band_ends(trace, rows, merged, row)
     if copy is None:
-        links = _link(trace, [(each, taken[each], part) for each, part in zip(levels, parts, strict=True)], shown)
+        links = _link_rows(trace, [(name, spans[name], part) for name, part in zip(levels, parts, strict=True)], ends)
     else:
         links = relink(copy.links, merged.entry, merged.group, copy.spans.start.size, merged.worst.size)
-    at = _by_row_and_start(row, merged.numbers[:, 0])
+    at = _sort_by_row_and_start(row, merged.numbers[:, 0])
     places = np.empty(at.size, np.uint32)
     places[at] = np.arange(at.size, dtype=np.uint32)
-    return MareyGraph(_span_table(trace, merged, row, at), _row_table(rows), find_bands(links, shown, places))
+    return MareyGraph(_span_table(trace, merged, row, at), _row_table(rows), find_bands(links, ends, places))
 
 
-def _by_row_and_start(row: NDArray[np.int64], start: NDArray[np.float64]) -> NDArray[np.int64]:
-    """As ``np.lexsort``, by one number that holds both: spans come almost in this order, and what is in order is sorted fast."""
+def _sort_by_row_and_start(row: NDArray[np.int64], start: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Like ``np.lexsort``, with one combined key: spans are almost in this order, which a stable sort exploits."""
     length = float(start.max() - start.min()) + 1.0 if start.size else 1.0
     ordered: NDArray[np.int64] = np.argsort(row * length + start, kind="stable")
     return ordered
 
 
-def _rows_of(rows: Sequence[Row], level: Level, block: NDArray[np.int64]) -> NDArray[np.int64]:
+def _find_rows(rows: Sequence[Row], level: Level, block: NDArray[np.int64]) -> NDArray[np.int64]:
     """The row of each output span, from its block of the level."""
-    found = np.full(1 + max((row.block for row in rows if row.level == level), default=0), -1, np.int64)
+    row_of_block = np.full(1 + max((row.block for row in rows if row.level == level), default=0), -1, np.int64)
     for at, row in enumerate(rows):
         if row.level == level:
-            found[row.block] = at
-    placed: NDArray[np.int64] = found[block]
+            row_of_block[row.block] = at
+    placed: NDArray[np.int64] = row_of_block[block]
     return placed
 
 
 def _concat(parts: Sequence[Merged]) -> Merged:
-    """All levels one after another; entries stay with the levels."""
+    """All levels concatenated, without their entries."""
     if len(parts) == 1:
         return parts[0]
     none = np.zeros(0, np.int64)
@@ -147,11 +157,11 @@ def _concat(parts: Sequence[Merged]) -> Merged:
     return Merged(none, none, *(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
-def _shown(trace: DrawnTrace, rows: Sequence[Row], merged: Merged, row: NDArray[np.int64]) -> Shown:
+def _find_band_ends(trace: DrawnTrace, rows: Sequence[Row], merged: Merged, row: NDArray[np.int64]) -> BandEnds:
     stage_places = {stage: at for at, stage in enumerate(trace.stages)}
-    return Shown(
-        order=np.array([each.order for each in rows], np.int64)[row],
-        stage=np.array([stage_places[each.stage] for each in rows], np.int64)[row],
+    return BandEnds(
+        order=np.array([drawn.order for drawn in rows], np.int64)[row],
+        stage=np.array([stage_places[drawn.stage] for drawn in rows], np.int64)[row],
         is_compute=np.isin(merged.kind, [CLASSES.index("compute"), CLASSES.index(PHASE_CLASS)]),
         start=merged.numbers[:, 0],
         end=merged.numbers[:, 1],
@@ -159,28 +169,30 @@ def _shown(trace: DrawnTrace, rows: Sequence[Row], merged: Merged, row: NDArray[
     )
 
 
-def _link(trace: DrawnTrace, parts: Sequence[tuple[Level, LevelSpans, Merged]], shown: Shown) -> Links:
-    """Bands from the spans of rows that are joined; opened rows only head those below them."""
-    chosen, talk, before = [], [], 0
+def _link_rows(trace: DrawnTrace, parts: Sequence[tuple[Level, LevelSpans, Merged]], ends: BandEnds) -> Links:
+    """Bands between the spans of joined rows; an opened row is only a heading of the rows below it."""
+    chosen, communication, before = [], [], 0
     with trace.blank_owners() as (owner, touched):
         for level, spans, part in parts:
-            joined = shown.order[before + part.group] >= 0
+            joined = ends.order[before + part.group] >= 0
             entry, group = part.entry[joined], part.group[joined] + before
             if level == "stage":
                 entry_owner = np.full(spans.start.size, -1, np.int32)
                 entry_owner[entry] = group
-                own = entry_owner[spans.talk_entry].astype(np.int64)
-                mine, group = spans.talk_span[own >= 0], own[own >= 0]
-                talk.append(mine)
+                output = entry_owner[spans.communication_entry].astype(np.int64)
+                mine, group = spans.communication_span[output >= 0], output[output >= 0]
+                communication.append(mine)
             else:
                 mine = spans.span[entry]
                 chosen.append(mine)
-                talk.append(mine[spans.kind[entry] == CLASSES.index("communication")])
+                communication.append(mine[spans.kind[entry] == CLASSES.index("communication")])
             owner[mine] = group
             touched.append(mine)
             before += part.worst.size
         empty = np.zeros(0, np.int64)
-        return link_spans(trace, owner, np.concatenate([empty, *chosen]), np.concatenate([empty, *talk]), before)
+        return link_spans(
+            trace, owner, np.concatenate([empty, *chosen]), np.concatenate([empty, *communication]), before
+        )
 
 
 def _span_table(trace: DrawnTrace, merged: Merged, row: NDArray[np.int64], at: NDArray[np.int64]) -> pl.DataFrame:
@@ -191,7 +203,7 @@ def _span_table(trace: DrawnTrace, merged: Merged, row: NDArray[np.int64], at: N
     worst, count = merged.worst[at], number["count"].astype(np.uint32)
     total = number["total"]
     share = np.divide(number["critical"], total, out=np.zeros_like(total), where=total > 0)
-    small = {
+    narrow = {
         "min_ns": number["least"],
         "median_ns": number["median"],
         "max_ns": number["most"],
@@ -206,35 +218,35 @@ def _span_table(trace: DrawnTrace, merged: Merged, row: NDArray[np.int64], at: N
             pl.Series("end_ns", number["end"]),
             pl.Series("earliest_ns", number["early"]),
             pl.Series("latest_ns", number["late"]),
-            _names("class", merged.kind[at].astype(np.int32), CLASSES),
-            _names("phase", code["phase"], trace.phases),
-            _wholes("micro_batch", code["micro_batch"]),
-            _wholes("step", code["step"]),
-            _names("name", code["name"], trace.names),
-            _names("namespace", code["namespace"], trace.namespaces),
-            _names("collective", code["collective"], trace.collectives),
+            _decode("class", merged.kind[at].astype(np.int32), CLASSES),
+            _decode("phase", code["phase"], trace.phases),
+            _nullable("micro_batch", code["micro_batch"]),
+            _nullable("step", code["step"]),
+            _decode("name", code["name"], trace.names),
+            _decode("namespace", code["namespace"], trace.namespaces),
+            _decode("collective", code["collective"], trace.collectives),
             pl.Series("count", count),
             pl.Series("total_ns", total),
-            *(pl.Series(name, values.astype(np.float32), nan_to_null=True) for name, values in small.items()),
+            *(pl.Series(name, values.astype(np.float32), nan_to_null=True) for name, values in narrow.items()),
             pl.Series("worst_span", worst),
-            _wholes("span", np.where(count == 1, worst, -1)),
+            _nullable("span", np.where(count == 1, worst, -1)),
             pl.Series("is_outlier", merged.outlier[at]),
         ]
     )
 
 
-def _names(title: str, codes: NDArray[np.int32], names: Sequence[str]) -> pl.Series:
-    """Strings by code, with a dictionary of those that are used."""
+def _decode(title: str, codes: NDArray[np.int32], names: Sequence[str]) -> pl.Series:
+    """Strings by code, as an Enum of only the strings that occur."""
     is_used = np.zeros(len(names) + 1, np.bool_)
     is_used[codes] = True  # null, −1, is the last
     used = np.flatnonzero(is_used[:-1])
-    known = [names[each] for each in used.tolist()]
+    used_names = [names[code] for code in used.tolist()]
     place = np.full(is_used.size, used.size, np.uint32)
     place[used] = np.arange(used.size, dtype=np.uint32)
-    return pl.Series(title, [*known, None], dtype=pl.Enum(known)).gather(place[codes])
+    return pl.Series(title, [*used_names, None], dtype=pl.Enum(used_names)).gather(place[codes])
 
 
-def _wholes(title: str, values: NDArray[np.int32] | NDArray[np.int64]) -> pl.Series:
+def _nullable(title: str, values: NDArray[np.int32] | NDArray[np.int64]) -> pl.Series:
     return pl.Series(title, values).set(pl.Series(values < 0), None)
 
 

@@ -1,29 +1,26 @@
 """Compiled loops of the Marey graph: nesting, merging, joining. Plain arrays in and out; importing this imports numba.
 
-Arrays of spans are ordered by block (row), then by key or class, then by start; −1 stands for null among codes.
+Arrays of spans are sorted by block (row), then by key or class, then by start; −1 is the null code.
 """
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Wholes = NDArray[np.uint32]
-Flags = NDArray[np.bool_]
+from clusterscape.model.arrays import Bools, Float64s, Int64s, Uint32s
 
 MAX_DEPTH = 64
 MEDIAN_SAMPLE = 255
-"""A merged span's median is that of an even sample of so many members."""
+"""The median of a merged span is computed from an evenly spaced sample of at most this many members."""
 NARROW_PIXELS = 3.0
 """Namespaces narrower than this are merged with their neighbors."""
 
 
 @njit(cache=True, nogil=True)
-def find_nesting(lane: Ints, kind: Ints, start: Ints, end: Ints) -> tuple[NDArray[np.uint8], Flags]:
-    """How many spans of the same lane are around each, and whether none of its own kind is.
+def find_nesting(lane: Int64s, kind: Int64s, start: Int64s, end: Int64s) -> tuple[NDArray[np.uint8], Bools]:
+    """Nesting depth of each span within its lane, and whether no enclosing span has the same kind.
 
-    Ordered by lane, start, and the longer first.
+    Spans are sorted by lane, then start, then length descending.
     """
     size = lane.size
     depth = np.zeros(size, np.uint8)
@@ -50,18 +47,18 @@ def find_nesting(lane: Ints, kind: Ints, start: Ints, end: Ints) -> tuple[NDArra
 
 @njit(cache=True, nogil=True)
 def cut_runs(
-    first: Ints, last: Ints, runs: Ints, start: Floats, reach: Floats, from_ns: float, to_ns: float
-) -> tuple[Ints, Ints]:
-    """The part of each run that can touch the window: where it begins and ends, empty parts left out.
+    first: Int64s, last: Int64s, runs: Int64s, start: Float64s, reach: Float64s, from_ns: float, to_ns: float
+) -> tuple[Int64s, Int64s]:
+    """First and end index of the part of each run that can touch the window, without empty parts.
 
-    Runs ``first[b] … last[b]`` of every wanted block; ``runs`` are their offsets; within a run ``start`` and ``reach`` (the
-    latest end so far) ascend.
+    ``first[b] … last[b]``: the runs of block b; ``runs``: their offsets; within a run ``start`` and ``reach`` (running maximum of
+    the end) ascend.
     """
     count = 0
     for b in range(first.size):
         count += last[b] - first[b]
     lows, highs = np.empty(count, np.int64), np.empty(count, np.int64)
-    found = 0
+    parts = 0
     for b in range(first.size):
         for run in range(first[b], last[b]):
             low, high = runs[run], runs[run + 1]
@@ -72,40 +69,40 @@ def cut_runs(
             if start[high - 1] > to_ns:
                 high = low + np.searchsorted(start[low:high], to_ns, side="right")
             if low < high:
-                lows[found], highs[found] = low, high
-                found += 1
-    return lows[:found].copy(), highs[:found].copy()
+                lows[parts], highs[parts] = low, high
+                parts += 1
+    return lows[:parts].copy(), highs[:parts].copy()
 
 
 @njit(cache=True, nogil=True)
 def merge_spans(
-    lows: Ints,
-    highs: Ints,
-    start: Floats,
-    end: Floats,
+    lows: Int64s,
+    highs: Int64s,
+    start: Float64s,
+    end: Float64s,
     key: NDArray[np.int32],
     kind: NDArray[np.uint8],
     codes: NDArray[np.int32],
-    outlier: Flags,
-    wanted: Flags,
+    outlier: Bools,
+    wanted: Bools,
     from_ns: float,
     to_ns: float,
     pixel_ns: float,
     longest_ns: float,
     mode: int,
-) -> tuple[Ints, Ints]:
-    """The input spans that are in the picture, one output span after another, and where each output span begins among them.
+) -> tuple[Int64s, Int64s]:
+    """The input spans within the window, grouped by output span, and the offset of each output span among them.
 
-    Only inputs of the same range ``lows``–``highs`` are merged. ``mode``: 0 none, 1 by gap, 2 by namespace (the last of
-    ``codes``). ``key`` stands for what may be merged by gap, up to ``longest_ns``; in mode 2 inputs are ordered by kind and start
-    instead.
+    Only inputs of the same range ``lows``–``highs`` are merged. ``mode``: 0 none, 1 by gap, 2 by namespace (the last column of
+    ``codes``). In mode 1, spans with equal ``key`` are merged up to a length of ``longest_ns``; in mode 2, inputs are sorted by
+    kind and start instead.
     """
     total = 0
     for b in range(lows.size):
         total += highs[b] - lows[b]
     entry = np.empty(total, np.int64)
     offsets = np.empty(total + 1, np.int64)
-    seen = found = 0
+    inputs = outputs = 0
     last_code = codes.shape[1] - 1
     for b in range(lows.size):
         previous = -1
@@ -128,41 +125,42 @@ def merge_spans(
             if joined:
                 reach = max(reach, end[i])
             else:
-                offsets[found] = seen
+                offsets[outputs] = inputs
                 begin, reach = start[i], end[i]
-                found += 1
-            entry[seen] = i
-            seen += 1
+                outputs += 1
+            entry[inputs] = i
+            inputs += 1
             previous = i
-    offsets[found] = seen
-    return entry[:seen].copy(), offsets[: found + 1].copy()
+    offsets[outputs] = inputs
+    return entry[:inputs].copy(), offsets[: outputs + 1].copy()
 
 
 @njit(cache=True, nogil=True)
-def sum_up(
-    entry: Ints,
-    offsets: Ints,
-    start: Floats,
-    end: Floats,
-    early: Floats,
-    late: Floats,
+def summarize_outputs(
+    entry: Int64s,
+    offsets: Int64s,
+    start: Float64s,
+    end: Float64s,
+    early: Float64s,
+    late: Float64s,
     count: NDArray[np.uint32],
-    total: Floats,
-    least: Floats,
-    middle: Floats,
-    most: Floats,
-    worst: Ints,
-    wait: Floats,
-    critical: Floats,
-    slack: Floats,
+    total: Float64s,
+    least: Float64s,
+    middle: Float64s,
+    most: Float64s,
+    worst: Int64s,
+    wait: Float64s,
+    critical: Float64s,
+    slack: Float64s,
     codes: NDArray[np.int32],
     parent: NDArray[np.int32],
     level: NDArray[np.int32],
-) -> tuple[Floats, Ints, NDArray[np.int32]]:
-    """Numbers (12 columns), the worst member and codes of every output span, from its inputs.
+) -> tuple[Float64s, Int64s, NDArray[np.int32]]:
+    """Numbers (12 columns), the longest member and the codes of every output span, from its inputs.
 
     Numbers: start, end, earliest, latest, count, total, least, median, most, wait, critical, slack. ``codes`` (columns: name,
-    collective, phase, micro-batch, step, pass, namespace): −1 where members differ; for the namespace the deepest common one.
+    collective, phase, micro-batch, step, pass, namespace): −1 where members differ; for the namespace, the deepest common
+    ancestor.
     """
     size = offsets.size - 1
     numbers = np.empty((size, 12), np.float64)
@@ -209,118 +207,120 @@ def sum_up(
 
 
 @njit(cache=True, nogil=True)
-def find_median(members: Ints, middle: Floats, sample: Floats) -> float:
-    """Of an even sample of the members, for which ``sample`` has room; most output spans have one or two."""
+def find_median(members: Int64s, middle: Float64s, sample: Float64s) -> float:
+    """Median of ``middle`` over an evenly spaced sample of the members; ``sample`` is scratch space. Most outputs have 1 or 2
+    members.
+    """
     if members.size == 1:
         return float(middle[members[0]])
     if members.size == 2:
         return float(0.5 * (middle[members[0]] + middle[members[1]]))
-    taken = 0
+    size = 0
     for at in range(0, members.size, max(1, -(-members.size // MEDIAN_SAMPLE))):
-        sample[taken] = middle[members[at]]
-        taken += 1
-    return np.median(sample[:taken])
+        sample[size] = middle[members[at]]
+        size += 1
+    return np.median(sample[:size])
 
 
 @njit(cache=True, nogil=True)
-def common_parent(one: int, other: int, parent: NDArray[np.int32], level: NDArray[np.int32]) -> int:
-    """The deepest namespace that holds both; −1 where there is none."""
-    while one != other:
-        if one < 0 or other < 0:
+def common_parent(a: int, b: int, parent: NDArray[np.int32], level: NDArray[np.int32]) -> int:
+    """The deepest common ancestor of two namespaces; −1 if there is none."""
+    while a != b:
+        if a < 0 or b < 0:
             return -1
-        if level[one] >= level[other]:
-            one = parent[one]
+        if level[a] >= level[b]:
+            a = parent[a]
         else:
-            other = parent[other]
-    return one
+            b = parent[b]
+    return a
 
 
 @njit(cache=True, nogil=True)
 def join_spans(
-    chosen: Ints, following: Ints, owner: NDArray[np.int32], start: Floats, end: Floats, outputs: int
-) -> tuple[Wholes, Floats]:
-    """Bands between output spans, a column each: from, to, count; and from start, from end, to start, to end, largest skew.
+    chosen: Int64s, following: Int64s, owner: NDArray[np.int32], start: Float64s, end: Float64s, outputs: int
+) -> tuple[Uint32s, Float64s]:
+    """Bands between output spans, one column per band: (from, to, count), and (from start, from end, to start, to end, largest
+    skew).
 
-    ``chosen`` are input spans in the order of their outputs, ``following`` the counterpart of each (−1: none). A pair of
-    outputs comes once.
+    ``chosen``: input spans sorted by output; ``following``: the counterpart of each (−1: none). Each pair of outputs occurs once.
     """
     pairs = np.empty((3, chosen.size), np.uint32)
     edges = np.empty((5, chosen.size), np.float64)
-    # The last band to each output: one of the same output as this where it comes after that output's first.
+    # The last band to each output. It starts at the current output if its index is at least ``first``.
     last = np.full(outputs, -1, np.int64)
-    found = first = 0
+    bands = first = 0
     for place in range(chosen.size):
         i, j = chosen[place], following[place]
         if j < 0:
             continue
-        one, other = owner[i], owner[j]
-        if one < 0 or other < 0 or one == other:
+        source, target = owner[i], owner[j]
+        if source < 0 or target < 0 or source == target:
             continue
         skew = abs(start[j] - start[i])
-        if found and pairs[0, found - 1] != one:
-            first = found
-        k = last[other]
+        if bands and pairs[0, bands - 1] != source:
+            first = bands
+        k = last[target]
         if k >= first:
             pairs[2, k] += np.uint32(1)
-            widen(edges, k, start[i], end[i], start[j], end[j], skew)
+            extend_band(edges, k, start[i], end[i], start[j], end[j], skew)
             continue
-        pairs[0, found], pairs[1, found], pairs[2, found] = one, other, 1
-        edges[0, found], edges[1, found] = start[i], end[i]
-        edges[2, found], edges[3, found] = start[j], end[j]
-        edges[4, found] = skew
-        last[other] = found
-        found += 1
-    return pairs[:, :found].copy(), edges[:, :found].copy()
+        pairs[0, bands], pairs[1, bands], pairs[2, bands] = source, target, 1
+        edges[0, bands], edges[1, bands] = start[i], end[i]
+        edges[2, bands], edges[3, bands] = start[j], end[j]
+        edges[4, bands] = skew
+        last[target] = bands
+        bands += 1
+    return pairs[:, :bands].copy(), edges[:, :bands].copy()
 
 
 @njit(cache=True, nogil=True)
 def join_links(
-    pairs: Wholes, edges: Floats, entry: Ints, owner: NDArray[np.int32], outputs: int
-) -> tuple[Wholes, Floats]:
-    """Bands between output spans from bands between their inputs (both as ``join_spans`` gives them); ``entry`` are the inputs
-    in the picture, ascending.
+    pairs: Uint32s, edges: Float64s, entry: Int64s, owner: NDArray[np.int32], outputs: int
+) -> tuple[Uint32s, Float64s]:
+    """Bands between output spans from bands between their inputs (both as ``join_spans`` returns them); ``entry``: the inputs
+    within the window, ascending.
     """
-    # Bands come in the order of what they start at: those before the first input and behind the last one are none of ours.
+    # Bands are sorted by where they start: skip those before the first input and after the last.
     low = np.searchsorted(pairs[0], entry[0]) if entry.size else 0
     high = np.searchsorted(pairs[0], entry[-1], side="right") if entry.size else 0
     joined = np.empty((3, high - low), np.uint32)
     numbers = np.empty((5, high - low), np.float64)
     last = np.full(outputs, -1, np.int64)
-    found = first = 0
+    bands = first = 0
     for place in range(low, high):
-        one, other = owner[pairs[0, place]], owner[pairs[1, place]]
-        if one < 0 or other < 0 or one == other:
+        source, target = owner[pairs[0, place]], owner[pairs[1, place]]
+        if source < 0 or target < 0 or source == target:
             continue
-        if found and joined[0, found - 1] != one:
-            first = found
-        k = last[other]
+        if bands and joined[0, bands - 1] != source:
+            first = bands
+        k = last[target]
         if k >= first:
             joined[2, k] += pairs[2, place]
-            widen(numbers, k, edges[0, place], edges[1, place], edges[2, place], edges[3, place], edges[4, place])
+            extend_band(numbers, k, edges[0, place], edges[1, place], edges[2, place], edges[3, place], edges[4, place])
             continue
-        joined[0, found], joined[1, found], joined[2, found] = one, other, pairs[2, place]
+        joined[0, bands], joined[1, bands], joined[2, bands] = source, target, pairs[2, place]
         for c in range(5):
-            numbers[c, found] = edges[c, place]
-        last[other] = found
-        found += 1
-    return joined[:, :found].copy(), numbers[:, :found].copy()
+            numbers[c, bands] = edges[c, place]
+        last[target] = bands
+        bands += 1
+    return joined[:, :bands].copy(), numbers[:, :bands].copy()
 
 
 @njit(cache=True, nogil=True, inline="always")
-def widen(
-    edges: Floats, band: int, from_start: float, from_end: float, to_start: float, to_end: float, skew: float
+def extend_band(
+    edges: Float64s, band: int, from_start: float, from_end: float, to_start: float, to_end: float, skew: float
 ) -> None:
-    """Another pair of spans in a band that is already there."""
+    """Extend an existing band by another pair of spans."""
     edges[0, band], edges[1, band] = min(edges[0, band], from_start), max(edges[1, band], from_end)
     edges[2, band], edges[3, band] = min(edges[2, band], to_start), max(edges[3, band], to_end)
     edges[4, band] = max(edges[4, band], skew)
 
 
 @njit(cache=True, nogil=True)
-def take_columns(values: NDArray[np.generic], rows: Ints) -> NDArray[np.generic]:
-    """Columns of a table, each in one piece, of the given rows."""
-    taken = np.empty((values.shape[1], rows.size), values.dtype)
+def take_columns(values: NDArray[np.generic], rows: Int64s) -> NDArray[np.generic]:
+    """The given rows of a table, transposed so that each column is contiguous."""
+    columns = np.empty((values.shape[1], rows.size), values.dtype)
     for place in range(rows.size):
         for column in range(values.shape[1]):
-            taken[column, place] = values[rows[place], column]
-    return taken
+            columns[column, place] = values[rows[place], column]
+    return columns

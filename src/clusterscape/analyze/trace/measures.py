@@ -1,21 +1,30 @@
-"""All measures of a run that verdicts are drawn from, and what is too small to be worth one."""
+"""The measurements that verdicts are based on: all measures of a run, what one rank does beyond its peers, and the variance of
+sequence lengths.
+
+For sequence lengths, the mean of each stage and position in the step (warm-up, a slow stage) is removed first, so that only the
+variation that follows a micro-batch through all stages is left.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
-from clusterscape.analyze.trace.collectives import Slack
-from clusterscape.analyze.trace.pipeline import Bubble
+from clusterscape.analyze.trace.breakdown import WORK
+from clusterscape.analyze.trace.intervals import clip_times, join_times
+from clusterscape.analyze.trace.match import Slack
+from clusterscape.analyze.trace.pipeline import Bubble, simulate_recorded
 from clusterscape.analyze.trace.whatif import StragglerAnswer
-from clusterscape.model.spans import RankFacts
+from clusterscape.model.arrays import Float64s
+from clusterscape.model.spans import Phase, RankFacts, SpanClass
 
 MIN_STEP_SHARE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Measures:
-    """All that verdicts are drawn from. ``slack``: in pipelines that of collectives within a stage."""
+class TraceMeasures:
+    """All inputs of the verdicts. ``slack``: in pipelines, only of collectives within a stage."""
 
     spans: pl.DataFrame
     steps: pl.DataFrame
@@ -31,15 +40,129 @@ class Measures:
 
     @property
     def step_s(self) -> float:
-        """Mean length of a step."""
+        """Mean seconds of a step."""
         return float(self.breakdown["step_ns"].to_numpy().mean()) / 1e9 if self.breakdown.height else 0.0
 
     @property
-    def least_s(self) -> float:
-        """What is smaller is not worth a verdict."""
+    def min_gain_s(self) -> float:
+        """Threshold: smaller costs get no verdict."""
         return max(MIN_STEP_SHARE * self.step_s, (self.error_ns or 0.0) / 1e9)
 
     @property
     def step_count(self) -> int:
-        """How many steps there are."""
+        """Number of steps."""
         return int(self.steps["step"].n_unique())
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """Mean seconds per step of a rank beyond the median of its peers; ``low_s``: the minimum over steps."""
+
+    rank: int
+    mean_s: float
+    low_s: float
+    own_s: float
+    peers_s: float
+
+
+def measure_data_loading(spans: pl.DataFrame, steps: pl.DataFrame) -> list[Excess]:
+    """Time in data loading annotations, each rank compared with its peers."""
+    marks = spans.filter(
+        (pl.col("span_class") == SpanClass.ANNOTATION.value)
+        & ~pl.col("is_device")
+        & (pl.col("phase") == Phase.DATA.value)
+    )
+    return _compare_with_peers(marks, steps)
+
+
+def measure_compute(spans: pl.DataFrame, steps: pl.DataFrame) -> list[Excess]:
+    """Device compute time, each rank compared with its peers."""
+    return _compare_with_peers(spans.filter(pl.col("span_class").cast(pl.String).is_in(WORK)), steps)
+
+
+def _compare_with_peers(chosen: pl.DataFrame, steps: pl.DataFrame) -> list[Excess]:
+    ranks = sorted(steps["rank"].unique())
+    numbers = sorted(steps["step"].unique())
+    table = np.zeros((len(ranks), len(numbers)))
+    for row, rank in enumerate(ranks):
+        mine = chosen.filter(pl.col("rank") == rank)
+        times = join_times(mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy())
+        for step, low, high in steps.filter(pl.col("rank") == rank).select("step", "start_ns", "end_ns").iter_rows():
+            table[row, numbers.index(step)] = clip_times(times, low, high).length_ns / 1e9
+    excesses = []
+    for row, rank in enumerate(ranks):
+        others: Float64s = np.delete(table, row, axis=0)
+        usual = np.median(others, axis=0) if others.size else table[row]
+        excess = table[row] - usual
+        excesses.append(
+            Excess(rank, float(excess.mean()), float(excess.min()), float(table[row].mean()), float(usual.mean()))
+        )
+    return excesses
+
+
+def find_extra_work(spans: pl.DataFrame, rank: int, steps: int) -> tuple[str, float] | None:
+    """The namespace whose device time most exceeds the median of the peers: its name and the excess in seconds per step."""
+    work = spans.filter(pl.col("span_class").cast(pl.String).is_in(WORK) & pl.col("namespace").is_not_null())
+    if not work.height:
+        return None
+    part = pl.col("namespace").cast(pl.String).str.split("/").list.first().alias("part")
+    length = ((pl.col("end_ns") - pl.col("start_ns")).sum() / 1e9 / max(1, steps)).alias("length_s")
+    table = work.group_by("rank", part).agg(length)
+    wide = table.pivot("rank", index="part", values="length_s").fill_null(0.0)
+    mine, others = str(rank), [name for name in wide.columns if name not in ("part", str(rank))]
+    if mine not in wide.columns or not others:
+        return None
+    usual = np.median(wide.select(others).to_numpy(), axis=1)
+    excess = wide[mine].to_numpy() - usual
+    at = int(np.argmax(excess))
+    return str(wide["part"][at]), float(excess[at])
+
+
+MIN_SAMPLES = 12
+MIN_CORRELATION = 0.7  # with 12 samples, p < 0.01
+MIN_VARIATION = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceVariance:
+    """``correlation``: of the excess time of micro-batches, mean over pairs of stages; ``variation``: standard deviation of the
+    excess relative to the mean time; ``gain_s``: seconds per step saved with equal micro-batches, re-simulated; ``longest``:
+    max/mean.
+    """
+
+    correlation: float
+    variation: float
+    gain_s: float
+    longest: float
+
+
+def measure_sequences(passes: pl.DataFrame) -> SequenceVariance | None:
+    """The variation that micro-batches carry through the pipeline; None without a pipeline or with too few samples."""
+    if not passes.height or passes["stage"].n_unique() < 2 or passes["chunk"].n_unique() > 1:
+        return None
+    first_ranks = passes.filter(pl.col("rank") == pl.col("rank").min().over("stage"))
+    length = (pl.col("end_ns") - pl.col("start_ns")).cast(pl.Float64)
+    usual = length.mean().over("stage", "phase", "micro_batch")
+    mean = length.mean().over("stage", "phase")
+    excess = ((length - usual) / mean).alias("beyond")
+    table = first_ranks.select("stage", "step", "phase", "micro_batch", excess, (length / mean).alias("ratio"))
+    wide = table.pivot("stage", index=["step", "phase", "micro_batch"], values="beyond").drop_nulls()
+    values = wide.select(pl.exclude("step", "phase", "micro_batch")).to_numpy()
+    if values.shape[0] < MIN_SAMPLES or not (values.std(axis=0) > 0).all():
+        return None
+    correlations = np.corrcoef(values.T)
+    pairs = correlations[np.triu_indices_from(correlations, 1)]
+    simulated = simulate_recorded(first_ranks)
+    if simulated is None:
+        return None
+    return SequenceVariance(
+        correlation=float(pairs.mean()),
+        variation=float(values.std()),
+        gain_s=simulated[0] - simulated[1],
+        longest=float(table["ratio"].to_numpy().max()),
+    )
+
+
+def is_significant(variance: SequenceVariance) -> bool:
+    """Whether sequences of different lengths explain the variation."""
+    return variance.correlation >= MIN_CORRELATION and variance.variation >= MIN_VARIATION

@@ -1,13 +1,97 @@
-"""A pipeline's bubble: measured, and split into what its schedule cannot avoid, what unequal stages add, and the rest."""
+"""Pipelines: the stage of each rank (recorded in the trace, else inferred from sends and receives), load imbalance λ, and the
+bubble, split into the unavoidable part of the schedule, the part due to unequal stages, and the rest.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import polars as pl
 
-from clusterscape.model.spans import SpanClass
+from clusterscape.model.spans import SpanClass, Trace
+
+
+def assign_stages(trace: Trace) -> Trace:
+    """The trace with the stage of every rank in its facts and spans; a note if stages cannot be inferred."""
+    stages = {facts.rank: facts.stage for facts in trace.ranks if facts.stage is not None}
+    notes: tuple[str, ...] = ()
+    if len(stages) < len(trace.ranks):
+        inferred, note = _infer_stages(trace)
+        stages = inferred or stages
+        notes = (note,) if note else ()
+    if not stages:
+        return replace(trace, notes=trace.notes + notes)
+    spans = trace.spans.with_columns(
+        pl.col("rank").replace_strict(stages, default=None, return_dtype=pl.Int32).alias("stage")
+    )
+    facts = tuple(replace(rank_facts, stage=stages.get(rank_facts.rank)) for rank_facts in trace.ranks)
+    return replace(trace, spans=spans, ranks=facts, notes=trace.notes + notes)
+
+
+def _infer_stages(trace: Trace) -> tuple[dict[int, int], str | None]:
+    messages = trace.spans.filter(pl.col("collective").cast(pl.String).is_in(["send", "recv"]))
+    forward = messages.filter(pl.col("phase") == "forward")
+    if not forward.height:
+        return {}, None
+    kinds = forward.group_by("rank").agg(pl.col("collective").cast(pl.String).unique())
+    by_rank = {rank: set(directions) for rank, directions in kinds.iter_rows()}
+    first = [rank for rank, directions in by_rank.items() if directions == {"send"}]
+    last = [rank for rank, directions in by_rank.items() if directions == {"recv"}]
+    ranks = sorted(by_rank)
+    if len(first) != 1 or len(last) != 1:
+        return {}, "The pipeline stages cannot be inferred from sends and receives."
+    targets = forward.filter((pl.col("collective") == "send") & pl.col("peer").is_not_null())
+    following = dict(targets.select("rank", "peer").unique().iter_rows())
+    if len(following) == len(ranks) - 1:
+        return _follow_sends(first[0], following), None
+    if first[0] == ranks[0] and last[0] == ranks[-1]:
+        note = "Sends do not record their peers: pipeline stages are assumed to be in rank order."
+        return {rank: stage for stage, rank in enumerate(ranks)}, note
+    return {}, "Sends do not record their peers, and ranks are not in pipeline order: stages are unknown."
+
+
+def _follow_sends(first: int, following: dict[int, int]) -> dict[int, int]:
+    stages, rank = {first: 0}, first
+    while rank in following and following[rank] not in stages:
+        stages[following[rank]] = stages[rank] + 1
+        rank = following[rank]
+    return stages
+
+
+@dataclass(frozen=True, slots=True)
+class LoadImbalance:
+    """λ = max/mean − 1, mean over steps; None if there is nothing to compare.
+
+    ranks: device time of the ranks of a stage (of all ranks without stages), of the worst stage; stages: pass time per stage;
+    micro_batches: passes of one rank, step and phase, averaged over these.
+    """
+
+    ranks: float | None
+    stages: float | None
+    micro_batches: float | None
+
+
+def measure_imbalance(breakdown: pl.DataFrame, passes: pl.DataFrame, stages: dict[int, int | None]) -> LoadImbalance:
+    """λ of ranks, stages and micro-batches, from the breakdown of ranks and the passes of a pipeline."""
+    spread = pl.col("compute").max() / pl.col("compute").mean() - 1
+    ranks = breakdown.with_columns(
+        pl.col("rank").replace_strict(stages, default=None, return_dtype=pl.Int32).alias("stage"),
+        pl.col("compute_ns").alias("compute"),
+    )
+    peers = ranks.group_by("step", "stage").agg(spread.alias("beyond"), pl.len()).filter(pl.col("len") > 1)
+    worst = peers.group_by("stage").agg(pl.col("beyond").mean())["beyond"].drop_nans()
+    length = passes.with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("compute"))
+    by_stage = length.group_by("step", "stage").agg(pl.col("compute").sum())
+    over_stages = by_stage.group_by("step").agg(spread.alias("beyond"), pl.len()).filter(pl.col("len") > 1)
+    keys = ("step", "rank", "phase", "chunk")
+    over_batches = length.group_by(keys).agg(spread.alias("beyond"), pl.len()).filter(pl.col("len") > 1)
+    return LoadImbalance(
+        float(worst.to_numpy().max()) if worst.len() else None,
+        float(over_stages["beyond"].to_numpy().mean()) if over_stages.height else None,
+        float(over_batches["beyond"].to_numpy().mean()) if over_batches.height else None,
+    )
+
 
 Key = tuple[int, str, int, int]
 """(stage, phase, micro-batch, model chunk)."""
@@ -17,8 +101,8 @@ Key = tuple[int, str, int, int]
 class Bubble:
     """Shares of the pipeline's time in which a stage does not compute: ``measured`` = ideal + imbalance + jitter.
 
-    ideal: (p − 1) / (v·m + p − 1) of a balanced schedule with p stages, m micro-batches, v model chunks a stage; imbalance:
-    what the stages' own mean durations add when re-simulated; jitter: the rest (variation, transfers, delays).
+    ideal: (p − 1) / (v·m + p − 1) of a balanced schedule with p stages, m micro-batches and v model chunks per stage; imbalance:
+    added when re-simulated with the stages' own mean durations; jitter: the rest (variation, transfers, delays).
     """
 
     stages: int
@@ -32,7 +116,7 @@ class Bubble:
     """Mean time from the first forward to the last backward."""
     resimulated_s: float
     balanced_s: float
-    """The same with all stages alike."""
+    """Re-simulated with all stages equal."""
     stage_compute_s: tuple[float, ...]
     """Forward and backward of all micro-batches, per step."""
     stage_bubble: tuple[float, ...]
@@ -41,23 +125,23 @@ class Bubble:
 def find_passes(spans: pl.DataFrame) -> pl.DataFrame:
     """Forward and backward passes: rank, stage, step, phase, micro_batch, chunk, start_ns, end_ns.
 
-    Annotations where there are, each until the device has done what it launched; else spans that are whole passes themselves.
+    From annotations if there are any, each extended to the end of its device work; else from spans that are whole passes.
     """
     keys = ["rank", "stage", "step", "phase", "micro_batch"]
-    known = spans.filter(
+    in_pass = spans.filter(
         pl.col("phase").cast(pl.String).is_in(["forward", "backward"])
         & pl.all_horizontal(pl.col(name).is_not_null() for name in ("stage", "step", "micro_batch"))
     ).with_columns(find_chunk())
-    compute = known.filter(pl.col("span_class") == SpanClass.COMPUTE.value)
+    compute = in_pass.filter(pl.col("span_class") == SpanClass.COMPUTE.value)
     is_message = pl.col("name").cast(pl.String).str.contains("(?i)send|recv")
-    marks = known.filter((pl.col("span_class") == SpanClass.ANNOTATION.value) & ~pl.col("is_device") & ~is_message)
+    marks = in_pass.filter((pl.col("span_class") == SpanClass.ANNOTATION.value) & ~pl.col("is_device") & ~is_message)
     marks = marks.sort(pl.col("end_ns") - pl.col("start_ns"), descending=True).unique(keys, keep="first")
     if not marks.height:
         whole = compute.select(*keys, "chunk", "start_ns", "end_ns")
         return whole if whole.select(*keys, "chunk").is_unique().all() else whole.head(0)
     in_message = pl.col("namespace").cast(pl.String).str.contains("(?i)send|recv").fill_null(False)
-    done = compute.filter(~in_message).group_by(keys).agg(pl.col("end_ns").max().alias("device_ns"))
-    marks = marks.join(done, on=keys, how="left")
+    device_ends = compute.filter(~in_message).group_by(keys).agg(pl.col("end_ns").max().alias("device_ns"))
+    marks = marks.join(device_ends, on=keys, how="left")
     end = pl.max_horizontal("end_ns", pl.col("device_ns").fill_null(pl.col("end_ns")))
     return marks.with_columns(end.alias("end_ns"), pl.lit(0, pl.Int32).alias("chunk")).select(
         *keys, "chunk", "start_ns", "end_ns"
@@ -65,13 +149,13 @@ def find_passes(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def find_chunk() -> pl.Expr:
-    """The model chunk, where the namespace names one."""
-    found = pl.col("namespace").cast(pl.String).str.extract(r"^chunk (\d+)$")
-    return found.cast(pl.Int32).fill_null(0).alias("chunk")
+    """The model chunk from the namespace (``chunk 1``); else 0."""
+    number = pl.col("namespace").cast(pl.String).str.extract(r"^chunk (\d+)$")
+    return number.cast(pl.Int32).fill_null(0).alias("chunk")
 
 
 def measure_bubble(passes: pl.DataFrame) -> Bubble | None:
-    """The bubble, mean over steps and stages; None where there is no pipeline or passes are missing."""
+    """The bubble, averaged over steps and stages; None without a pipeline or if passes are missing."""
     if not passes.height or passes["stage"].n_unique() < 2:
         return None
     passes = passes.with_columns(
@@ -83,12 +167,12 @@ def measure_bubble(passes: pl.DataFrame) -> Bubble | None:
     busy = passes.group_by("step", "rank", "stage").agg(pl.col("length_s").sum())
     shares = busy.join(per_step, on="step").with_columns((1 - pl.col("length_s") / pl.col("whole_s")).alias("bubble"))
     by_stage = shares.group_by("stage").agg(pl.col("length_s").mean(), pl.col("bubble").mean()).sort("stage")
-    order, means = _schedule(passes)
+    order, means = _read_schedule(passes)
     whole_s = simulate_passes(order, means, stages, chunks)
     if whole_s is None:
         return None
     used_s = sum(means[key] for key in order) / stages
-    balanced = _balance(means)
+    balanced = _balance_stages(means)
     balanced_s = simulate_passes(order, balanced, stages, chunks) or whole_s
     ideal = (stages - 1) / (chunks * micro_batches + stages - 1)
     measured = float(shares["bubble"].to_numpy().mean())
@@ -109,28 +193,28 @@ def measure_bubble(passes: pl.DataFrame) -> Bubble | None:
     )
 
 
-def _schedule(passes: pl.DataFrame) -> tuple[list[Key], Mapping[Key, float]]:
-    """Passes in the order of one step of one pipeline, and the mean duration of each (stage, phase, chunk)."""
+def _read_schedule(passes: pl.DataFrame) -> tuple[list[Key], Mapping[Key, float]]:
+    """The passes of the first step in execution order, and the mean duration of each (stage, phase, chunk)."""
     first = passes.filter(pl.col("step") == pl.col("step").min())
-    one = first.filter(pl.col("rank") == pl.col("rank").min().over("stage")).sort("start_ns")
-    order: list[Key] = [tuple(row) for row in one.select("stage", "phase", "micro_batch", "chunk").iter_rows()]
+    first_ranks = first.filter(pl.col("rank") == pl.col("rank").min().over("stage")).sort("start_ns")
+    order: list[Key] = [tuple(row) for row in first_ranks.select("stage", "phase", "micro_batch", "chunk").iter_rows()]
     table = passes.group_by("stage", "phase", "chunk").agg(pl.col("length_s").mean())
     mean = {tuple(row[:3]): row[3] for row in table.iter_rows()}
     return order, {key: mean[key[0], key[1], key[3]] for key in order}
 
 
-def _balance(means: Mapping[Key, float]) -> dict[Key, float]:
-    """All stages alike: the mean over stages of each phase and chunk."""
+def _balance_stages(means: Mapping[Key, float]) -> dict[Key, float]:
+    """Equal stages: the mean over stages of each phase and chunk."""
     by_kind: dict[tuple[str, int], list[float]] = defaultdict(list)
     for (_, phase, _, chunk), length_s in means.items():
         by_kind[phase, chunk].append(length_s)
-    return {key: sum(found := by_kind[key[1], key[3]]) / len(found) for key in means}
+    return {key: sum(lengths := by_kind[key[1], key[3]]) / len(lengths) for key in means}
 
 
 def simulate_passes(order: Sequence[Key], length_s: Mapping[Key, float], stages: int, chunks: int) -> float | None:
-    """Seconds from the first start to the last end, transfers taking no time. None where passes wait in a circle.
+    """Seconds from the first start to the last end with instant transfers; None if passes deadlock.
 
-    Each stage runs its passes in the given order; a forward waits for the stage before, a backward for the stage after,
+    Each stage runs its passes in the given order; a forward waits for the previous stage, a backward for the next stage, also
     across model chunks.
     """
     queues: dict[int, list[Key]] = defaultdict(list)
@@ -140,23 +224,23 @@ def simulate_passes(order: Sequence[Key], length_s: Mapping[Key, float], stages:
     free = dict.fromkeys(queues, 0.0)
     end: dict[Key, float] = {}
     present = set(order)
-    moved = True
-    while moved:
-        moved = False
+    progressed = True
+    while progressed:
+        progressed = False
         for stage, queue in queues.items():
             while at[stage] < len(queue):
                 key = queue[at[stage]]
-                before = _before(key, stages, chunks)
+                before = _dependency(key, stages, chunks)
                 if before is not None and before in present and before not in end:
                     break
                 start = max(free[stage], end.get(before, 0.0) if before is not None else 0.0)
                 end[key] = free[stage] = start + length_s[key]
                 at[stage] += 1
-                moved = True
+                progressed = True
     return max(end.values()) if len(end) == len(order) else None
 
 
-def _before(key: Key, stages: int, chunks: int) -> Key | None:
+def _dependency(key: Key, stages: int, chunks: int) -> Key | None:
     stage, phase, micro_batch, chunk = key
     if phase == "forward":
         if stage:
@@ -171,8 +255,8 @@ def _before(key: Key, stages: int, chunks: int) -> Key | None:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleAnswer:
-    """Mean seconds from the first forward to the last backward; ``error_s``: what the simulation of the recorded schedule lacks
-    (transfers and jitter).
+    """Mean seconds from the first forward to the last backward, now and with the change; ``error_s``: difference between the
+    recorded schedule and its simulation (transfers and jitter).
     """
 
     now_s: float
@@ -183,8 +267,8 @@ class ScheduleAnswer:
 def simulate_schedule(
     passes: pl.DataFrame, micro_batches: int | None, schedule: Literal["gpipe", "1f1b"] | None
 ) -> ScheduleAnswer | None:
-    """The pipeline with another number of micro-batches (of the same batch: each takes accordingly longer or shorter) or another
-    order of passes; None where there is no pipeline, or it has several model chunks a stage.
+    """The pipeline with another number of micro-batches (the batch stays the same, so the length of a micro-batch changes) or
+    another order of passes; None without a pipeline, or with several model chunks per stage.
     """
     bubble = measure_bubble(passes)
     if bubble is None or bubble.chunks > 1:
@@ -192,7 +276,7 @@ def simulate_schedule(
     typed = passes.with_columns(
         ((pl.col("end_ns") - pl.col("start_ns")) / 1e9).alias("length_s"), pl.col("phase").cast(pl.String)
     )
-    _, means = _schedule(typed)
+    _, means = _read_schedule(typed)
     by_kind = {(key[0], key[1]): length_s for key, length_s in means.items()}
     count = micro_batches or bubble.micro_batches
     kind = schedule or name_schedule(passes)
@@ -206,11 +290,11 @@ def simulate_schedule(
 
 
 def name_schedule(passes: pl.DataFrame) -> Literal["gpipe", "1f1b"]:
-    """GPipe where the first stage runs all forwards of a step before its backwards."""
-    one = passes.filter((pl.col("stage") == pl.col("stage").min()) & (pl.col("step") == pl.col("step").min())).filter(
-        pl.col("rank") == pl.col("rank").min()
-    )
-    phases = one.sort("start_ns")["phase"].cast(pl.String).to_list()
+    """``gpipe`` if the first stage runs all forwards of a step before its backwards; else ``1f1b``."""
+    first_stage = passes.filter(
+        (pl.col("stage") == pl.col("stage").min()) & (pl.col("step") == pl.col("step").min())
+    ).filter(pl.col("rank") == pl.col("rank").min())
+    phases = first_stage.sort("start_ns")["phase"].cast(pl.String).to_list()
     return "gpipe" if phases == sorted(phases, reverse=True) else "1f1b"
 
 
@@ -219,7 +303,7 @@ def _order_passes(stages: int, count: int, kind: Literal["gpipe", "1f1b"]) -> li
     for stage in range(stages):
         ahead = count if kind == "gpipe" else min(count, stages - stage)
         forward = [(stage, "forward", at, 0) for at in range(count)]
-        # GPipe's backwards begin with the last micro-batch, whose activations are the newest.
+        # GPipe runs backwards in reverse order: the activations of the last micro-batch are the newest.
         numbers = reversed(range(count)) if kind == "gpipe" else range(count)
         backward = [(stage, "backward", at, 0) for at in numbers]
         order += forward[:ahead]
@@ -230,24 +314,24 @@ def _order_passes(stages: int, count: int, kind: Literal["gpipe", "1f1b"]) -> li
 
 
 def simulate_recorded(passes: pl.DataFrame) -> tuple[float, float] | None:
-    """Mean seconds of a step's pipeline with every pass as long as it was, and with the mean of its stage and phase in that step.
+    """Mean seconds of a step's pipeline with every pass as recorded, and with the mean of its stage and phase in that step.
 
-    ``passes`` of one rank a stage. Transfers take no time in either. None where a step cannot be simulated.
+    ``passes`` of one rank per stage. Transfers are instant in both. None if a step cannot be simulated.
     """
     stages, chunks = passes["stage"].n_unique(), passes["chunk"].n_unique()
-    found = []
-    for _, one in passes.group_by("step", maintain_order=True):
-        table = one.sort("start_ns").with_columns(
+    results = []
+    for _, step_passes in passes.group_by("step", maintain_order=True):
+        table = step_passes.sort("start_ns").with_columns(
             ((pl.col("end_ns") - pl.col("start_ns")) / 1e9).alias("length_s"), pl.col("phase").cast(pl.String)
         )
         table = table.with_columns(pl.col("length_s").mean().over("stage", "phase", "chunk").alias("mean_s"))
         order: list[Key] = [tuple(row) for row in table.select("stage", "phase", "micro_batch", "chunk").iter_rows()]
-        both = [
+        totals = [
             simulate_passes(order, dict(zip(order, table[name], strict=True)), stages, chunks)
             for name in ("length_s", "mean_s")
         ]
-        if both[0] is None or both[1] is None:
+        if totals[0] is None or totals[1] is None:
             return None
-        found.append((both[0], both[1]))
-    now, alike = (sum(values) / len(found) for values in zip(*found, strict=True))
-    return now, alike
+        results.append((totals[0], totals[1]))
+    now, equalized = (sum(values) / len(results) for values in zip(*results, strict=True))
+    return now, equalized

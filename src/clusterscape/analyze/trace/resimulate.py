@@ -1,7 +1,7 @@
-"""A run's steps re-simulated from what its ranks wait for: every communication begins some time after the one its rank was
-blocked by, a collective ends when its last member has come and the transfer is over, a receive once its send has begun.
+"""Re-simulates a run's steps from the dependencies between ranks: every communication starts some time (its lag) after the one
+that its rank was blocked by; a collective ends one transfer after its last member has arrived; a receive waits for its send.
 
-Left unchanged it gives the measured steps back; with other lags or transfers, the step there would be. Pure.
+With measured lags and transfers it reproduces the measured steps; with others it predicts the step. Pure.
 """
 
 from collections.abc import Mapping
@@ -10,26 +10,23 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from clusterscape.analyze.trace.breakdown import compute_times
 from clusterscape.analyze.trace.intervals import Times, cover_until, join_times
+from clusterscape.model.arrays import Float64s
 from clusterscape.model.spans import SpanClass
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 QUEUED_NS = 500_000
-"""A communication that begins so soon after another on its lane was queued behind it."""
+"""A communication that starts this soon after another one on its lane was queued behind it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """A communication of one rank, or the end of its step (``kind`` "end").
 
-    ``lag_ns`` after ``anchor`` (an earlier event of the rank; None: its step's begin) it begins; ``work_ns`` of the lag its
-    device computed. ``transfer_ns`` is from when all have come to its end; ``group`` joins members of a collective, ``waits_for``
-    is the send of a receive. ``begin_ns`` is the rank's begin of the step, since that of the first rank.
+    It starts ``lag_ns`` after ``anchor`` (an earlier event of the rank; None: the start of its step); during ``work_ns`` of the
+    lag its device computes. ``transfer_ns``: from the last arrival to its end; ``group``: equal for members of a collective;
+    ``waits_for``: the send of a receive; ``begin_ns``: start of the rank's step, relative to the first rank's.
     """
 
     rank: int
@@ -45,20 +42,20 @@ class Event:
 
     @property
     def is_collective(self) -> bool:
-        """Whether it has peers; the two ends of a message are none."""
+        """Whether it is a collective; the two ends of a message are not."""
         return self.group is not None and self.group >= 0
 
 
 @dataclass(frozen=True, slots=True)
 class StepGraph:
-    """Events of one step, in an order in which each comes after all it depends on (members of a collective together)."""
+    """Events of one step in topological order, members of a collective next to each other."""
 
     step: int
     events: tuple[Event, ...]
     measured_ns: int
 
-    def run(self, lag_ns: Floats, transfer_ns: Floats) -> float:
-        """Nanoseconds from the first rank's begin to the last one's end."""
+    def run(self, lag_ns: Float64s, transfer_ns: Float64s) -> float:
+        """Nanoseconds from the start of the first rank to the end of the last."""
         begin, end = np.zeros(len(self.events)), np.zeros(len(self.events))
         latest, place = 0.0, 0
         while place < len(self.events):
@@ -70,30 +67,30 @@ class StepGraph:
                 event = self.events[at]
                 since = event.begin_ns if event.anchor is None else end[event.anchor]
                 begin[at] = since + lag_ns[at]
-            come = begin[place:last].max()
+            arrived = begin[place:last].max()
             for at in range(place, last):
                 event = self.events[at]
-                sent = begin[event.waits_for] if event.waits_for is not None else come
-                end[at] = max(come, sent) + transfer_ns[at]
+                sent = begin[event.waits_for] if event.waits_for is not None else arrived
+                end[at] = max(arrived, sent) + transfer_ns[at]
                 if event.kind == "end":
                     latest = max(latest, end[at])
             place = last
         return float(latest)
 
     @property
-    def lags(self) -> Floats:
-        """As measured."""
+    def lags(self) -> Float64s:
+        """Measured lags, in nanoseconds."""
         return np.array([event.lag_ns for event in self.events])
 
     @property
-    def transfers(self) -> Floats:
-        """As measured."""
+    def transfers(self) -> Float64s:
+        """Measured transfers, in nanoseconds."""
         return np.array([event.transfer_ns for event in self.events])
 
 
 @dataclass(frozen=True, slots=True)
 class _Busy:
-    """When a rank computed: ``kernels`` alone, and ``work`` with the device's copies and the passes it launched."""
+    """When a rank computes: ``kernels`` only; ``work`` also includes device copies and pipeline passes."""
 
     kernels: Times
     work: Times
@@ -112,31 +109,33 @@ class _Busy:
 
 
 def build_step_graphs(spans: pl.DataFrame, steps: pl.DataFrame, passes: pl.DataFrame) -> list[StepGraph]:
-    """One graph per step. ``spans`` with the columns of ``counterparts.py``; ``steps``: rank, step, start_ns, end_ns; ``passes``
-    as ``pipeline.find_passes`` gives them.
+    """One graph per step. ``spans`` with the columns of ``match.py``; ``steps``: rank, step, start_ns, end_ns; ``passes``
+    as ``pipeline.find_passes`` returns them.
     """
     numbered = spans if "span" in spans.columns else spans.with_row_index("span")
-    talk = numbered.filter(pl.col("collective").is_not_null() & pl.col("step").is_not_null())
-    talk = talk.select(
+    communication = numbered.filter(pl.col("collective").is_not_null() & pl.col("step").is_not_null())
+    communication = communication.select(
         "span", "rank", "step", pl.col("lane").cast(pl.String), pl.col("collective").cast(pl.String),
         pl.col("process_group").cast(pl.String), "drawn_ns", "end_ns", "matched", "partner",
     )  # fmt: skip
     busy = {int(rank): _Busy.find(spans, passes, int(rank)) for rank in steps["rank"].unique().sort()}
     return [
-        _build(int(str(step)), window, talk.filter(pl.col("step") == step), busy)
+        _build_step_graph(int(str(step)), window, communication.filter(pl.col("step") == step), busy)
         for (step,), window in sorted(steps.group_by("step"), key=lambda item: int(str(item[0][0])))
     ]
 
 
-def _build(step: int, window: pl.DataFrame, talk: pl.DataFrame, busy: Mapping[int, _Busy]) -> StepGraph:
+def _build_step_graph(
+    step: int, window: pl.DataFrame, communication: pl.DataFrame, busy: Mapping[int, _Busy]
+) -> StepGraph:
     windows = {rank: (start, end) for rank, start, end in window.select("rank", "start_ns", "end_ns").iter_rows()}
     origin = min(start for start, _ in windows.values())
-    rows = [row for row in talk.sort("drawn_ns").iter_rows(named=True) if row["rank"] in windows]
-    _join_messages(rows)
-    last_come = _last_come(rows)
-    rows.sort(key=lambda row: (last_come[row["span"]], row["group"] or 0))
+    rows = [row for row in communication.sort("drawn_ns").iter_rows(named=True) if row["rank"] in windows]
+    _assign_groups(rows)
+    last_arrival = _find_last_arrivals(rows)
+    rows.sort(key=lambda row: (last_arrival[row["span"]], row["group"] or 0))
     place = {row["span"]: at for at, row in enumerate(rows)}
-    anchors = _anchors(rows, windows, busy)
+    anchors = _find_anchors(rows, windows, busy)
     events = []
     for row in rows:
         rank, span = row["rank"], row["span"]
@@ -151,22 +150,22 @@ def _build(step: int, window: pl.DataFrame, talk: pl.DataFrame, busy: Mapping[in
                 anchor=None if anchor is None else place[anchor["span"]],
                 begin_ns=windows[rank][0] - origin,
                 lag_ns=float(row["drawn_ns"] - since),
-                work_ns=_worked(busy[rank], since, row["drawn_ns"]),
-                transfer_ns=float(row["end_ns"] - last_come[span]),
+                work_ns=_compute_work(busy[rank], since, row["drawn_ns"]),
+                transfer_ns=float(row["end_ns"] - last_arrival[span]),
                 group=row["group"],
                 waits_for=place[row["partner"]] if is_buffered else None,
             )
         )
     events += [
-        _step_end(rank, (start, end, origin), [row for row in rows if row["rank"] == rank], place, busy[rank])
+        _make_step_end(rank, (start, end, origin), [row for row in rows if row["rank"] == rank], place, busy[rank])
         for rank, (start, end) in sorted(windows.items())
     ]
     return StepGraph(step, tuple(events), max(end for _, end in windows.values()) - origin)
 
 
-def _join_messages(rows: list[dict[str, Any]]) -> None:
-    """``group`` of each: members of a collective, and a send with its receive where one waited for the other; a send that had
-    ended before was buffered, and only the receive depends on it.
+def _assign_groups(rows: list[dict[str, Any]]) -> None:
+    """Set ``group`` of each row: equal for members of a collective, and for a send and its receive if one waited for the other. A
+    send that ends before its receive starts was buffered: only the receive depends on it.
     """
     by_span = {row["span"]: row for row in rows}
     for row in rows:
@@ -178,51 +177,51 @@ def _join_messages(rows: list[dict[str, Any]]) -> None:
                 row["group"] = -1 - send["span"]
 
 
-def _last_come(rows: list[dict[str, Any]]) -> dict[int, int]:
-    """When the last one that each communication waits for has come."""
+def _find_last_arrivals(rows: list[dict[str, Any]]) -> dict[int, int]:
+    """For each communication, when the last member that it waits for arrives."""
     arrive = {row["span"]: row["drawn_ns"] for row in rows}
-    groups: dict[int, int] = {}
+    group_arrivals: dict[int, int] = {}
     for row in rows:
         if row["group"] is not None:
-            groups[row["group"]] = max(groups.get(row["group"], row["drawn_ns"]), row["drawn_ns"])
-    found = {}
+            group_arrivals[row["group"]] = max(group_arrivals.get(row["group"], row["drawn_ns"]), row["drawn_ns"])
+    last_arrivals = {}
     for row in rows:
-        come = groups.get(row["group"], row["drawn_ns"])
+        arrived = group_arrivals.get(row["group"], row["drawn_ns"])
         if row["collective"] == "recv":
-            come = max(come, arrive.get(row["partner"], come))
-        found[row["span"]] = come
-    return found
+            arrived = max(arrived, arrive.get(row["partner"], arrived))
+        last_arrivals[row["span"]] = arrived
+    return last_arrivals
 
 
-def _anchors(
+def _find_anchors(
     rows: list[dict[str, Any]], windows: Mapping[int, tuple[int, int]], busy: Mapping[int, _Busy]
 ) -> dict[int, dict[str, Any]]:
-    """For each communication the one that its rank was blocked by last before it: nothing was computed when that ended, or it
-    was next on the same lane.
+    """For each communication the last earlier one that blocked its rank: nothing was computed when it ended, or it directly
+    preceded this one on the same lane.
     """
-    found: dict[int, dict[str, Any]] = {}
+    anchors: dict[int, dict[str, Any]] = {}
     for rank in windows:
         mine = [row for row in rows if row["rank"] == rank]
         blocking = [row for row in mine if not _is_busy(busy[rank], row["end_ns"])]
         ends = sorted(blocking, key=lambda row: row["end_ns"])
         keys = np.array([row["end_ns"] for row in ends], np.int64)
         by_lane: dict[object, dict[str, Any]] = {}
-        for row in sorted(mine, key=lambda one: one["drawn_ns"]):
+        for row in sorted(mine, key=lambda other: other["drawn_ns"]):
             at = int(np.searchsorted(keys, row["drawn_ns"], side="right")) - 1
             anchor = ends[at] if at >= 0 and ends[at]["span"] != row["span"] else None
             queued = by_lane.get(row["lane"])
             if queued is not None and 0 <= row["drawn_ns"] - queued["end_ns"] < QUEUED_NS:
                 anchor = queued
             if anchor is not None:
-                found[row["span"]] = anchor
+                anchors[row["span"]] = anchor
             by_lane[row["lane"]] = row
-    return found
+    return anchors
 
 
-def _step_end(
+def _make_step_end(
     rank: int, window: tuple[int, int, int], mine: list[dict[str, Any]], place: Mapping[int, int], busy: _Busy
 ) -> Event:
-    """The step ends after the last communication that ended before it and blocked. ``window``: start, end, the step's origin."""
+    """The end of the step, anchored at the last blocking communication before it. ``window``: start, end, the step's origin."""
     start, end, origin = window
     before = [row for row in mine if row["end_ns"] <= end and not _is_busy(busy, row["end_ns"])]
     anchor = max(before, key=lambda row: row["end_ns"], default=None)
@@ -234,7 +233,7 @@ def _step_end(
         anchor=None if anchor is None else place[anchor["span"]],
         begin_ns=start - origin,
         lag_ns=float(end - since),
-        work_ns=_worked(busy, since, end),
+        work_ns=_compute_work(busy, since, end),
         transfer_ns=0.0,
         group=None,
         waits_for=None,
@@ -242,11 +241,11 @@ def _step_end(
 
 
 def _is_busy(busy: _Busy, at: int) -> bool:
-    """A copy does not count: gloo makes one when it has done."""
+    """Whether a kernel runs at ``at``. Copies do not count: gloo copies after it has finished."""
     place = int(np.searchsorted(busy.kernels.starts, at, side="left")) - 1
     return place >= 0 and bool(busy.kernels.ends[place] > at)
 
 
-def _worked(busy: _Busy, start: int, end: int) -> float:
+def _compute_work(busy: _Busy, start: int, end: int) -> float:
     low, high = cover_until(busy.work, np.array([start, end], np.int64))
     return max(0.0, float(high - low))

@@ -1,6 +1,7 @@
-"""Turns the texts of a trace's rows into its columns. Each row that is dropped or changed is counted under its reason.
+"""Converts the text of a trace's rows into columns: times, durations and job statuses. Each row that is dropped or changed is
+counted by reason.
 
-The one place that decides what a row must have; readers only say which text is which field.
+Only this module decides what a row must have; readers only map texts to fields.
 """
 
 from collections.abc import Mapping
@@ -13,12 +14,83 @@ from clusterscape.collect.job_traces.text import EXAMPLES, FileFaults
 from clusterscape.errors import SourceError
 from clusterscape.model.jobs import JOB_COLUMNS, CleaningNote, JobStatus, JobTrace, SizeUnit
 
+SWF_STATUSES = {
+    "1": JobStatus.COMPLETED,
+    "0": JobStatus.FAILED,
+    "5": JobStatus.CANCELLED,
+    "3": JobStatus.COMPLETED,  # the last part of a job that was interrupted
+    "4": JobStatus.FAILED,
+    "2": JobStatus.UNKNOWN,  # a part that was continued
+    "-1": JobStatus.UNKNOWN,
+}
+SLURM_STATUSES = {
+    "completed": JobStatus.COMPLETED,
+    "failed": JobStatus.FAILED,
+    "node_fail": JobStatus.FAILED,
+    "boot_fail": JobStatus.FAILED,
+    "out_of_memory": JobStatus.FAILED,
+    "launch_failed": JobStatus.FAILED,
+    "reconfig_fail": JobStatus.FAILED,
+    "cancelled": JobStatus.CANCELLED,
+    "preempted": JobStatus.CANCELLED,
+    "revoked": JobStatus.CANCELLED,
+    "requeued": JobStatus.CANCELLED,  # one execution of a job that continues in another record
+    "resizing": JobStatus.UNKNOWN,
+    "timeout": JobStatus.TIMEOUT,
+    "deadline": JobStatus.TIMEOUT,
+}
+SLURM_ACTIVE_STATES = ("pending", "running", "suspended", "completing", "configuring", "stopped")
+PHILLY_STATUSES = {"pass": JobStatus.COMPLETED, "killed": JobStatus.CANCELLED, "failed": JobStatus.FAILED}
+POD_STATUSES = {
+    "succeeded": JobStatus.COMPLETED,
+    "failed": JobStatus.FAILED,
+    "running": JobStatus.UNKNOWN,
+    "pending": JobStatus.UNKNOWN,
+}
+
+
+_CLOCK = r"^(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)(?:\.\d+)?$"
+UNREADABLE = "unreadable"
+
+
+def unix_seconds(column: str, timezone: str = "UTC") -> pl.Expr:
+    """Unix seconds, as text, of ``2023-03-01 00:18:22``, also with ``T``, with an offset, or already as Unix seconds.
+
+    A time without an offset is in ``timezone``.
+    """
+    text = pl.col(column).str.strip_chars()
+    plain = text.str.replace("T", " ", literal=True)
+    local = plain.str.slice(0, 19).str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False, time_unit="ms")
+    offset = plain.str.extract(r"([+-]\d\d:?\d\d)$", 1)
+    sign = pl.when(offset.str.starts_with("-")).then(-1).otherwise(1)
+    digits = offset.str.replace(":", "", literal=True)
+    offset_s = sign * (
+        digits.str.slice(1, 2).cast(pl.Int64, strict=False) * 3600
+        + digits.str.slice(3, 2).cast(pl.Int64, strict=False) * 60
+    )
+    at_utc_s = local.dt.epoch("s") - offset_s
+    at_zone_s = local.dt.replace_time_zone(timezone, ambiguous="earliest", non_existent="null").dt.epoch("s")
+    seconds = pl.when(offset.is_not_null()).then(at_utc_s).otherwise(at_zone_s).cast(pl.String)
+    is_number = text.str.contains(r"^\d+(\.\d+)?$")
+    is_missing = text.is_null() | text.is_in(["", "Unknown", "None", "N/A", "NaT", "nan"])
+    return pl.when(is_missing).then(None).when(is_number).then(text).otherwise(seconds.fill_null(pl.lit(UNREADABLE)))
+
+
+def clock_seconds(column: str) -> pl.Expr:
+    """Seconds, as text, of Slurm's ``1-02:03:04``, ``02:03:04`` or ``03:04``; null if there is no limit."""
+    text = pl.col(column).str.strip_chars()
+    parts = [text.str.extract(_CLOCK, group).cast(pl.Int64, strict=False).fill_null(0) for group in range(1, 5)]
+    seconds = (parts[0] * 86_400 + parts[1] * 3600 + parts[2] * 60 + parts[3]).cast(pl.String)
+    is_missing = text.is_null() | text.str.to_lowercase().is_in(["", "unlimited", "partition_limit", "invalid"])
+    return pl.when(is_missing).then(None).when(text.str.contains(_CLOCK)).then(seconds).otherwise(pl.lit(UNREADABLE))
+
+
 Action = Literal["dropped", "repaired", "kept"]
 NUMBERS = ("submit_s", "wait_s", "run_s", "processors", "gpus", "nodes", "requested_s")
 _NO_TEXT = ("", "-", "nan", "NaN", "None", "NULL", "null", "N/A", "Unknown")
-MOST_UNKNOWN_STATUSES = 20
-"""Words for how a job ended that are noted one by one."""
-MOST_NAME_CHARACTERS = 256
+MAX_UNKNOWN_STATUSES = 20
+"""Unknown statuses that have a note of their own; the others share one."""
+MAX_NAME_CHARACTERS = 256
 _NAMES = ("job_id", "user", "project", "queue")
 _ACTIONS: tuple[Action, ...] = ("dropped", "repaired", "kept")
 
@@ -31,7 +103,7 @@ class Notes:
     lines: dict[tuple[Action, str], list[int]] = field(default_factory=dict)
 
     def add(self, action: Action, reason: str, count: int, lines: list[int]) -> None:
-        """More of the same."""
+        """Add to a count and its example lines."""
         if count:
             key = (action, reason)
             self.counts[key] = self.counts.get(key, 0) + count
@@ -39,23 +111,23 @@ class Notes:
             examples.extend(lines[: EXAMPLES - len(examples)])
 
     def mark(self, action: Action, reason: str, frame: pl.DataFrame, where: pl.Expr) -> None:
-        """Count the rows of ``frame`` for which ``where`` holds."""
+        """Count the rows of ``frame`` that match ``where``."""
         hits = frame.filter(where)["line"]
         self.add(action, reason, hits.len(), hits.head(EXAMPLES).to_list())
 
     def drop(self, reason: str, frame: pl.DataFrame, where: pl.Expr) -> pl.DataFrame:
-        """``frame`` without the rows for which ``where`` holds, which are counted."""
+        """Remove the rows that match ``where``, and count them."""
         self.mark("dropped", reason, frame, where)
         return frame.filter(~where.fill_null(False))
 
     def listed(self) -> tuple[CleaningNote, ...]:
-        """Dropped first, then repaired, then what was only noticed."""
+        """All notes: dropped rows first, then repaired, then kept."""
         keys = sorted(self.counts, key=lambda key: _ACTIONS.index(key[0]))
         return tuple(CleaningNote(key[0], key[1], self.counts[key], tuple(self.lines[key])) for key in keys)
 
 
 class Cleaner:
-    """Takes blocks of text columns, gives a trace. ``statuses``: the source's words, in lower case, and what they mean."""
+    """Converts blocks of text columns to a trace. ``statuses`` maps the source's statuses, in lower case, to ours."""
 
     def __init__(self, statuses: Mapping[str, JobStatus], *, missing: float | None = None) -> None:
         self.notes = Notes()
@@ -66,20 +138,20 @@ class Cleaner:
         self._blocks: list[pl.DataFrame] = []
 
     def add(self, frame: pl.DataFrame) -> None:
-        """One block: ``line`` and any of the columns of a trace, as text or already as numbers."""
+        """Add one block: ``line`` and any columns of a trace, as text or numbers."""
         missing = [
             pl.lit(None, pl.String).alias(name) for name in JOB_COLUMNS if name not in frame.columns and name != "line"
         ]
         frame = self._to_numbers(frame.with_columns(missing))
         frame = self._to_statuses(frame)
         is_long = pl.any_horizontal(
-            pl.col(name).cast(pl.String).str.len_chars() > MOST_NAME_CHARACTERS for name in _NAMES
+            pl.col(name).cast(pl.String).str.len_chars() > MAX_NAME_CHARACTERS for name in _NAMES
         )
-        frame = self.notes.drop(f"a name of more than {MOST_NAME_CHARACTERS} characters", frame, is_long)
+        frame = self.notes.drop(f"a name of more than {MAX_NAME_CHARACTERS} characters", frame, is_long)
         texts = [pl.col(name).cast(pl.String).str.strip_chars().replace(list(_NO_TEXT), None) for name in _NAMES]
-        whole = [pl.col(name).floor().cast(pl.Int64, strict=False) for name in ("processors", "nodes")]
+        integers = [pl.col(name).floor().cast(pl.Int64, strict=False) for name in ("processors", "nodes")]
         self._blocks.append(
-            frame.with_columns(texts).with_columns(whole).select(list(JOB_COLUMNS)).cast(pl.Schema(JOB_COLUMNS))
+            frame.with_columns(texts).with_columns(integers).select(list(JOB_COLUMNS)).cast(pl.Schema(JOB_COLUMNS))
         )
 
     def _to_numbers(self, frame: pl.DataFrame) -> pl.DataFrame:
@@ -89,8 +161,8 @@ class Cleaner:
                 continue
             text = pl.col(name).str.strip_chars().replace(list(_NO_TEXT), None)
             frame = frame.with_columns(text.alias(name), text.cast(pl.Float64, strict=False).alias("_number"))
-            wrong = pl.col(name).is_not_null() & (pl.col("_number").is_null() | ~pl.col("_number").is_finite())
-            frame = self.notes.drop(f"{name} cannot be read", frame, wrong)
+            is_unreadable = pl.col(name).is_not_null() & (pl.col("_number").is_null() | ~pl.col("_number").is_finite())
+            frame = self.notes.drop(f"{name} cannot be read", frame, is_unreadable)
             frame = frame.with_columns(pl.col("_number").alias(name)).drop("_number")
         if self._missing is not None:
             frame = frame.with_columns(
@@ -99,19 +171,19 @@ class Cleaner:
         return frame
 
     def _to_statuses(self, frame: pl.DataFrame) -> pl.DataFrame:
-        words = pl.col("status").cast(pl.String).str.strip_chars().str.to_lowercase()
-        frame = frame.with_columns(words.alias("_word"))
-        known = {word: status.value for word, status in self._statuses.items()}
-        unknown = frame.filter(pl.col("_word").is_not_null() & ~pl.col("_word").is_in(list(known)))
-        counted = unknown.group_by("_word", maintain_order=True).agg(pl.len(), pl.col("line").head(EXAMPLES))
-        for word, count, lines in counted.iter_rows():
-            if word in self._unknown_statuses or len(self._unknown_statuses) < MOST_UNKNOWN_STATUSES:
-                self._unknown_statuses.add(word)
-                self.notes.add("kept", f"status {word[:40]!r} is not known", count, lines)
+        statuses = pl.col("status").cast(pl.String).str.strip_chars().str.to_lowercase()
+        frame = frame.with_columns(statuses.alias("_text"))
+        our_statuses = {text: status.value for text, status in self._statuses.items()}
+        unknown = frame.filter(pl.col("_text").is_not_null() & ~pl.col("_text").is_in(list(our_statuses)))
+        counted = unknown.group_by("_text", maintain_order=True).agg(pl.len(), pl.col("line").head(EXAMPLES))
+        for text, count, lines in counted.iter_rows():
+            if text in self._unknown_statuses or len(self._unknown_statuses) < MAX_UNKNOWN_STATUSES:
+                self._unknown_statuses.add(text)
+                self.notes.add("kept", f"unknown status {text[:40]!r}", count, lines)
             else:
-                self.notes.add("kept", "other statuses are not known", count, lines)
-        status = pl.col("_word").replace_strict(known, default=JobStatus.UNKNOWN.value, return_dtype=pl.String)
-        return frame.with_columns(status.fill_null(JobStatus.UNKNOWN.value).alias("status")).drop("_word")
+                self.notes.add("kept", "other unknown statuses", count, lines)
+        status = pl.col("_text").replace_strict(our_statuses, default=JobStatus.UNKNOWN.value, return_dtype=pl.String)
+        return frame.with_columns(status.fill_null(JobStatus.UNKNOWN.value).alias("status")).drop("_text")
 
     def finish(
         self,
@@ -122,26 +194,26 @@ class Cleaner:
         total: int | None = None,
         header: Mapping[str, str] | None = None,
     ) -> JobTrace:
-        """The trace; raises SourceError where no row is left."""
+        """Build the trace. Raises SourceError if no rows are left."""
         frame = pl.concat(self._blocks) if self._blocks else pl.DataFrame(schema=JOB_COLUMNS)
         self._blocks.clear()  # each step below copies what it keeps
-        self._tell_faults()
+        self._note_faults()
         frame = self._drop_impossible(frame, size_unit, total)
         self._mark_odd(frame)
         frame = self._sort(frame)
         notes = self.notes.listed()
         if frame.height == 0:
-            what = "\n".join(str(note) for note in notes)
-            said = f"{name}: no row is a job" if notes else f"{name} holds no jobs"
-            raise SourceError(said, hint=what or "The file is empty, or has nothing but a header.")
+            reasons = "\n".join(str(note) for note in notes)
+            message = f"{name}: no row is a valid job" if notes else f"{name} has no jobs"
+            raise SourceError(message, hint=reasons or "The file is empty, or has only a header.")
         return JobTrace(name, format, frame, size_unit, total, dict(header or {}), notes)
 
-    def _tell_faults(self) -> None:
+    def _note_faults(self) -> None:
         faults = self.faults
         reason = "bytes that are not UTF-8 were read as Latin-1"
         self.notes.add("repaired", reason, faults.undecodable, faults.undecodable_lines)
         if faults.is_cut_off:
-            self.notes.add("kept", "the compressed file breaks off: what came before that is here", 1, [])
+            self.notes.add("kept", "the compressed file is truncated: only the part before that is read", 1, [])
 
     def _drop_impossible(self, frame: pl.DataFrame, size_unit: SizeUnit, total: int | None) -> pl.DataFrame:
         drop = self.notes.drop
@@ -160,8 +232,8 @@ class Cleaner:
         mark = self.notes.mark
         mark("kept", "no run time: the job never ran", frame, pl.col("run_s").is_null())
         mark("kept", "run time is zero", frame, pl.col("run_s") == 0)
-        mark("repaired", "negative wait: taken as not stated", frame, pl.col("wait_s") < 0)
-        mark("repaired", "requested time is not above zero: taken as not stated", frame, pl.col("requested_s") <= 0)
+        mark("repaired", "negative wait: treated as missing", frame, pl.col("wait_s") < 0)
+        mark("repaired", "requested time is not above zero: treated as missing", frame, pl.col("requested_s") <= 0)
         mark(
             "kept",
             "ran longer than requested",
@@ -170,15 +242,15 @@ class Cleaner:
         )
 
     def _sort(self, frame: pl.DataFrame) -> pl.DataFrame:
-        late = pl.col("submit_s") < pl.col("submit_s").cum_max()
-        self.notes.mark("repaired", "not in submit order: sorted", frame, late)
-        stated = (
+        is_out_of_order = pl.col("submit_s") < pl.col("submit_s").cum_max()
+        self.notes.mark("repaired", "not in submit order: sorted", frame, is_out_of_order)
+        cleaned = (
             pl.when(pl.col("requested_s") > 0).then(pl.col("requested_s")).alias("requested_s"),
             pl.when(pl.col("wait_s") >= 0).then(pl.col("wait_s")).alias("wait_s"),
         )
-        return frame.sort("submit_s", maintain_order=True).with_columns(stated)
+        return frame.sort("submit_s", maintain_order=True).with_columns(cleaned)
 
     def share_with(self, name: str) -> float:
-        """The share of rows so far in which a size is above zero."""
+        """The fraction of rows so far whose ``name`` (a size) is above zero."""
         rows = sum(block.height for block in self._blocks)
         return sum(int((block[name] > 0).sum()) for block in self._blocks) / rows if rows else 0.0

@@ -1,6 +1,6 @@
-"""Rows of separated text with a heading, block by block, each with the number of its line.
+"""Reads delimited text with a header, block by block, with line numbers.
 
-A line with another number of fields than the heading is counted, not guessed at. Quoted fields are understood.
+A line with a different number of fields than the header is dropped and counted. Quoted fields are supported.
 """
 
 import csv
@@ -13,8 +13,8 @@ from clusterscape.collect.job_traces.cleaning import Cleaner
 from clusterscape.collect.job_traces.text import TraceSource, iter_blocks
 from clusterscape.errors import SourceError
 
-_OURS = ("", "line")
-"""Headings that cannot be names of columns here."""
+_RESERVED_NAMES = ("", "line")
+"""Headings that cannot be used as column names."""
 
 Reshape = Callable[[pl.DataFrame], pl.DataFrame]
 
@@ -28,25 +28,25 @@ def read_delimited(
     separator: str = ",",
     reshape: Reshape | None = None,
 ) -> list[str]:
-    """Feed a cleaner; ``fields``: column of the trace → heading of the file. Returns the headings.
+    """Read a file into ``cleaner`` and return its headings. ``fields`` maps columns of the trace to headings of the file.
 
-    ``reshape`` gets each block with the file's own headings (text) and may add columns before ``fields`` are taken.
+    ``reshape`` gets each block with the file's own headings (text) and may add columns before ``fields`` are selected.
     """
     headings: list[str] = []
     for number, lines in iter_blocks(source, cleaner.faults):
         if not headings:
-            place = next((at for at, line in enumerate(lines) if line.strip()), None)
-            if place is None:
+            header_line = next((index for index, line in enumerate(lines) if line.strip()), None)
+            if header_line is None:
                 continue
-            headings = [heading.strip() for heading in _split(lines[place], separator)]
+            headings = [heading.strip() for heading in _split(lines[header_line], separator)]
             source.check_rows(1, len(headings))
             _check(source, headings, required)
-            number, lines = number + place + 1, lines[place + 1 :]
+            number, lines = number + header_line + 1, lines[header_line + 1 :]
         source.check_rows(number + len(lines), len(headings))
         frame = _to_frame(number, lines, headings, separator, cleaner)
         frame = reshape(frame) if reshape else frame
-        chosen = [pl.col(heading).alias(column) for column, heading in fields.items() if heading in frame.columns]
-        cleaner.add(frame.select("line", *chosen))
+        columns = [pl.col(heading).alias(column) for column, heading in fields.items() if heading in frame.columns]
+        cleaner.add(frame.select("line", *columns))
     return headings
 
 
@@ -54,12 +54,12 @@ def _check(source: TraceSource, headings: list[str], required: tuple[str, ...]) 
     missing = [heading for heading in required if heading not in headings]
     if missing:
         raise SourceError(
-            f"{source}, line 1: there is no column {', '.join(missing)}",
+            f"{source}, line 1: missing columns: {', '.join(missing)}",
             hint=f"Its columns are {', '.join(headings)[:300]}.",
         )
-    twice = [heading for heading, count in Counter(filter(None, headings)).items() if count > 1]
-    if twice:
-        raise SourceError(f"{source}, line 1: there are two columns {twice[0][:80]!r}", hint="Rename one of them.")
+    duplicates = [heading for heading, count in Counter(filter(None, headings)).items() if count > 1]
+    if duplicates:
+        raise SourceError(f"{source}, line 1: duplicate column {duplicates[0][:80]!r}", hint="Rename one of them.")
 
 
 def _split(line: str, separator: str) -> list[str]:
@@ -67,7 +67,7 @@ def _split(line: str, separator: str) -> list[str]:
         return line.split(separator)
     try:
         return next(csv.reader([line], delimiter=separator))
-    except csv.Error:  # such as a field of more than 131,072 characters: dropped, for it is not as wide as the heading
+    except csv.Error:  # such as a field of more than 131,072 characters: the line is dropped for its number of fields
         return []
 
 
@@ -76,23 +76,23 @@ def _to_frame(number: int, lines: list[str], headings: list[str], separator: str
     texts = pl.DataFrame(
         {"line": pl.int_range(number, number + len(lines), eager=True), "text": pl.Series(lines, dtype=pl.String)}
     ).filter(pl.col("text").str.strip_chars() != "")
-    quoted = pl.col("text").str.contains('"', literal=True)
-    # Counted before they are split: a line of nothing but separators is as many cells as it has bytes.
+    is_quoted = pl.col("text").str.contains('"', literal=True)
+    # Counted before splitting: a line of separators only has as many cells as bytes.
     count = pl.col("text").str.count_matches(separator, literal=True) + 1
-    plain = texts.filter(~quoted)
+    plain = texts.filter(~is_quoted)
     plain = cleaner.notes.drop(f"more than {width} fields", plain, count > width)
     plain = plain.select("line", pl.col("text").str.split(separator).alias("cells"))
-    rest = texts.filter(quoted)
-    if rest.height:
-        cells = [_split(text, separator) for text in rest["text"].to_list()]
-        more = pl.DataFrame({"line": rest["line"], "cells": pl.Series(cells, dtype=pl.List(pl.String))})
-        plain = pl.concat([plain, more]).sort("line")
-    # sacct -P ends lines with its separator in some versions; a heading that does so counts an empty field itself.
+    quoted_texts = texts.filter(is_quoted)
+    if quoted_texts.height:
+        cells = [_split(text, separator) for text in quoted_texts["text"].to_list()]
+        quoted_rows = pl.DataFrame({"line": quoted_texts["line"], "cells": pl.Series(cells, dtype=pl.List(pl.String))})
+        plain = pl.concat([plain, quoted_rows]).sort("line")
+    # In some versions sacct -P ends lines with the separator; then the header has an empty last field, too.
     count = pl.col("cells").list.len()
     plain = cleaner.notes.drop(f"fewer than {width} fields", plain, count < width)
     plain = cleaner.notes.drop(f"more than {width} fields", plain, count > width)
     columns = [
-        pl.col("cells").list.get(at, null_on_oob=True).alias(f"_{at}" if heading in _OURS else heading)
-        for at, heading in enumerate(headings)
+        pl.col("cells").list.get(index, null_on_oob=True).alias(f"_{index}" if heading in _RESERVED_NAMES else heading)
+        for index, heading in enumerate(headings)
     ]
     return plain.select("line", *columns)

@@ -1,12 +1,12 @@
-"""Helios ``cluster_log.csv`` of SenseTime, from its published schema; Acme's logs have most of its columns."""
+"""Reads ``cluster_log.csv`` of Helios (SenseTime), and ``trace_seren.csv`` and ``trace_kalos.csv`` of Acme (Shanghai AI Lab),
+which have most of its columns; by their published schemas.
+"""
 
 import polars as pl
 
-from clusterscape.collect.job_traces import statuses
-from clusterscape.collect.job_traces.cleaning import Cleaner
+from clusterscape.collect.job_traces.cleaning import SLURM_STATUSES, Cleaner, unix_seconds
 from clusterscape.collect.job_traces.delimited import read_delimited
 from clusterscape.collect.job_traces.text import TraceSource
-from clusterscape.collect.job_traces.times import unix_seconds
 from clusterscape.model.jobs import JobTrace
 
 FIELDS = {
@@ -24,24 +24,35 @@ SHARED = ("job_id", "submit_time", "duration", "queue", "gpu_num", "state")
 
 
 def is_helios(start: str) -> bool:
-    """Whether a file that begins like this is Helios'."""
+    """Whether a file that starts with ``start`` is a Helios log."""
     heading = start.splitlines()[0].split(",") if start.strip() else []
     return {*SHARED, "vc"} <= set(heading)
 
 
 def read_helios(source: TraceSource, name: str, timezone: str) -> JobTrace:
-    """``vc`` (virtual cluster) is the queue. CPU jobs have 0 GPUs."""
+    """Read a Helios log. ``vc`` (virtual cluster) is the queue. CPU jobs have 0 GPUs."""
     return read_gpu_log(source, name, "helios", FIELDS | {"queue": "vc"}, (*SHARED, "vc"), timezone)
 
 
 def read_gpu_log(
     source: TraceSource, name: str, format: str, fields: dict[str, str], required: tuple[str, ...], timezone: str
 ) -> JobTrace:
-    """A CSV with Helios' columns, ``fields`` saying which is which. CPU jobs have 0 GPUs."""
-    cleaner = Cleaner(statuses.SLURM)
+    """Read a CSV with columns of Helios, mapped by ``fields``. CPU jobs have 0 GPUs."""
+    cleaner = Cleaner(SLURM_STATUSES)
 
     def reshape(frame: pl.DataFrame) -> pl.DataFrame:
         return frame.with_columns(unix_seconds("submit_time", timezone).alias("submit_s"))
 
     read_delimited(source, cleaner, fields, required=required, reshape=reshape)
     return cleaner.finish(name, format, "gpus")
+
+
+def is_acme(start: str) -> bool:
+    """Whether a file that starts with ``start`` is an Acme trace."""
+    heading = start.splitlines()[0].split(",") if start.strip() else []
+    return {*SHARED, "type", "gpu_time"} <= set(heading)
+
+
+def read_acme(source: TraceSource, name: str, timezone: str) -> JobTrace:
+    """Read an Acme trace. ``type`` (pretraining, evaluation, …) is the project. Times have an offset."""
+    return read_gpu_log(source, name, "acme", FIELDS | {"project": "type"}, (*SHARED, "type"), timezone)

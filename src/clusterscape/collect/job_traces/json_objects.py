@@ -1,4 +1,4 @@
-"""The objects of one list in a JSON file, one after another, without holding the file."""
+"""Streams the objects of one list in a JSON file, without holding the whole file in memory."""
 
 import codecs
 import json
@@ -10,20 +10,20 @@ from clusterscape.errors import SourceError
 
 BATCH_ROWS = 20_000
 BATCH_CHARACTERS = 4 * BLOCK_BYTES
-"""Jobs become columns in batches of so many, or of so much text."""
+"""Jobs are converted to columns in batches of so many rows, or so much text."""
 
 _DECODER = json.JSONDecoder()
 _BETWEEN = re.compile(r"[ \t\r\n,]*+")
 
 
 def _iter_objects(source: TraceSource, key: str | None) -> Iterator[tuple[dict[str, object], int]]:
-    """Objects of the list under ``key``, or of the list that is the file, with the characters each takes.
+    """Yield the objects of the list under ``key`` (or of the top-level list) with their length in characters.
 
-    A damaged file raises SourceError saying where.
+    Raises SourceError, with the position, if the file is damaged.
     """
     count, text = 0, ""
-    for more, is_last in _iter_list(source, key):
-        text += more
+    for block, is_last in _iter_list(source, key):
+        text += block
         at = 0
         while True:
             at = _skip(text, at)
@@ -32,31 +32,31 @@ def _iter_objects(source: TraceSource, key: str | None) -> Iterator[tuple[dict[s
             if text[at] == "]":
                 return
             try:
-                found, end = _DECODER.raw_decode(text, at)
+                value, end = _DECODER.raw_decode(text, at)
             except json.JSONDecodeError as error:
                 if not is_last:
                     source.check_length(len(text) - at, f"a job ({count + 1:,})")
                     break
                 raise SourceError(f"{source}: job {count + 1} is damaged: {error.msg}") from error
             except RecursionError:
-                raise SourceError(f"{source}: job {count + 1} is nested too deeply to be read") from None
+                raise SourceError(f"{source}: job {count + 1} is nested too deeply") from None
             count += 1
             source.check_rows(count)
-            if isinstance(found, dict):
-                yield found, end - at
+            if isinstance(value, dict):
+                yield value, end - at
             at = end
         text = text[at:]
-    raise SourceError(f"{source} breaks off after job {count}", hint="The list of jobs has no end.")
+    raise SourceError(f"{source} is truncated after job {count}", hint="The list of jobs has no end.")
 
 
 def iter_row_batches(
     source: TraceSource, key: str | None, to_row: Callable[[int, dict[str, object]], dict[str, object]]
 ) -> Iterator[list[dict[str, object]]]:
-    """What ``to_row`` makes of each job and its place from 1 on, in batches."""
+    """Yield batches of rows; ``to_row`` gets the number of each job, from 1, and the job."""
     rows: list[dict[str, object]] = []
     characters = 0
-    for place, (job, length) in enumerate(_iter_objects(source, key), start=1):
-        rows.append(to_row(place, job))
+    for number, (job, length) in enumerate(_iter_objects(source, key), start=1):
+        rows.append(to_row(number, job))
         characters += length
         if len(rows) == BATCH_ROWS or characters > BATCH_CHARACTERS:
             yield rows
@@ -66,7 +66,7 @@ def iter_row_batches(
 
 
 def _iter_list(source: TraceSource, key: str | None) -> Iterator[tuple[str, bool]]:
-    """The text behind the list's opening bracket, block by block, and whether the file ends with the block."""
+    """Yield the text after the list's opening bracket, block by block, and whether it is the last block."""
     opening = f'"{key}"' if key else "["
     is_open, text = False, ""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -81,7 +81,7 @@ def _iter_list(source: TraceSource, key: str | None) -> Iterator[tuple[str, bool
                     source.check_length(len(text), "a part before its list of jobs")
                     continue
                 if at < 0:
-                    raise SourceError(f"{source} holds no list of jobs", hint=f"It must have {opening} with a list.")
+                    raise SourceError(f"{source} has no list of jobs", hint=f"It must have {opening} with a list.")
                 text, is_open = text[at + 1 :], True
             yield text, not block
             text = ""
@@ -90,5 +90,5 @@ def _iter_list(source: TraceSource, key: str | None) -> Iterator[tuple[str, bool
 
 
 def _skip(text: str, at: int) -> int:
-    found = _BETWEEN.match(text, at)
-    return found.end() if found else at
+    match = _BETWEEN.match(text, at)
+    return match.end() if match else at

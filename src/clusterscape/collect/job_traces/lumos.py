@@ -1,7 +1,6 @@
-"""The CSV of DIR-LAB's Lumos: ALCF's Mira, Theta and ThetaGPU, and the four columns it keeps of Philly."""
+"""Reads the CSV files of Lumos (DIR-LAB): ALCF's Mira, Theta and ThetaGPU, and four columns of Philly."""
 
-from clusterscape.collect.job_traces import statuses
-from clusterscape.collect.job_traces.cleaning import Cleaner
+from clusterscape.collect.job_traces.cleaning import PHILLY_STATUSES, Cleaner
 from clusterscape.collect.job_traces.delimited import read_delimited
 from clusterscape.collect.job_traces.text import TraceSource
 from clusterscape.model.jobs import JobTrace, SizeUnit
@@ -22,14 +21,14 @@ _FIELDS = {
 
 
 def is_lumos(start: str) -> bool:
-    """Whether a file that begins like this is of Lumos."""
+    """Whether a file that starts with ``start`` is a Lumos CSV."""
     heading = start.splitlines()[0].split(",") if start.strip() else []
     return {"submit_time", "run_time", "wait_time", "gpu_num"} <= set(heading)
 
 
 def read_lumos(source: TraceSource, name: str) -> JobTrace:
-    """A machine that gives whole nodes is measured in nodes, one of GPUs in GPUs."""
-    cleaner = Cleaner(statuses.PHILLY)
+    """Read a Lumos CSV. Sizes are GPUs if most jobs have GPUs, else nodes if given, else processors."""
+    cleaner = Cleaner(PHILLY_STATUSES)
     headings = read_delimited(source, cleaner, _FIELDS, required=("submit_time", "run_time", "wait_time", "gpu_num"))
     unit: SizeUnit = "nodes" if "node_num" in headings else "processors"
     if cleaner.share_with("gpus") > 0.5:

@@ -1,12 +1,11 @@
-"""Alibaba's openb: a list of pods (jobs of one pod each), and the list of nodes they ran on."""
+"""Reads Alibaba's openb trace: a list of pods (one job each), and the list of their nodes."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
-from clusterscape.collect.job_traces import statuses
-from clusterscape.collect.job_traces.cleaning import Cleaner
+from clusterscape.collect.job_traces.cleaning import POD_STATUSES, Cleaner
 from clusterscape.collect.job_traces.delimited import read_delimited
 from clusterscape.collect.job_traces.text import FileFaults, TraceSource, iter_blocks
 from clusterscape.errors import SourceError
@@ -18,25 +17,25 @@ _NODES = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 
 @dataclass(frozen=True, slots=True)
 class OpenbNodes:
-    """The nodes, one row each: name, cpu_milli, memory_mib, gpus, model (null where there is no GPU)."""
+    """The nodes, one row each: name, cpu_milli, memory_mib, gpus, model (null without GPUs)."""
 
     frame: pl.DataFrame
 
     @property
     def gpus(self) -> int:
-        """GPUs in all."""
+        """Total number of GPUs."""
         return int(self.frame["gpus"].sum())
 
 
 def is_openb(start: str) -> bool:
-    """Whether a file that begins like this is a list of pods."""
+    """Whether a file that starts with ``start`` is a list of pods."""
     heading = start.splitlines()[0].split(",") if start.strip() else []
     return set(_PODS) <= set(heading)
 
 
 def read_openb(source: TraceSource, name: str) -> JobTrace:
-    """GPUs are ``num_gpu · gpu_milli / 1000``: less than one where a GPU is shared. The quality of service is the queue."""
-    cleaner = Cleaner(statuses.PODS)
+    """Read a list of pods. GPUs are ``num_gpu · gpu_milli / 1000``: below 1 if a GPU is shared. ``qos`` is the queue."""
+    cleaner = Cleaner(POD_STATUSES)
 
     def reshape(frame: pl.DataFrame) -> pl.DataFrame:
         def number(column: str) -> pl.Expr:
@@ -58,19 +57,19 @@ def read_openb(source: TraceSource, name: str) -> JobTrace:
 
 
 def read_openb_nodes(path: Path) -> OpenbNodes:
-    """``openb_node_list_*.csv``; raises SourceError at the first line that is not a node."""
+    """Read ``openb_node_list_*.csv``. Raises SourceError at the first line that is not a node."""
     rows: list[tuple[str, int, int, int, str | None]] = []
     for number, lines in iter_blocks(TraceSource(path), FileFaults()):
-        for place, line in enumerate(lines, start=number):
+        for line_number, line in enumerate(lines, start=number):
             cells = [cell.strip() for cell in line.split(",")]
-            if place == 1 and tuple(cells) != _NODES:
-                raise SourceError(f"{path}, line 1: a list of nodes begins with {','.join(_NODES)}")
-            if place == 1 or not line.strip():
+            if line_number == 1 and tuple(cells) != _NODES:
+                raise SourceError(f"{path}, line 1: a list of nodes starts with {','.join(_NODES)}")
+            if line_number == 1 or not line.strip():
                 continue
             try:
                 name, cpu_milli, memory_mib, gpus, model = cells
                 rows.append((name, int(cpu_milli), int(memory_mib), int(gpus), model or None))
             except ValueError as error:
-                raise SourceError(f"{path}, line {place}: not a node: {line[:80]!r}") from error
+                raise SourceError(f"{path}, line {line_number}: not a node: {line[:80]!r}") from error
     schema = {"name": pl.String, "cpu_milli": pl.Int64, "memory_mib": pl.Int64, "gpus": pl.Int64, "model": pl.String}
     return OpenbNodes(pl.DataFrame(rows, schema=schema, orient="row"))

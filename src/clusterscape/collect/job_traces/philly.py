@@ -1,12 +1,11 @@
-"""Microsoft's ``cluster_job_log`` of Philly, a JSON list, from its published schema. A job counts once, whatever its attempts."""
+"""Reads ``cluster_job_log`` of Microsoft's Philly, a JSON list, by its published schema. All attempts of a job count once."""
 
 from datetime import datetime
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import polars as pl
 
-from clusterscape.collect.job_traces import statuses
-from clusterscape.collect.job_traces.cleaning import Cleaner
+from clusterscape.collect.job_traces.cleaning import PHILLY_STATUSES, Cleaner
 from clusterscape.collect.job_traces.json_objects import iter_row_batches
 from clusterscape.collect.job_traces.text import TraceSource
 from clusterscape.collect.slurm.values import as_list, as_object, read_text
@@ -15,15 +14,15 @@ from clusterscape.model.jobs import JobTrace
 
 
 def is_philly(start: str) -> bool:
-    """Whether a file that begins like this is Philly's log."""
+    """Whether a file that starts with ``start`` is a Philly log."""
     return start.lstrip().startswith("[") and '"submitted_time"' in start
 
 
 def read_philly(source: TraceSource, name: str, timezone: str) -> JobTrace:
-    """The run lasts from the first attempt's start to the last one's end; its size is the largest attempt's."""
-    cleaner = Cleaner(statuses.PHILLY)
+    """Read a Philly log. A job runs from the start of its first attempt to the end of its last; its size is the largest."""
+    cleaner = Cleaner(PHILLY_STATUSES)
     zone = _zone(timezone)
-    for rows in iter_row_batches(source, None, lambda place, job: _to_row(place, job, zone)):
+    for rows in iter_row_batches(source, None, lambda number, job: _to_row(number, job, zone)):
         cleaner.add(pl.DataFrame(rows, infer_schema_length=None))
     return cleaner.finish(name, "philly", "gpus")
 
@@ -32,10 +31,10 @@ def _zone(timezone: str) -> ZoneInfo:
     try:
         return ZoneInfo(timezone)
     except (ZoneInfoNotFoundError, ValueError) as error:
-        raise QueryError(f"there is no time zone {timezone!r}", hint="Write it as Europe/Berlin or UTC.") from error
+        raise QueryError(f"unknown time zone {timezone!r}", hint="Use a name such as UTC or Europe/Berlin.") from error
 
 
-def _to_row(place: int, job: dict[str, object], zone: ZoneInfo) -> dict[str, object]:
+def _to_row(number: int, job: dict[str, object], zone: ZoneInfo) -> dict[str, object]:
     attempts = [as_object(attempt) for attempt in as_list(job.get("attempts"))]
     submit_s = _seconds(job.get("submitted_time"), zone)
     starts = [at for attempt in attempts if (at := _seconds(attempt.get("start_time"), zone)) is not None]
@@ -44,7 +43,7 @@ def _to_row(place: int, job: dict[str, object], zone: ZoneInfo) -> dict[str, obj
     start_s = min(starts) if starts else None
     nodes = [len(as_list(attempt.get("detail"))) for attempt in attempts]
     return {
-        "line": place,
+        "line": number,
         "job_id": read_text(job.get("jobid")),
         "user": read_text(job.get("user")),
         "project": None,

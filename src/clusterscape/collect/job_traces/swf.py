@@ -1,14 +1,13 @@
-"""The Standard Workload Format of the Parallel Workloads Archive (version 2.2): 18 numbers a line, a header in comments."""
+"""Reads the Standard Workload Format (SWF 2.2) of the Parallel Workloads Archive: 18 numbers per line, a header in comments."""
 
 import polars as pl
 
-from clusterscape.collect.job_traces import statuses
-from clusterscape.collect.job_traces.cleaning import Cleaner
+from clusterscape.collect.job_traces.cleaning import SWF_STATUSES, Cleaner
 from clusterscape.collect.job_traces.text import TraceSource, iter_blocks
 from clusterscape.model.jobs import JobTrace
 
 FIELDS = 18
-# Place in the line → column.
+# Field index → column.
 _COLUMNS = {
     0: "job_id",
     1: "submit_s",
@@ -19,13 +18,13 @@ _COLUMNS = {
     11: "user",
     12: "project",
 }
-MOST_HEADER_LINES = 10_000
-"""Header lines that are kept: real files have dozens, and a line for each queue."""
+MAX_HEADER_LINES = 10_000
+"""Header lines that are kept. Real files have dozens, plus one per queue."""
 _ALLOCATED, _REQUESTED, _QUEUE = 4, 7, 14
 
 
 def is_swf(start: str) -> bool:
-    """Whether a file that begins like this is SWF."""
+    """Whether a file that starts with ``start`` is SWF."""
     lines = [line for line in start.splitlines() if line.strip()]
     body = next((line for line in lines if not line.lstrip().startswith(";")), None)
     if body is None:
@@ -39,8 +38,8 @@ def is_swf(start: str) -> bool:
 
 
 def read_swf(source: TraceSource, name: str) -> JobTrace:
-    """−1 means not stated; a job is as large as what it got, or as what it asked for where that is not stated."""
-    cleaner = Cleaner(statuses.SWF, missing=-1)
+    """Read SWF. −1 means missing. The size of a job is its allocated processors or, if missing, the requested ones."""
+    cleaner = Cleaner(SWF_STATUSES, missing=-1)
     header: dict[str, str] = {}
     queues: dict[str, str] = {}
     for number, lines in iter_blocks(source, cleaner.faults):
@@ -64,7 +63,7 @@ def _read_header(line: str, header: dict[str, str], queues: dict[str, str]) -> N
     key, value = key.strip(), value.strip()
     if not colon or not key or " " in key:
         return
-    if len(header) + len(queues) >= MOST_HEADER_LINES:
+    if len(header) + len(queues) >= MAX_HEADER_LINES:
         return
     if key == "Queue":
         code, _, queue = value.partition(" ")
@@ -79,16 +78,16 @@ def _to_columns(rows: pl.DataFrame, cleaner: Cleaner, queues: dict[str, str]) ->
     cells = cleaner.notes.drop(f"fewer than {FIELDS} fields", cells, count < FIELDS)
     cells = cleaner.notes.drop(f"more than {FIELDS} fields", cells, count > FIELDS)
 
-    def cell(place: int) -> pl.Expr:
-        return pl.col("cells").list.get(place, null_on_oob=True)
+    def cell(index: int) -> pl.Expr:
+        return pl.col("cells").list.get(index, null_on_oob=True)
 
-    got = cell(_ALLOCATED)
-    size = pl.when(got == "-1").then(cell(_REQUESTED)).otherwise(got)
-    who = {place: pl.when(cell(place) != "-1").then(cell(place)) for place in (11, 12, _QUEUE)}
-    queue = who[_QUEUE].replace(queues) if queues else who[_QUEUE]
+    allocated = cell(_ALLOCATED)
+    size = pl.when(allocated == "-1").then(cell(_REQUESTED)).otherwise(allocated)
+    ids = {index: pl.when(cell(index) != "-1").then(cell(index)) for index in (11, 12, _QUEUE)}
+    queue = ids[_QUEUE].replace(queues) if queues else ids[_QUEUE]
     return cells.select(
         "line",
-        *(who.get(place, cell(place)).alias(column) for place, column in _COLUMNS.items()),
+        *(ids.get(index, cell(index)).alias(column) for index, column in _COLUMNS.items()),
         size.alias("processors"),
         queue.alias("queue"),
     )

@@ -1,7 +1,7 @@
-"""Lines of a possibly compressed file, in blocks of whole lines that never hold more than a few megabytes.
+"""Reads lines of a possibly compressed file, in blocks of whole lines of a few megabytes at most.
 
-Counts what is wrong with the file as such: bytes that are not UTF-8, a compressed stream that breaks off. Raises TooLargeError
-where it decompresses to more than ``UploadLimits`` allow, before that is held in memory.
+Counts faults of the file itself: bytes that are not UTF-8, a truncated compressed stream. Raises TooLargeError if it decompresses
+to more than ``UploadLimits`` allow, before that is in memory.
 """
 
 import bz2
@@ -25,16 +25,16 @@ BLOCK_BYTES = 4 * 2**20
 STEP_BYTES = 2**18
 NEW_LINE = b"\n"
 EXAMPLES = 5
-"""So many line numbers are kept per reason."""
-MOST_WINDOW_BYTES = 2**27
-"""Memory that a compressed file may ask of its decompressor: what ``xz -9`` and ``zstd --long`` need."""
+"""Line numbers that are kept per reason."""
+MAX_WINDOW_BYTES = 2**27
+"""Memory limit of a decompressor: enough for ``xz -9`` and ``zstd --long``."""
 
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
 
 
 @dataclass(frozen=True, slots=True)
 class TraceSource:
-    """A file of jobs. ``limits`` is None for files of the user's own machine, which commands read."""
+    """A job trace file. ``limits`` is None for local files, which commands read."""
 
     path: Path
     limits: UploadLimits | None = None
@@ -43,32 +43,32 @@ class TraceSource:
         return str(self.path)
 
     def check_rows(self, rows: int, columns: int = 1) -> None:
-        """Raise TooLargeError where so many rows, of so many columns, are too many."""
+        """Raise TooLargeError if there are too many rows, columns or cells."""
         limits = self.limits
         if limits is None:
             return
         if rows > limits.job_trace_rows:
             raise self._too_large(f"more than {limits.job_trace_rows:,} rows", "job_trace_rows", "Split it by time.")
         if columns > limits.job_trace_columns:
-            what = f"{columns:,} columns, more than {limits.job_trace_columns:,}"
-            raise self._too_large(what, "job_trace_columns", "Keep only those that describe jobs.")
+            excess = f"{columns:,} columns, more than {limits.job_trace_columns:,}"
+            raise self._too_large(excess, "job_trace_columns", "Keep only those that describe jobs.")
         if rows * columns > limits.job_trace_cells:
-            what = f"more than {limits.job_trace_cells:,} cells (rows × columns)"
-            raise self._too_large(what, "job_trace_cells", "Split it by time, or keep fewer columns.")
+            excess = f"more than {limits.job_trace_cells:,} cells (rows × columns)"
+            raise self._too_large(excess, "job_trace_cells", "Split it by time, or keep fewer columns.")
 
-    def check_length(self, size: int, what: str) -> None:
-        """Raise TooLargeError where a line, or one job of JSON, is too long."""
+    def check_length(self, size: int, subject: str) -> None:
+        """Raise TooLargeError if a line, or a job in JSON, is too long."""
         if self.limits is not None and size > self.limits.job_trace_line_bytes:
             most = self.limits.job_trace_line_bytes
-            raise self._too_large(f"{what} of more than {most:,} bytes", "job_trace_line_bytes")
+            raise self._too_large(f"{subject} of more than {most:,} bytes", "job_trace_line_bytes")
 
-    def _too_large(self, what: str, setting: str, hint: str = "") -> TooLargeError:
-        return TooLargeError(f"{self} has {what}", setting=f"limits.uploads.{setting}", hint=hint)
+    def _too_large(self, excess: str, setting: str, hint: str = "") -> TooLargeError:
+        return TooLargeError(f"{self} has {excess}", setting=f"limits.uploads.{setting}", hint=hint)
 
 
 @dataclass
 class FileFaults:
-    """What was wrong with the bytes."""
+    """Faults of the file's bytes."""
 
     undecodable_lines: list[int] = field(default_factory=list)
     undecodable: int = 0
@@ -77,20 +77,20 @@ class FileFaults:
 
 @contextmanager
 def open_bytes(source: TraceSource) -> Iterator[IO[bytes]]:
-    """The plain bytes of a file, by its suffix: gz, bz2, xz, zst or none."""
+    """Open a file and decompress it according to its suffix: gz, bz2, xz, zst or none."""
     try:
         with source.path.open("rb") as raw:
-            yield cast("IO[bytes]", _Bounded(_unpack(source.path.suffix, raw), raw, source))
+            yield cast("IO[bytes]", _BoundedStream(_open_decompressed(source.path.suffix, raw), raw, source))
     except OSError as error:
-        raise SourceError(f"{source} cannot be read: {error.strerror or error}") from error
+        raise SourceError(f"cannot read {source}: {error.strerror or error}") from error
     except _DAMAGED as error:
-        raise SourceError(f"{source} is not what its suffix says, or damaged: {error}") from error
+        raise SourceError(f"{source} does not match its suffix, or is damaged: {error}") from error
 
 
-def _unpack(suffix: str, raw: BinaryIO) -> io.BufferedIOBase:
+def _open_decompressed(suffix: str, raw: BinaryIO) -> io.BufferedIOBase:
     if suffix == ".zst":
-        packed = zstandard.ZstdDecompressor(max_window_size=MOST_WINDOW_BYTES)
-        return cast("io.BufferedIOBase", packed.stream_reader(raw, read_across_frames=True))
+        decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES)
+        return cast("io.BufferedIOBase", decompressor.stream_reader(raw, read_across_frames=True))
     if suffix == ".gz":
         return gzip.GzipFile(fileobj=raw)
     if suffix == ".bz2":
@@ -100,8 +100,8 @@ def _unpack(suffix: str, raw: BinaryIO) -> io.BufferedIOBase:
     return cast("io.BufferedIOBase", raw)
 
 
-class _Bounded:
-    """A stream that counts what is read of it."""
+class _BoundedStream:
+    """A stream that limits how many bytes are read from it."""
 
     def __init__(self, stream: io.BufferedIOBase, raw: BinaryIO, source: TraceSource) -> None:
         self._stream = stream
@@ -109,18 +109,18 @@ class _Bounded:
         self._size = None
         if limits is not None:
             most, setting = limits.job_trace_unpacked_bytes, "limits.uploads.job_trace_unpacked_bytes"
-            self._size = UnpackedSize(str(source), most, setting=setting, ratio=limits.unpacked_ratio)
+            self._size = UnpackedSize(str(source), most, setting=setting, ratio=limits.decompression_ratio)
         self._raw = raw
 
     def read1(self, size: int) -> bytes:
-        """Up to ``size`` bytes; none at the end."""
+        """Read up to ``size`` bytes; empty at the end."""
         part = self._stream.read1(size)
         if self._size is not None:
             self._size.add(len(part), packed_bytes=self._raw.tell())
         return part
 
     def read(self, size: int) -> bytes:
-        """``size`` bytes; fewer at the end."""
+        """Read ``size`` bytes; fewer at the end."""
         parts = []
         while size > 0 and (part := self.read1(min(size, STEP_BYTES))):
             parts.append(part)
@@ -129,11 +129,11 @@ class _Bounded:
 
 
 class _Xz(io.RawIOBase):
-    """Decompresses xz within MOST_WINDOW_BYTES, which the standard library's file object does not bound."""
+    """Decompresses xz with a memory limit (MAX_WINDOW_BYTES), which ``lzma.LZMAFile`` does not support."""
 
     def __init__(self, raw: BinaryIO) -> None:
         self._raw = raw
-        self._unpacker: lzma.LZMADecompressor | None = None
+        self._decompressor: lzma.LZMADecompressor | None = None
         self._waiting = b""
 
     def readable(self) -> bool:
@@ -141,17 +141,17 @@ class _Xz(io.RawIOBase):
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # its type is not public
         while True:
-            if self._unpacker is None or self._unpacker.eof:
-                rest = self._waiting if self._unpacker is None else self._unpacker.unused_data
-                rest = (rest or self._raw.read(STEP_BYTES)).lstrip(b"\0")  # streams may be padded
-                if not rest:
+            if self._decompressor is None or self._decompressor.eof:
+                remaining = self._waiting if self._decompressor is None else self._decompressor.unused_data
+                remaining = (remaining or self._raw.read(STEP_BYTES)).lstrip(b"\0")  # streams may be padded
+                if not remaining:
                     return 0
-                self._unpacker, self._waiting = lzma.LZMADecompressor(memlimit=MOST_WINDOW_BYTES), rest
-            elif self._unpacker.needs_input:
+                self._decompressor, self._waiting = lzma.LZMADecompressor(memlimit=MAX_WINDOW_BYTES), remaining
+            elif self._decompressor.needs_input:
                 self._waiting = self._raw.read(STEP_BYTES)
                 if not self._waiting:
-                    raise EOFError("the stream breaks off")
-            part = self._unpacker.decompress(self._waiting, len(buffer))
+                    raise EOFError("the stream is truncated")
+            part = self._decompressor.decompress(self._waiting, len(buffer))
             self._waiting = b""
             if part:
                 buffer[: len(part)] = part
@@ -159,37 +159,37 @@ class _Xz(io.RawIOBase):
 
 
 def read_start(source: TraceSource, size: int = 65_536) -> str:
-    """The first characters, for finding out the format."""
+    """The first characters, to detect the format."""
     with open_bytes(source) as stream:
         return stream.read(size).decode("utf-8-sig", "replace")
 
 
 def iter_blocks(source: TraceSource, faults: FileFaults) -> Iterator[tuple[int, list[str]]]:
-    """(number of the first line, lines without their ends), block by block. Lines are numbered from 1."""
-    rest, number = b"", 1
+    """Yield (number of the first line, lines without line ends), block by block. Lines are numbered from 1."""
+    partial_line, number = b"", 1
     with open_bytes(source) as stream:
         while True:
             block = _read_block(stream, faults)
             if not block:
                 break
-            block = rest + block
+            block = partial_line + block
             cut = block.rfind(b"\n") + 1
-            block, rest = block[:cut], block[cut:]
-            source.check_length(len(rest), f"a line {number + block.count(NEW_LINE):,}")
+            block, partial_line = block[:cut], block[cut:]
+            source.check_length(len(partial_line), f"a line {number + block.count(NEW_LINE):,}")
             if block:
                 lines = _decode(source, block, number, faults)
                 yield number, lines
                 number += len(lines)
-    if rest:
-        yield number, _decode(source, rest, number, faults)
+    if partial_line:
+        yield number, _decode(source, partial_line, number, faults)
 
 
 def _read_block(stream: IO[bytes], faults: FileFaults) -> bytes:
-    """The next bytes, in small steps: what came before a stream breaks off is not lost with it."""
+    """Read the next bytes in small steps, so that the part before a truncation is not lost."""
     parts, size = [], 0
     while size < BLOCK_BYTES:
         try:
-            part = cast("_Bounded", stream).read1(STEP_BYTES)
+            part = cast("_BoundedStream", stream).read1(STEP_BYTES)
         except _DAMAGED:
             faults.is_cut_off = True
             break
@@ -212,7 +212,7 @@ def _decode(source: TraceSource, block: bytes, number: int, faults: FileFaults) 
     try:
         text = block.decode("utf-8")
     except UnicodeDecodeError:
-        return [_decode_line(line, number + place, faults) for place, line in enumerate(raw)]
+        return [_decode_line(line, number + index, faults) for index, line in enumerate(raw)]
     lines = text.split("\n")
     return [line.rstrip("\r") for line in lines[: len(raw)]]
 

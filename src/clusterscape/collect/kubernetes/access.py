@@ -1,6 +1,6 @@
-"""How the API server is reached and who asks: from a kubeconfig, this pod's service account, or address and token.
+"""URL, TLS and credentials of the API server: from a kubeconfig, this pod's service account, or URL and token.
 
-Sends nothing. What a kubeconfig asks for and is not supported is refused with what to do instead.
+Sends nothing. Unsupported features of a kubeconfig raise SourceError with an alternative.
 """
 
 import base64
@@ -21,7 +21,7 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Where to ask, whom to trust and who asks; ``tls`` None: plain HTTP."""
+    """URL, TLS and token of an API server; ``tls`` is None for plain HTTP."""
 
     url: str
     tls: ssl.SSLContext | None
@@ -29,7 +29,7 @@ class Access:
 
 
 def open_access(settings: KubernetesSettings, *, service_account: Path = SERVICE_ACCOUNT) -> Access:
-    """What the settings say; raises SourceError where it cannot be had. Reads files."""
+    """Build the access from the settings. Reads files; raises SourceError if that fails."""
     match settings.mode:
         case "kubeconfig":
             return _from_kubeconfig(settings.kubeconfig.expanduser(), settings.context)
@@ -49,29 +49,27 @@ def _in_cluster(folder: Path) -> Access:
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     if not host or not (folder / "token").is_file():
         raise SourceError(
-            "this is no pod with a service account",
+            "not running in a pod with a service account",
             hint='Run ClusterScape from deploy/kubernetes, or set collect.kubernetes.mode = "kubeconfig".',
         )
     url = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     return Access(url, _make_tls(url, _read(folder / "ca.crt")), FileToken(folder / "token"))
 
 
-def _from_kubeconfig(path: Path, wanted: str | None) -> Access:
+def _from_kubeconfig(path: Path, context_name: str | None) -> Access:
     import yaml  # 30 ms, and only where Kubernetes is read
 
     try:
         config = as_object(yaml.safe_load(_read(path)))
     except yaml.YAMLError as error:
-        raise SourceError(f"{path} is not YAML: {error}", hint="Mend the line that is named.") from None
-    name = wanted or read_text(config.get("current-context"))
+        raise SourceError(f"{path} is not YAML: {error}", hint="Fix the line in the message.") from None
+    name = context_name or read_text(config.get("current-context"))
     context = _entry(config, "contexts", "context", name, path)
     cluster = _entry(config, "clusters", "cluster", read_text(context.get("cluster")), path)
     user = _entry(config, "users", "user", read_text(context.get("user")), path)
     url = (read_text(cluster.get("server")) or "").rstrip("/")
     if not url.startswith(("http://", "https://")):
-        raise SourceError(
-            f"{path}: the server of context {name!r} is no address", hint="Mend clusters[].cluster.server."
-        )
+        raise SourceError(f"{path}: the server of context {name!r} is not a URL", hint="Fix clusters[].cluster.server.")
     if cluster.get("proxy-url"):
         raise SourceError(
             f"{path}: proxy-url is not supported", hint="Use a kubeconfig that reaches the server directly."
@@ -93,18 +91,18 @@ def _entry(config: Json, section: str, inner: str, name: str | None, path: Path)
     for item in iter_objects(config.get(section)):
         if name is not None and read_text(item.get("name")) == name:
             return as_object(item.get(inner))
-    there = ", ".join(each for each in names if each) or "none"
+    available = ", ".join(entry_name for entry_name in names if entry_name) or "none"
     raise SourceError(
         f"{path} has no entry {name!r} among its {section}",
-        hint=f"It has: {there}. Set collect.kubernetes.context to a context that `kubectl config get-contexts` shows.",
+        hint=f"It has: {available}. Set collect.kubernetes.context to a context that `kubectl config get-contexts` shows.",
     )
 
 
 def _find_token(user: Json, path: Path) -> Token:
     if user.get("auth-provider") or user.get("username") or user.get("password"):
         raise SourceError(
-            f"{path}: this way of logging in (auth-provider or password) is not supported",
-            hint="Make a service account with deploy/kubernetes/clusterscape.yaml and use its token.",
+            f"{path}: this authentication method (auth-provider or password) is not supported",
+            hint="Create a service account with deploy/kubernetes/clusterscape.yaml and use its token.",
         )
     file = read_text(user.get("tokenFile"))
     if file is not None:
@@ -115,13 +113,13 @@ def _find_token(user: Json, path: Path) -> Token:
 
 
 def _material(entry: Json, key: str, path: Path) -> bytes | None:
-    """A certificate or key: in the file itself, or in another that is named relative to it."""
+    """A certificate or key: inline, or in a file relative to the kubeconfig."""
     data = read_text(entry.get(f"{key}-data"))
     if data is not None:
         try:
             return base64.b64decode(data, validate=True)
         except binascii.Error:
-            raise SourceError(f"{path}: {key}-data is not base64", hint="Make the kubeconfig anew.") from None
+            raise SourceError(f"{path}: {key}-data is not base64", hint="Create the kubeconfig again.") from None
     file = read_text(entry.get(key))
     return None if file is None else _read(path.parent / file)
 
@@ -131,7 +129,7 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise SourceError(
-            f"cannot read {path}: {error.strerror}", hint="Let the user of ClusterScape read it, or correct the path."
+            f"cannot read {path}: {error.strerror}", hint="Allow the user of ClusterScape to read it, or fix the path."
         ) from None
 
 
@@ -157,13 +155,13 @@ def _make_tls(
             _load_client_certificate(tls, certificate, key)
     except (ssl.SSLError, UnicodeDecodeError) as error:
         raise SourceError(
-            f"a certificate or key for {url} is no PEM ({error})", hint="Make the kubeconfig or ca_file anew."
+            f"a certificate or key for {url} is not PEM ({error})", hint="Create the kubeconfig or ca_file again."
         ) from None
     return tls
 
 
 def _load_client_certificate(tls: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """OpenSSL takes these from a file only: one that nobody else can read, and that is gone at once."""
+    """OpenSSL loads these only from a file: a private temporary one, deleted at once."""
     with tempfile.NamedTemporaryFile(prefix="clusterscape-", suffix=".pem") as file:
         file.write(certificate + b"\n" + key)
         file.flush()

@@ -1,4 +1,4 @@
-"""The Kubernetes collector: watches every kind that the server has, and tells at each poll what they hold together."""
+"""The Kubernetes collector: watches every kind that the server has, and yields their combined state at each poll."""
 
 import asyncio
 from collections import Counter
@@ -24,7 +24,7 @@ DISCOVER_EVERY_MS = 300_000
 
 
 class KubernetesCollector:
-    """Collects from one API server. Watches begin with the first poll."""
+    """Collects from one API server. Watches start with the first poll."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class KubernetesCollector:
         return self._settings.interval_s
 
     async def poll(self, now_ms: UnixMs) -> AsyncIterator[Observation]:
-        """Nodes and queues, then workloads, then how each part does. What is not known now is not told."""
+        """Yield nodes and queues, then workloads, then the status of each part. Stale kinds are left out."""
         try:
             await self._discover(now_ms)
         except SourceError as error:
@@ -67,12 +67,12 @@ class KubernetesCollector:
             async with asyncio.timeout(self._settings.timeout_s):
                 await asyncio.gather(*(watch.settle() for watch in watches.values()))
         except TimeoutError:
-            pass  # what is not there yet says so below
+            pass  # reported in the statuses below
         departed = [watch.take_departed() for watch in watches.values()]
-        seen = take_snapshot(((key, watch.facts) for key, watch in watches.items()), departed, now_ms=now_ms)
-        for observation in await executors.COLLECT.run(self._observe, seen, now_ms):
+        snapshot = take_snapshot(((key, watch.facts) for key, watch in watches.items()), departed, now_ms=now_ms)
+        for observation in await executors.COLLECT.run(self._observe, snapshot, now_ms):
             yield observation
-        for status in part_statuses(watches, seen, self._settings, now_ms):
+        for status in part_statuses(watches, snapshot, self._settings, now_ms):
             yield status
         if self._client is not None and self._client.skew_ms is not None:
             yield skew_status(self._client.skew_ms, now_ms)
@@ -103,15 +103,15 @@ class KubernetesCollector:
         return self._client
 
     async def _discover(self, now_ms: UnixMs) -> None:
-        """Watch what the server has, now and then anew: kinds come and go with what is installed."""
+        """Watch the kinds that the server has; repeated regularly, because kinds can be installed or removed."""
         if self._discovered_at is not None and now_ms - self._discovered_at < DISCOVER_EVERY_MS:
             return
         client = self._open()
         paths = await find_paths(client)
         for resource in RESOURCES:
-            known, path = self._watches.get(resource.key), paths.get(resource.key)
-            if known is not None and known.path != path:
-                await known.stop()
+            watch, path = self._watches.get(resource.key), paths.get(resource.key)
+            if watch is not None and watch.path != path:
+                await watch.stop()
                 del self._watches[resource.key]
             if path is not None and resource.key not in self._watches:
                 self._watches[resource.key] = watch_resource(
@@ -120,22 +120,22 @@ class KubernetesCollector:
                     path,
                     self._settings,
                     first_retry_s=self._first_retry_s,
-                    most_objects=self._limits.objects,
+                    max_objects=self._limits.objects,
                 )
         self._discovered_at = now_ms
 
-    def _observe(self, seen: Snapshot, now_ms: UnixMs) -> Sequence[Observation]:
-        """Nothing of a kind that is stale: a silent server is not an empty cluster."""
-        told: list[Observation] = []
+    def _observe(self, snapshot: Snapshot, now_ms: UnixMs) -> Sequence[Observation]:
+        """Stale kinds yield nothing: a server that does not respond is not an empty cluster."""
+        observations: list[Observation] = []
         if not self._watches["nodes"].is_fresh:
-            return told
-        inventory, queue = read_snapshot(seen, self._settings, now_ms)
+            return observations
+        inventory, queue = read_snapshot(snapshot, self._settings, now_ms)
         dropped: Counter[str] = Counter(inventory.dropped)
         for watch in self._watches.values():
             dropped += watch.dropped
-        # What was read before and cannot be now may hide workloads and queues that still are there.
+        # A stale kind may hide workloads and queues that still exist.
         is_complete = all(watch.is_fresh for watch in self._watches.values() if watch.has_listed)
-        told.append(
+        observations.append(
             InventoryObserved(
                 source=NAME,
                 at=now_ms,
@@ -148,7 +148,7 @@ class KubernetesCollector:
             )
         )
         if self._watches["pods"].is_fresh:
-            told.append(
+            observations.append(
                 QueueObserved(
                     source=NAME,
                     at=now_ms,
@@ -158,4 +158,4 @@ class KubernetesCollector:
                     aliases=queue.aliases,
                 )
             )
-        return told
+        return observations

@@ -1,9 +1,9 @@
-"""For ``clusterscape doctor``: lists every kind once and says what is wrong, or what was found where all is well."""
+"""Checks for ``clusterscape doctor``: lists every kind once and reports what is wrong, or a summary."""
 
 import asyncio
 from collections.abc import Mapping
 
-from clusterscape.collect.kubernetes.client import ApiError, KubernetesClient
+from clusterscape.collect.kubernetes.client import KubernetesApiError, KubernetesClient
 from clusterscape.collect.kubernetes.inventory import Inventory
 from clusterscape.collect.kubernetes.reading import read_snapshot
 from clusterscape.collect.kubernetes.reflector import Reflector, watch_resource
@@ -32,8 +32,8 @@ async def check_cluster(
         pass
     finally:
         await asyncio.gather(*(watch.stop() for watch in watches.values()))
-    seen = take_snapshot(((key, watch.facts) for key, watch in watches.items()), now_ms=now_ms)
-    inventory, queue = read_snapshot(seen, settings, now_ms)
+    snapshot = take_snapshot(((key, watch.facts) for key, watch in watches.items()), now_ms=now_ms)
+    inventory, queue = read_snapshot(snapshot, settings, now_ms)
     errors = {
         part: find_error((watches[r.key] for r in RESOURCES if r.part == part and r.key in watches), settings)
         for part in dict.fromkeys(resource.part for resource in RESOURCES)
@@ -41,10 +41,10 @@ async def check_cluster(
     statuses = [
         _check_nodes(errors["nodes"], inventory, await _read_version(client), client.url, now_ms),
         _check_pods(errors["pods"], queue, now_ms),
-        source_status("owners", now_ms, errors["owners"], message=f"{len(seen.owners)} that want GPUs"),
-        _check_queues("kueue", errors["kueue"], seen, watches.keys() & {"cluster queues"}, now_ms),
-        _check_queues("volcano", errors["volcano"], seen, watches.keys() & {"volcano queues"}, now_ms),
-        _check_claims(errors["claims"], seen, watches.keys() & {"claims"}, now_ms),
+        source_status("owners", now_ms, errors["owners"], message=f"{len(snapshot.owners)} that want GPUs"),
+        _check_queues("kueue", errors["kueue"], snapshot, watches.keys() & {"cluster queues"}, now_ms),
+        _check_queues("volcano", errors["volcano"], snapshot, watches.keys() & {"volcano queues"}, now_ms),
+        _check_claims(errors["claims"], snapshot, watches.keys() & {"claims"}, now_ms),
     ]
     if errors["pods"] is None and errors["nodes"] is None:
         statuses.append(_check_places(queue, now_ms))
@@ -56,7 +56,7 @@ async def check_cluster(
 async def _read_version(client: KubernetesClient) -> str:
     try:
         return read_text((await client.get("/version")).get("gitVersion")) or "of unknown version"
-    except ApiError:
+    except KubernetesApiError:
         return "of unknown version"
 
 
@@ -67,42 +67,44 @@ def _check_nodes(error: SourceError | None, inventory: Inventory, version: str, 
             f"none of {len(inventory.nodes)} nodes offers GPUs",
             hint="Install the device plugin or the GPU operator, or name the resource in collect.kubernetes.gpu_resources.",
         )
-    found = f"{url}, Kubernetes {version}: {len(inventory.nodes)} nodes, {with_gpus} with GPUs ({len(inventory.units)} in all)"
-    return source_status("nodes", at, error, message=found)
+    summary = f"{url}, Kubernetes {version}: {len(inventory.nodes)} nodes, {with_gpus} with GPUs ({len(inventory.units)} in all)"
+    return source_status("nodes", at, error, message=summary)
 
 
 def _check_pods(error: SourceError | None, queue: Queue, at: UnixMs) -> SourceStatus:
     active = [workload for workload in queue.workloads if workload.state.is_active]
     unnamed = sum(workload.user is None for workload in active)
-    nobody = f", {unnamed} of them without a user (collect.kubernetes.user_labels)" if unnamed else ""
-    return source_status("pods", at, error, message=f"{len(active)} active workloads{nobody}")
+    without_user = f", {unnamed} of them without a user (collect.kubernetes.user_labels)" if unnamed else ""
+    return source_status("pods", at, error, message=f"{len(active)} active workloads{without_user}")
 
 
-def _check_queues(part: str, error: SourceError | None, seen: Snapshot, installed: object, at: UnixMs) -> SourceStatus:
+def _check_queues(
+    part: str, error: SourceError | None, snapshot: Snapshot, installed: object, at: UnixMs
+) -> SourceStatus:
     if not installed:
         return source_status(part, at, None, message="not installed, which is fine")
-    queues = seen.cluster_queues if part == "kueue" else seen.volcano_queues
+    queues = snapshot.cluster_queues if part == "kueue" else snapshot.volcano_queues
     return source_status(part, at, error, message=describe_queues(queues) or "no queue with GPUs")
 
 
-def _check_claims(error: SourceError | None, seen: Snapshot, installed: object, at: UnixMs) -> SourceStatus:
+def _check_claims(error: SourceError | None, snapshot: Snapshot, installed: object, at: UnixMs) -> SourceStatus:
     if not installed:
         return source_status(
             "claims", at, None, message="this server has no dynamic resource allocation, which is fine"
         )
-    given = sum(bool(claim.devices) for claim in seen.claims.values())
-    return source_status("claims", at, error, message=f"{len(seen.devices)} devices, {given} claims hold some")
+    allocated = sum(bool(claim.devices) for claim in snapshot.claims.values())
+    return source_status("claims", at, error, message=f"{len(snapshot.devices)} devices, {allocated} claims hold some")
 
 
 def _check_places(queue: Queue, at: UnixMs) -> SourceStatus:
     """Whether it is known which GPU a pod holds."""
     if not queue.unplaced_pods:
-        return source_status("GPU indices", at, None, message="of every pod it is known which GPUs it holds")
+        return source_status("GPU indices", at, None, message="the GPUs of every pod are known")
     return source_status(
         "GPU indices",
         at,
         None,
-        message=f"{queue.unplaced_pods} pods hold GPUs of which the API server does not tell which: exporters that label GPUs "
-        "with pods will",
+        message=f"the API server does not report which GPUs {queue.unplaced_pods} pods hold: exporters that label GPUs with "
+        "pods do",
         hint="Run dcgm-exporter with DCGM_EXPORTER_KUBERNETES=true and read it with collect.dcgm, or use DRA.",
     )

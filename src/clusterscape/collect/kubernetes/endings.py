@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from clusterscape.collect.kubernetes.facts import Ending
 from clusterscape.collect.kubernetes.values import (
-    Condition,
     Json,
+    StatusCondition,
     as_object,
     dig,
     iter_objects,
@@ -49,21 +49,21 @@ _PHASES = {
 }
 
 
-def read_pod_ending(status: Json, conditions: Mapping[str, Condition]) -> Ending | None:
+def read_pod_ending(status: Json, conditions: Mapping[str, StatusCondition]) -> Ending | None:
     """None while it runs or waits."""
     phase = status.get("phase")
     if phase not in ("Succeeded", "Failed"):
         return None
     ended = [
-        as_object(dig(each, "state", "terminated"))
+        as_object(dig(container, "state", "terminated"))
         for key in ("containerStatuses", "initContainerStatuses")
-        for each in iter_objects(status.get(key))
+        for container in iter_objects(status.get(key))
     ]
-    times = [at for each in ended if (at := read_time(each.get("finishedAt")))]
+    times = [at for container in ended if (at := read_time(container.get("finishedAt")))]
     at = max(times, default=None)
     if phase == "Succeeded":
         return Ending(state=WorkloadState.COMPLETED, at=at, exit_code=0)
-    failed = next((each for each in ended if read_int(each.get("exitCode"))), {})
+    failed = next((container for container in ended if read_int(container.get("exitCode"))), {})
     target = conditions.get("DisruptionTarget")
     disrupted = target.reason if target and target.is_true else None
     reason = disrupted or read_text(status.get("reason")) or read_text(failed.get("reason"))
@@ -74,7 +74,7 @@ def read_pod_ending(status: Json, conditions: Mapping[str, Condition]) -> Ending
 
 
 def end_deleted(reason: str | None, at: UnixMs) -> Ending:
-    """Of what was deleted before it had ended: whoever did that cancelled it, unless the server says that it had to go."""
+    """The ending of an object that was deleted while active: cancelled, unless the server gives another reason."""
     return Ending(state=_STATES.get(reason or "", WorkloadState.CANCELLED), at=at, reason=reason or "Deleted")
 
 
@@ -92,8 +92,8 @@ def read_owner_ending(status: Json) -> Ending | None:
     """Of a Job, JobSet, PyTorchJob, vcjob, RayJob, …: by its conditions, or by its phase where it has none."""
     conditions = read_conditions(status.get("conditions"))
     for kind in _DONE:
-        if (found := conditions.get(kind)) and found.is_true:
-            at = read_time(status.get("completionTime")) or found.at
+        if (condition := conditions.get(kind)) and condition.is_true:
+            at = read_time(status.get("completionTime")) or condition.at
             return Ending(state=WorkloadState.COMPLETED, at=at)
     if (failed := conditions.get("Failed")) and failed.is_true:
         state = _STATES.get(failed.reason or "", WorkloadState.FAILED)

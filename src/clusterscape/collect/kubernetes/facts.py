@@ -1,22 +1,22 @@
-"""What is kept of each object of the API: the parts that workloads, nodes and queues are made of, read once. No logic."""
+"""The parsed fields of each kind of object, from which workloads, nodes and queues are built. No logic."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from clusterscape.collect.kubernetes.values import Condition
+from clusterscape.collect.kubernetes.values import StatusCondition
 from clusterscape.model import GpuUuid, NodeState, UnixMs, WorkloadState
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerRef:
-    """Who made an object."""
+    """The owner of an object."""
 
     kind: str
     name: str
     uid: str
 
 
-@dataclass(slots=True, kw_only=True)  # not frozen: that doubles the cost of making one, and there are many
+@dataclass(slots=True, kw_only=True)  # not frozen, which would double the cost of creating these many objects
 class Meta:
     """What every object has. ``user``, ``project``, ``experiment`` and ``queue`` are from labels, as the settings name them."""
 
@@ -83,7 +83,7 @@ class PodFacts:
     bound_at: UnixMs | None
     ending: Ending | None
     restarts: int
-    waiting: Condition | None  # the scheduler's word while it is not bound
+    waiting: StatusCondition | None  # the scheduler's word while it is not bound
     disruption: str | None  # why it is being taken away: PreemptionByScheduler, …
     trouble: str | None  # why a bound pod's container does not run: ImagePullBackOff, …
     uuids: tuple[GpuUuid, ...]  # as the kubelet or an annotation names them
@@ -138,7 +138,7 @@ class KueueWorkload:
     priority: int | None
     priority_class: str | None
     is_active: bool
-    conditions: Mapping[str, Condition]
+    conditions: Mapping[str, StatusCondition]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -155,7 +155,7 @@ class QueueFacts:
 
 @dataclass(frozen=True, slots=True)
 class LocalQueue:
-    """A namespace's door to a ClusterQueue."""
+    """A queue of a namespace that belongs to a ClusterQueue."""
 
     namespace: str
     name: str
@@ -178,7 +178,7 @@ class PodGroup:
     queue: str | None
     phase: str | None
     min_pods: int | None
-    waiting: Condition | None
+    waiting: StatusCondition | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +209,6 @@ class Claim:
 
     namespace: str
     name: str
-    asked: int
+    requested: int
     devices: tuple[tuple[str, str, str], ...]
     holders: tuple[str, ...]  # UIDs

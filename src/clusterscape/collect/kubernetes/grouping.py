@@ -10,12 +10,12 @@ from clusterscape.model import WorkloadId
 NAME = "kubernetes"
 
 _NOT_WORKLOADS = frozenset({"CronJob", "Node", "ScheduledWorkflow", "ScheduledSparkApplication", "PodGroup"})
-"""What makes workloads again and again, or is none: the one below it is the workload."""
+"""Kinds that create workloads repeatedly, or are not workloads: the object below is the workload."""
 
 
 @dataclass(slots=True)
 class Group:
-    """One workload in the making. ``meta`` is that of its top owner, or of its first pod."""
+    """The objects of one workload: its top owner, its pods, and its queue entries."""
 
     id: WorkloadId
     kind: str
@@ -29,9 +29,9 @@ class Group:
     @property
     def metas(self) -> list[Meta]:
         """Where labels may be, the top first."""
-        found = [self.owner.meta] if self.owner else []
-        found += [self.kueue.meta] if self.kueue else []
-        return found + [pod.meta for pod in self.pods]
+        metas = [self.owner.meta] if self.owner else []
+        metas += [self.kueue.meta] if self.kueue else []
+        return metas + [pod.meta for pod in self.pods]
 
 
 def workload_id(namespace: str, name: str, uid: str) -> WorkloadId:
@@ -44,42 +44,42 @@ def pod_alias(pod: Meta) -> WorkloadId:
     return WorkloadId(f"{NAME}:{pod.namespace}/{pod.name}")
 
 
-def group_pods(seen: Snapshot) -> list[Group]:
-    """Every workload that has pods, wants some, or waits in a queue for the leave to make them."""
+def group_pods(snapshot: Snapshot) -> list[Group]:
+    """All workloads that have pods, request some, or wait in a queue for admission."""
     groups: dict[str, Group] = {}
-    for pod in seen.pods.values():
-        _open(groups, seen, _find_top(pod.meta, seen), pod.meta.namespace).pods.append(pod)
-    for owner in seen.owners.values():
-        if owner.gpus and _find_top(owner.meta, seen).uid == owner.meta.uid:
-            _open(groups, seen, OwnerRef(owner.meta.kind, owner.meta.name, owner.meta.uid), owner.meta.namespace)
-    for workload in seen.kueue:
-        _put_kueue(groups, seen, workload)
-    for group in seen.pod_groups:
-        top = _find_top(group.meta, seen)
+    for pod in snapshot.pods.values():
+        _open(groups, snapshot, _find_top(pod.meta, snapshot), pod.meta.namespace).pods.append(pod)
+    for owner in snapshot.owners.values():
+        if owner.gpus and _find_top(owner.meta, snapshot).uid == owner.meta.uid:
+            _open(groups, snapshot, OwnerRef(owner.meta.kind, owner.meta.name, owner.meta.uid), owner.meta.namespace)
+    for workload in snapshot.kueue:
+        _put_kueue(groups, snapshot, workload)
+    for group in snapshot.pod_groups:
+        top = _find_top(group.meta, snapshot)
         if top.uid in groups:
             groups[top.uid].pod_group = group
     return list(groups.values())
 
 
-def _open(groups: dict[str, Group], seen: Snapshot, top: OwnerRef, namespace: str) -> Group:
+def _open(groups: dict[str, Group], snapshot: Snapshot, top: OwnerRef, namespace: str) -> Group:
     key = top.uid or f"{namespace}/{top.name}"
     if key not in groups:
         groups[key] = Group(
-            workload_id(namespace, top.name, top.uid), top.kind, top.name, namespace, seen.owners.get(top.uid)
+            workload_id(namespace, top.name, top.uid), top.kind, top.name, namespace, snapshot.owners.get(top.uid)
         )
     return groups[key]
 
 
-def _put_kueue(groups: dict[str, Group], seen: Snapshot, workload: KueueWorkload) -> None:
-    """To the workload of its owners; where nobody has pods yet and the owner's kind is not read, it stands for it."""
+def _put_kueue(groups: dict[str, Group], snapshot: Snapshot, workload: KueueWorkload) -> None:
+    """Attach to the workload of its owners; without pods and with an unread owner kind, it creates the workload."""
     for uid in workload.owners:
-        known: Mapping[str, OwnerFacts | PodFacts] = {**_one(seen.owners, uid), **_one(seen.pods, uid)}
-        top = _find_top(known[uid].meta, seen) if uid in known else workload.meta.owner
+        owner_facts: Mapping[str, OwnerFacts | PodFacts] = {**_one(snapshot.owners, uid), **_one(snapshot.pods, uid)}
+        top = _find_top(owner_facts[uid].meta, snapshot) if uid in owner_facts else workload.meta.owner
         if top is None:
             continue
         key = top.uid or f"{workload.meta.namespace}/{top.name}"
         if key in groups or (workload.gpus and workload.is_active):
-            _open(groups, seen, top, workload.meta.namespace).kueue = workload
+            _open(groups, snapshot, top, workload.meta.namespace).kueue = workload
             return
 
 
@@ -87,16 +87,16 @@ def _one(facts: Mapping[str, OwnerFacts] | Mapping[str, PodFacts], uid: str) -> 
     return {uid: facts[uid]} if uid in facts else {}
 
 
-def _find_top(meta: Meta, seen: Snapshot) -> OwnerRef:
-    """The topmost owner that is a workload. An owner that cannot be read is the top: pods name it, but not who made it."""
+def _find_top(meta: Meta, snapshot: Snapshot) -> OwnerRef:
+    """The topmost owner that is a workload. An owner that cannot be read counts as the top, because its owner is unknown."""
     if meta.kind == "Pod" and meta.owner is None and meta.group is not None:
         return OwnerRef("pods", meta.group, "")
     top = OwnerRef(meta.kind, meta.name, meta.uid)
     parent = meta.owner
-    passed = {meta.uid}
-    while parent is not None and parent.kind not in _NOT_WORKLOADS and parent.uid not in passed:
-        passed.add(parent.uid)
+    visited = {meta.uid}
+    while parent is not None and parent.kind not in _NOT_WORKLOADS and parent.uid not in visited:
+        visited.add(parent.uid)
         top = parent
-        known = seen.owners.get(parent.uid) or seen.pods.get(parent.uid)
-        parent = known.meta.owner if known else None
+        parent_facts = snapshot.owners.get(parent.uid) or snapshot.pods.get(parent.uid)
+        parent = parent_facts.meta.owner if parent_facts else None
     return top

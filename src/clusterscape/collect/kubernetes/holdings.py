@@ -1,6 +1,6 @@
-"""Which GPUs a workload's pods hold: by device where the scheduler, the kubelet or an annotation names it, else all of a node.
+"""The GPUs that a workload's pods hold: by device if the scheduler, the kubelet or an annotation names it, else whole nodes.
 
-Where neither is so nothing is said: an allocation is never guessed. Exporters that label GPUs with pods then tell.
+Otherwise there is no allocation: it is never guessed. Exporters that label GPUs with pods may provide it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,30 +24,30 @@ Holding = tuple[UnitId, AllocationSource]
 
 
 def allocations_of(
-    workload: WorkloadId, pods: Sequence[PodFacts], seen: Snapshot, inventory: Inventory, now_ms: UnixMs
+    workload: WorkloadId, pods: Sequence[PodFacts], snapshot: Snapshot, inventory: Inventory, now_ms: UnixMs
 ) -> tuple[list[Allocation], int]:
-    """Open allocations of bound pods, and how many pods hold GPUs of which it is not known which."""
-    held: dict[UnitId, Allocation] = {}
+    """Open allocations of bound pods, and the number of pods whose GPUs are unknown."""
+    allocations: dict[UnitId, Allocation] = {}
     unplaced: dict[NodeId, list[PodFacts]] = {}
     for pod in pods:
         node = inventory.ids.get(pod.node or "")
         if node is None:
             continue
-        holdings = list(_iter_named(pod, node, seen, inventory))
+        holdings = list(_iter_named(pod, node, snapshot, inventory))
         for unit, source in holdings:
-            held.setdefault(unit, _make(workload, unit, pod.bound_at, source, now_ms))
+            allocations.setdefault(unit, _make(workload, unit, pod.bound_at, source, now_ms))
         if not holdings and pod.gpu_count:
             unplaced.setdefault(node, []).append(pod)
     missing = 0
-    for node, mine in unplaced.items():
+    for node, node_pods in unplaced.items():
         units = inventory.node_units.get(node, ())
-        if units and sum(pod.gpu_count for pod in mine) == len(units) and node not in inventory.shared_nodes:
-            begin = min((pod.bound_at for pod in mine if pod.bound_at is not None), default=None)
+        if units and sum(pod.gpu_count for pod in node_pods) == len(units) and node not in inventory.shared_nodes:
+            begin = min((pod.bound_at for pod in node_pods if pod.bound_at is not None), default=None)
             for unit in units:
-                held.setdefault(unit, _make(workload, unit, begin, AllocationSource.WHOLE_NODE, now_ms))
+                allocations.setdefault(unit, _make(workload, unit, begin, AllocationSource.WHOLE_NODE, now_ms))
         else:
-            missing += len(mine)
-    return list(held.values()), missing
+            missing += len(node_pods)
+    return list(allocations.values()), missing
 
 
 def _make(
@@ -57,8 +57,8 @@ def _make(
     return Allocation(workload=workload, unit=unit, from_at=from_at, source=source, confidence=CONFIDENCE[source])
 
 
-def _iter_named(pod: PodFacts, node: NodeId, seen: Snapshot, inventory: Inventory) -> Iterator[Holding]:
-    yield from _iter_claimed(pod, node, seen, inventory)
+def _iter_named(pod: PodFacts, node: NodeId, snapshot: Snapshot, inventory: Inventory) -> Iterator[Holding]:
+    yield from _iter_claimed(pod, node, snapshot, inventory)
     kubelets = AllocationSource.POD_RESOURCES if pod.are_uuids_kubelets else AllocationSource.SCHEDULER_INDEX
     yield from ((unplaced_unit_id(uuid), kubelets) for uuid in pod.uuids)
     if not pod.uuids:
@@ -68,10 +68,10 @@ def _iter_named(pod: PodFacts, node: NodeId, seen: Snapshot, inventory: Inventor
                 yield unit, AllocationSource.SCHEDULER_INDEX
 
 
-def _iter_claimed(pod: PodFacts, node: NodeId, seen: Snapshot, inventory: Inventory) -> Iterator[Holding]:
+def _iter_claimed(pod: PodFacts, node: NodeId, snapshot: Snapshot, inventory: Inventory) -> Iterator[Holding]:
     """Devices of the pod's claims: the scheduler itself chose them."""
     for name in pod.claims:
-        claim = seen.claims.get((pod.meta.namespace, name))
+        claim = snapshot.claims.get((pod.meta.namespace, name))
         if claim is None or (claim.holders and pod.meta.uid not in claim.holders):
             continue
         for key in claim.devices:

@@ -1,4 +1,4 @@
-"""Nodes, units and partitions from what the API server says. Pure.
+"""Builds nodes, units and partitions from a snapshot. Pure.
 
 A node's GPUs are numbered from 0, as NVML does. MIG instances are left to exporters, which alone know the GPU they are cut from.
 A queue is a partition: a ClusterQueue of Kueue has the nodes that its flavors mean, a Queue of Volcano all that have GPUs.
@@ -50,16 +50,16 @@ def _machine_type(product: str | None, memory_bytes: int | None) -> str | None:
     return None if product is None else name_machine_type(product, memory_bytes)
 
 
-def build_inventory(seen: Snapshot, settings: KubernetesSettings, *, has_unqueued: bool) -> Inventory:
+def build_inventory(snapshot: Snapshot, settings: KubernetesSettings, *, has_unqueued: bool) -> Inventory:
     """``has_unqueued``: some workload is in no queue, so that the default one is shown."""
     dropped: Counter[str] = Counter()
     by_node: dict[str, list[Device]] = {}
-    for device in seen.devices:
+    for device in snapshot.devices:
         by_node.setdefault(device.node, []).append(device)
     ids: dict[str, NodeId] = {}
     units: dict[NodeId, list[Unit]] = {}
     facts: list[NodeFacts] = []
-    for node in seen.nodes:
+    for node in snapshot.nodes:
         key = short_name(node.name)
         if key in units:
             dropped["nodes: two with the same short name"] += 1
@@ -67,12 +67,14 @@ def build_inventory(seen: Snapshot, settings: KubernetesSettings, *, has_unqueue
         ids[node.name] = key
         units[key] = _make_units(node, key, by_node.get(node.name, ()))
         facts.append(node)
-    partitions = _make_partitions(seen, settings, facts, ids, units, has_unqueued=has_unqueued)
+    partitions = _make_partitions(snapshot, settings, facts, ids, units, has_unqueued=has_unqueued)
     homes: dict[NodeId, list[str]] = {}
-    for each in sorted(partitions, key=lambda each: (len(each.nodes), each.name)):  # the most special first
-        for key in each.nodes:
-            homes.setdefault(key, []).append(each.name)
-    held = _count_held(seen)
+    for partition in sorted(
+        partitions, key=lambda partition: (len(partition.nodes), partition.name)
+    ):  # most specific first
+        for key in partition.nodes:
+            homes.setdefault(key, []).append(partition.name)
+    held = _count_held(snapshot)
     nodes = [
         _make_node(node, key, units[key], tuple(homes.get(key, ())), held[node.name])
         for node in facts
@@ -81,24 +83,24 @@ def build_inventory(seen: Snapshot, settings: KubernetesSettings, *, has_unqueue
     types = {node.id: node.machine_type for node in nodes}
     return Inventory(
         nodes=tuple(nodes),
-        units=tuple(unit for each in units.values() for unit in each),
+        units=tuple(unit for node_units in units.values() for unit in node_units),
         partitions=tuple(partitions),
         ids=ids,
-        node_units={key: tuple(unit.id for unit in each) for key, each in units.items()},
+        node_units={key: tuple(unit.id for unit in node_units) for key, node_units in units.items()},
         shared_nodes=frozenset(ids[node.name] for node in facts if _is_shared(node)),
         machine_types=types,
         products={node.product: types[ids[node.name]] for node in facts if node.product},
-        partition_types={each.name: _only(types[node] for node in each.nodes) for each in partitions},
+        partition_types={partition.name: _only(types[node] for node in partition.nodes) for partition in partitions},
         host_names={ids[node.name]: (node.name, *node.addresses) for node in facts},
-        devices={(device.driver, device.pool, device.name): device for device in seen.devices},
+        devices={(device.driver, device.pool, device.name): device for device in snapshot.devices},
         dropped=dict(dropped),
     )
 
 
 def _make_units(node: NodeFacts, key: NodeId, devices: Sequence[Device]) -> list[Unit]:
-    """The node's whole GPUs: those that a DRA driver lists, with their UUIDs, and as many more as are counted."""
+    """The node's whole GPUs: those listed by a DRA driver, with UUIDs, filled up to the node's GPU count."""
     listed: dict[int, Device] = {}
-    for device in sorted(devices, key=lambda each: each.name):
+    for device in sorted(devices, key=lambda device: device.name):
         if device.mig_profile is None:
             index = len(listed) if device.index is None else device.index
             listed.setdefault(index, device)
@@ -106,24 +108,24 @@ def _make_units(node: NodeFacts, key: NodeId, devices: Sequence[Device]) -> list
     machine_type = _machine_type(node.product, node.gpu_memory_bytes)
     units = []
     for index in sorted({*range(count), *listed}):
-        found = listed.get(index)
-        own_type = _machine_type(found.product, found.memory_bytes) if found else None
+        listed_device = listed.get(index)
+        own_type = _machine_type(listed_device.product, listed_device.memory_bytes) if listed_device else None
         units.append(
             Unit(
                 id=gpu_unit_id(key, index),
                 kind=UnitKind.GPU,
                 node=key,
                 index=index,
-                uuid=found.uuid if found else None,
+                uuid=listed_device.uuid if listed_device else None,
                 machine_type=own_type or machine_type,
-                memory_bytes=(found.memory_bytes if found else None) or node.gpu_memory_bytes,
+                memory_bytes=(listed_device.memory_bytes if listed_device else None) or node.gpu_memory_bytes,
             )
         )
     return units
 
 
 def _count_whole(node: NodeFacts) -> int:
-    """GPUs that are there, however often each is offered."""
+    """Physical GPUs, however often each is offered."""
     offered = sum(count for resource, count in node.gpus.items() if resource.endswith(_WHOLE))
     if node.physical_gpus is not None:
         return node.physical_gpus
@@ -135,13 +137,13 @@ def _is_shared(node: NodeFacts) -> bool:
     return node.mig_profile is None and offered > _count_whole(node)
 
 
-def _count_held(seen: Snapshot) -> Counter[str]:
+def _count_held(snapshot: Snapshot) -> Counter[str]:
     """GPUs that pods hold, by the API's name of their node."""
     held: Counter[str] = Counter()
-    for pod in seen.pods.values():
+    for pod in snapshot.pods.values():
         if pod.is_bound and pod.node is not None:
             claimed = sum(
-                len(claim.devices) for name in pod.claims if (claim := seen.claims.get((pod.meta.namespace, name)))
+                len(claim.devices) for name in pod.claims if (claim := snapshot.claims.get((pod.meta.namespace, name)))
             )
             held[pod.node] += pod.gpu_count + claimed
     return held
@@ -171,7 +173,7 @@ def _make_node(node: NodeFacts, key: NodeId, units: Sequence[Unit], partitions: 
 
 
 def _make_partitions(
-    seen: Snapshot,
+    snapshot: Snapshot,
     settings: KubernetesSettings,
     facts: Iterable[NodeFacts],
     ids: Mapping[str, NodeId],
@@ -181,17 +183,17 @@ def _make_partitions(
 ) -> list[Partition]:
     with_gpus = [node for node in facts if node.gpus or units[ids[node.name]]]
     everywhere = tuple(ids[node.name] for node in with_gpus)
-    found: dict[str, Partition] = {}
-    for queue in seen.cluster_queues:
-        nodes = tuple(ids[node.name] for node in with_gpus if _serves(queue, node, seen.flavors))
-        found[queue.name] = Partition(name=settings.queue_prefix + queue.name, nodes=nodes, is_up=queue.is_open)
-    for queue in seen.volcano_queues:
+    partitions: dict[str, Partition] = {}
+    for queue in snapshot.cluster_queues:
+        nodes = tuple(ids[node.name] for node in with_gpus if _serves(queue, node, snapshot.flavors))
+        partitions[queue.name] = Partition(name=settings.queue_prefix + queue.name, nodes=nodes, is_up=queue.is_open)
+    for queue in snapshot.volcano_queues:
         name = settings.queue_prefix + queue.name
-        found.setdefault(queue.name, Partition(name=name, nodes=everywhere, is_up=queue.is_open))
-    if has_unqueued or not found:
+        partitions.setdefault(queue.name, Partition(name=name, nodes=everywhere, is_up=queue.is_open))
+    if has_unqueued or not partitions:
         default = Partition(name=settings.queue_prefix + DEFAULT_QUEUE, nodes=everywhere, is_default=True)
-        found[DEFAULT_QUEUE] = replace(found.get(DEFAULT_QUEUE, default), is_default=True)
-    return [found[name] for name in sorted(found)]
+        partitions[DEFAULT_QUEUE] = replace(partitions.get(DEFAULT_QUEUE, default), is_default=True)
+    return [partitions[name] for name in sorted(partitions)]
 
 
 def _serves(queue: QueueFacts, node: NodeFacts, flavors: Mapping[str, Flavor]) -> bool:
@@ -204,5 +206,5 @@ def _serves(queue: QueueFacts, node: NodeFacts, flavors: Mapping[str, Flavor]) -
 
 
 def _only(names: Iterable[str | None]) -> str | None:
-    found = set(names)
-    return found.pop() if len(found) == 1 else None
+    distinct = set(names)
+    return distinct.pop() if len(distinct) == 1 else None

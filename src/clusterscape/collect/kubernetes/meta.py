@@ -12,21 +12,21 @@ _GROUPS = ("kueue.x-k8s.io/pod-group-name", "scheduling.k8s.io/group-name", "pod
 
 
 def read_meta(item: Json, settings: KubernetesSettings, *, kind: str) -> Meta:
-    """``kind`` is told: objects of a list do not repeat it."""
-    told = as_object(item.get("metadata"))
-    labels = read_texts(told.get("annotations")) | read_texts(told.get("labels"))
+    """Parse the metadata. ``kind`` is an argument because objects in a list do not repeat it."""
+    metadata = as_object(item.get("metadata"))
+    labels = read_texts(metadata.get("annotations")) | read_texts(metadata.get("labels"))
 
     def find(names: Sequence[str]) -> str | None:
         return next((text for name in names if (text := read_text(labels.get(name)))), None)
 
     return Meta(
         kind=kind,
-        name=read_text(told.get("name")) or "",
-        namespace=read_text(told.get("namespace")) or "",
-        uid=read_text(told.get("uid")) or "",
-        created_at=read_time(told.get("creationTimestamp")),
-        deleted_at=read_time(told.get("deletionTimestamp")),
-        owner=_read_owner(told.get("ownerReferences")),
+        name=read_text(metadata.get("name")) or "",
+        namespace=read_text(metadata.get("namespace")) or "",
+        uid=read_text(metadata.get("uid")) or "",
+        created_at=read_time(metadata.get("creationTimestamp")),
+        deleted_at=read_time(metadata.get("deletionTimestamp")),
+        owner=_read_owner(metadata.get("ownerReferences")),
         user=find(settings.user_labels),
         project=find(settings.project_labels),
         experiment=find(settings.experiment_labels),
@@ -38,8 +38,8 @@ def read_meta(item: Json, settings: KubernetesSettings, *, kind: str) -> Meta:
 
 def _read_owner(value: object) -> OwnerRef | None:
     """The controller, else the first of all."""
-    found = sorted(iter_objects(value), key=lambda reference: reference.get("controller") is not True)
-    for reference in found:
+    references = sorted(iter_objects(value), key=lambda reference: reference.get("controller") is not True)
+    for reference in references:
         kind, name, uid = (read_text(reference.get(key)) for key in ("kind", "name", "uid"))
         if kind and name and uid:
             return OwnerRef(kind, name, uid)

@@ -11,7 +11,7 @@ from clusterscape.collect.kubernetes.values import Json, as_object, dig, iter_ob
 from clusterscape.model import GpuUuid
 from clusterscape.settings import KubernetesSettings
 
-MAX_ASKED = 1024
+MAX_REQUESTED = 1024
 _NUMBERED = re.compile(r"gpu-(\d{1,3})", re.ASCII)
 _UUID = re.compile(r"(?:GPU|MIG)-\S+")
 
@@ -25,9 +25,9 @@ def parse_slice(item: Json, settings: KubernetesSettings) -> Slice | None:
     if driver not in settings.device_drivers or driver is None or node is None or pool is None:
         return None
     devices = [
-        found
-        for each in iter_objects(spec.get("devices"))
-        if (found := _read_device(each, driver=driver, pool=pool, node=node)) is not None
+        device
+        for entry in iter_objects(spec.get("devices"))
+        if (device := _read_device(entry, driver=driver, pool=pool, node=node)) is not None
     ]
     return Slice(tuple(devices)) if devices else None
 
@@ -38,10 +38,10 @@ def _read_device(item: Json, *, driver: str, pool: str, node: str) -> Device | N
         return None
     inner = as_object(item.get("basic")) or item
     # An attribute may carry its driver's name: gpu.nvidia.com/uuid.
-    told = {key.rpartition("/")[2]: as_object(value) for key, value in as_object(inner.get("attributes")).items()}
+    attributes = {key.rpartition("/")[2]: as_object(value) for key, value in as_object(inner.get("attributes")).items()}
 
     def text(key: str) -> str | None:
-        return read_text(told.get(key, {}).get("string"))
+        return read_text(attributes.get(key, {}).get("string"))
 
     kind = text("type") or "gpu"
     is_mig = kind == "mig" or "-mig-" in name
@@ -54,7 +54,7 @@ def _read_device(item: Json, *, driver: str, pool: str, node: str) -> Device | N
         pool=pool,
         name=name,
         node=node,
-        index=None if is_mig else _find_index(told, name),
+        index=None if is_mig else _find_index(attributes, name),
         uuid=GpuUuid(uuid) if uuid and _UUID.fullmatch(uuid) else None,
         product=text("productName"),
         mig_profile=(text("profile") or "mig") if is_mig else None,
@@ -62,14 +62,14 @@ def _read_device(item: Json, *, driver: str, pool: str, node: str) -> Device | N
     )
 
 
-def _find_index(told: dict[str, dict[str, object]], name: str) -> int | None:
-    """NVML's index where the driver tells it, else the minor number, which is the same but on odd machines."""
+def _find_index(attributes: dict[str, dict[str, object]], name: str) -> int | None:
+    """NVML's index if the driver gives it, else the minor number, which is the same on almost all machines."""
     for key in ("index", "minor"):
-        number = read_int(told.get(key, {}).get("int"))
+        number = read_int(attributes.get(key, {}).get("int"))
         if number is not None and number >= 0:
             return number
-    found = _NUMBERED.fullmatch(name)
-    return int(found[1]) if found else None
+    match = _NUMBERED.fullmatch(name)
+    return int(match[1]) if match else None
 
 
 def parse_claim(item: Json, settings: KubernetesSettings) -> Claim | None:
@@ -86,18 +86,18 @@ def parse_claim(item: Json, settings: KubernetesSettings) -> Claim | None:
         and (pool := read_text(result.get("pool"))) is not None
         and (device := read_text(result.get("device"))) is not None
     )
-    asked = min(sum(_iter_asked(item, settings)), MAX_ASKED)
-    if not devices and not asked:
+    requested = min(sum(_iter_requested(item, settings)), MAX_REQUESTED)
+    if not devices and not requested:
         return None
     holders = (
-        read_text(each.get("uid"))
-        for each in iter_objects(dig(item, "status", "reservedFor"))
-        if each.get("resource") == "pods"
+        read_text(consumer.get("uid"))
+        for consumer in iter_objects(dig(item, "status", "reservedFor"))
+        if consumer.get("resource") == "pods"
     )
-    return Claim(namespace, name, asked, devices, tuple(uid for uid in holders if uid))
+    return Claim(namespace, name, requested, devices, tuple(uid for uid in holders if uid))
 
 
-def _iter_asked(item: Json, settings: KubernetesSettings) -> Iterator[int]:
+def _iter_requested(item: Json, settings: KubernetesSettings) -> Iterator[int]:
     for request in iter_objects(dig(item, "spec", "devices", "requests")):
         choices = list(iter_objects(request.get("firstAvailable")))
         exact = as_object(request.get("exactly")) or (choices[0] if choices else request)
@@ -109,5 +109,5 @@ def _iter_asked(item: Json, settings: KubernetesSettings) -> Iterator[int]:
 
 
 def _is_gpu_class(name: str, settings: KubernetesSettings) -> bool:
-    """A class is named as its driver, or ``mig.nvidia.com`` beside ``gpu.nvidia.com``."""
+    """A class has the name of its driver, or ``mig.nvidia.com`` for ``gpu.nvidia.com``."""
     return any(name in (driver, driver.replace("gpu.", "mig.", 1)) for driver in settings.device_drivers)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from clusterscape.collect.kubernetes.facts import NodeFacts
 from clusterscape.collect.kubernetes.parse_pods import is_gpu
 from clusterscape.collect.kubernetes.values import (
-    Condition,
     Json,
+    StatusCondition,
     as_object,
     iter_objects,
     read_conditions,
@@ -62,7 +62,7 @@ def parse_node(item: Json, settings: KubernetesSettings) -> NodeFacts | None:
         cpu_count=read_count(capacity.get("cpu")) or None,
         memory_bytes=read_count(capacity.get("memory")) or None,
         addresses=tuple(
-            text for each in iter_objects(status.get("addresses")) if (text := read_text(each.get("address")))
+            text for address in iter_objects(status.get("addresses")) if (text := read_text(address.get("address")))
         ),
     )
 
@@ -80,7 +80,7 @@ def _iter_taint_texts(spec: Json) -> list[str]:
 
 
 def _read_state(
-    conditions: Mapping[str, Condition], *, is_cordoned: bool, taints: tuple[str, ...]
+    conditions: Mapping[str, StatusCondition], *, is_cordoned: bool, taints: tuple[str, ...]
 ) -> tuple[NodeState, str | None]:
     """Whether it takes work; how busy it is its pods tell."""
     ready = conditions.get("Ready")
@@ -114,5 +114,5 @@ def _read_memory(labels: Mapping[str, str]) -> int | None:
     nvidia = read_count(labels.get("nvidia.com/gpu.memory"))
     if nvidia:
         return nvidia * MEBIBYTE
-    found = re.fullmatch(r"(\d{1,4})G", labels.get("amd.com/gpu.vram", ""))
-    return int(found[1]) * 2**30 if found else None
+    match = re.fullmatch(r"(\d{1,4})G", labels.get("amd.com/gpu.vram", ""))
+    return int(match[1]) * 2**30 if match else None

@@ -9,8 +9,8 @@ from clusterscape.collect.kubernetes.endings import read_pod_ending
 from clusterscape.collect.kubernetes.facts import PodFacts
 from clusterscape.collect.kubernetes.meta import read_meta
 from clusterscape.collect.kubernetes.values import (
-    Condition,
     Json,
+    StatusCondition,
     as_object,
     dig,
     iter_objects,
@@ -51,8 +51,8 @@ def read_gpus(spec: Json, patterns: tuple[str, ...]) -> dict[str, int]:
 def _iter_gpus(container: Json, patterns: tuple[str, ...]) -> Iterator[tuple[str, int]]:
     resources = as_object(container.get("resources"))
     # Of an extended resource both are the same; where one is missing the server fills it in, templates may not.
-    asked = as_object(resources.get("limits")) | as_object(resources.get("requests"))
-    for resource, quantity in asked.items():
+    requested = as_object(resources.get("limits")) | as_object(resources.get("requests"))
+    for resource, quantity in requested.items():
         if is_gpu(resource, patterns):
             yield resource, read_count(quantity)
 
@@ -82,11 +82,11 @@ def parse_pod(item: Json, settings: KubernetesSettings) -> PodFacts | None:
         deadline_s=read_int(spec.get("activeDeadlineSeconds")),
         bound_at=_bound_at(item, status, conditions) if node else None,
         ending=read_pod_ending(status, conditions),
-        restarts=sum(read_int(each.get("restartCount")) or 0 for each in _containers(status)),
+        restarts=sum(read_int(container.get("restartCount")) or 0 for container in _containers(status)),
         waiting=None if node else _waiting(conditions),
         disruption=target.reason if (target := conditions.get("DisruptionTarget")) and target.is_true else None,
         trouble=_read_trouble(status) if node else None,
-        uuids=allocated or tuple(GpuUuid(found) for text in noted for found in _UUID.findall(text)),
+        uuids=allocated or tuple(GpuUuid(uuid) for text in noted for uuid in _UUID.findall(text)),
         are_uuids_kubelets=bool(allocated),
         indices=tuple(int(index) for text in noted if _INDICES.fullmatch(text) for index in text.split(",")),
     )
@@ -94,16 +94,16 @@ def parse_pod(item: Json, settings: KubernetesSettings) -> PodFacts | None:
 
 def _read_claims(spec: Json, status: Json) -> tuple[tuple[str, ...], bool]:
     """Claims by name, those made from templates too; and whether one is still to be made."""
-    made = {
-        read_text(each.get("name")): read_text(each.get("resourceClaimName"))
-        for each in iter_objects(status.get("resourceClaimStatuses"))
+    created = {
+        read_text(claim.get("name")): read_text(claim.get("resourceClaimName"))
+        for claim in iter_objects(status.get("resourceClaimStatuses"))
     }
     claims: list[str] = []
     has_unmade = False
-    for each in iter_objects(spec.get("resourceClaims")):
+    for claim in iter_objects(spec.get("resourceClaims")):
         # Up to v1alpha2 the name stood one level deeper.
-        name = read_text(each.get("resourceClaimName")) or read_text(dig(each, "source", "resourceClaimName"))
-        name = name or made.get(read_text(each.get("name")))
+        name = read_text(claim.get("resourceClaimName")) or read_text(dig(claim, "source", "resourceClaimName"))
+        name = name or created.get(read_text(claim.get("name")))
         if name:
             claims.append(name)
         else:
@@ -116,14 +116,14 @@ def _containers(status: Json) -> Iterator[dict[str, object]]:
     yield from iter_objects(status.get("containerStatuses"))
 
 
-def _bound_at(item: Json, status: Json, conditions: Mapping[str, Condition]) -> UnixMs | None:
+def _bound_at(item: Json, status: Json, conditions: Mapping[str, StatusCondition]) -> UnixMs | None:
     scheduled = conditions.get("PodScheduled")
     if scheduled and scheduled.is_true and scheduled.at:
         return scheduled.at
     return read_time(status.get("startTime")) or read_time(dig(item, "metadata", "creationTimestamp"))
 
 
-def _waiting(conditions: Mapping[str, Condition]) -> Condition | None:
+def _waiting(conditions: Mapping[str, StatusCondition]) -> StatusCondition | None:
     scheduled = conditions.get("PodScheduled")
     return scheduled if scheduled and not scheduled.is_true else None
 
@@ -141,12 +141,12 @@ def _read_allocated(status: Json, settings: KubernetesSettings) -> tuple[GpuUuid
 
     A GPU that is shared by time has its UUID with ``::replica`` behind it.
     """
-    found: dict[GpuUuid, None] = {}
+    uuids: dict[GpuUuid, None] = {}
     for container in _containers(status):
         for resource in iter_objects(container.get("allocatedResourcesStatus")):
             if is_gpu(read_text(resource.get("name")) or "", settings.gpu_resources):
                 for device in iter_objects(resource.get("resources")):
                     match = _UUID.match(read_text(device.get("resourceID")) or "")
                     if match:
-                        found[GpuUuid(match[0])] = None
-    return tuple(found)
+                        uuids[GpuUuid(match[0])] = None
+    return tuple(uuids)

@@ -66,17 +66,17 @@ def parse_kueue_workload(item: Json, settings: KubernetesSettings) -> KueueWorkl
     """A Workload of Kueue, of v1beta1 and v1beta2."""
     spec, status = as_object(item.get("spec")), as_object(item.get("status"))
     sets = [
-        (read_int(each.get("count")) or 0, sum(read_gpus(pod, settings.gpu_resources).values()))
-        for each in iter_objects(spec.get("podSets"))
-        for pod in (as_object(dig(each, "template", "spec")),)
+        (read_int(entry.get("count")) or 0, sum(read_gpus(pod, settings.gpu_resources).values()))
+        for entry in iter_objects(spec.get("podSets"))
+        for pod in (as_object(dig(entry, "template", "spec")),)
     ]
     flavors = {
         flavor
-        for each in iter_objects(dig(status, "admission", "podSetAssignments"))
-        for resource, flavor in read_texts(each.get("flavors")).items()
+        for entry in iter_objects(dig(status, "admission", "podSetAssignments"))
+        for resource, flavor in read_texts(entry.get("flavors")).items()
         if is_gpu(resource, settings.gpu_resources)
     }
-    owners = (read_text(each.get("uid")) for each in iter_objects(dig(item, "metadata", "ownerReferences")))
+    owners = (read_text(entry.get("uid")) for entry in iter_objects(dig(item, "metadata", "ownerReferences")))
     return KueueWorkload(
         meta=read_meta(item, settings, kind="Workload"),
         owners=tuple(uid for uid in owners if uid),

@@ -1,4 +1,4 @@
-"""From what the watches hold to nodes, queues and workloads: the whole way, pure. Used by the collector and by doctor."""
+"""Converts a snapshot to nodes, queues and workloads. Pure; used by the collector and by doctor."""
 
 from clusterscape.collect.kubernetes.grouping import group_pods
 from clusterscape.collect.kubernetes.inventory import Inventory, build_inventory
@@ -8,8 +8,8 @@ from clusterscape.model import UnixMs
 from clusterscape.settings import KubernetesSettings
 
 
-def read_snapshot(seen: Snapshot, settings: KubernetesSettings, now_ms: UnixMs) -> tuple[Inventory, Queue]:
-    """The cluster of one moment in our words. Pure."""
-    groups = group_pods(seen)
-    inventory = build_inventory(seen, settings, has_unqueued=has_unqueued(groups, seen))
-    return inventory, build_queue(groups, seen, inventory, settings, now_ms)
+def read_snapshot(snapshot: Snapshot, settings: KubernetesSettings, now_ms: UnixMs) -> tuple[Inventory, Queue]:
+    """The inventory and the queue of a snapshot."""
+    groups = group_pods(snapshot)
+    inventory = build_inventory(snapshot, settings, has_unqueued=has_unqueued(groups, snapshot))
+    return inventory, build_queue(groups, snapshot, inventory, settings, now_ms)

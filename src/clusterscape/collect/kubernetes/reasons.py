@@ -1,10 +1,10 @@
-"""Why a workload waits, as one word of a small vocabulary and the scheduler's own sentence. The words are explained in query."""
+"""Why a workload waits: a reason code and the scheduler's message. ``query`` explains the codes."""
 
 import re
 from collections.abc import Mapping
 
 from clusterscape.collect.kubernetes.facts import KueueWorkload, PodFacts, PodGroup
-from clusterscape.collect.kubernetes.values import Condition
+from clusterscape.collect.kubernetes.values import StatusCondition
 
 Reason = tuple[str, str | None]
 """Word and sentence."""
@@ -21,27 +21,27 @@ _CAUSES: tuple[tuple[str, str], ...] = (
 _INSUFFICIENT = re.compile(r"Insufficient ([\w./-]+)")
 
 
-def read_scheduler_reason(waiting: Condition | None) -> Reason | None:
+def read_scheduler_reason(waiting: StatusCondition | None) -> Reason | None:
     """Of a pod that is not bound: ``("Insufficient nvidia.com/gpu", "0/5 nodes are available: …")``."""
     if waiting is None or waiting.reason is None:
         return None
     sentence = waiting.message
     if waiting.reason != "Unschedulable" or sentence is None:
         return waiting.reason, sentence
-    lacking = [found.rstrip(".") for found in _INSUFFICIENT.findall(sentence)]
+    lacking = [name.rstrip(".") for name in _INSUFFICIENT.findall(sentence)]
     lacking.sort(key=lambda resource: "/" not in resource)  # GPUs and their kin before CPUs and memory
     if lacking:
         return f"Insufficient {lacking[0]}", sentence
-    for pattern, word in _CAUSES:
+    for pattern, reason in _CAUSES:
         if re.search(pattern, sentence, re.IGNORECASE):
-            return word, sentence
+            return reason, sentence
     return "Unschedulable", sentence
 
 
 def read_kueue_reason(workload: KueueWorkload) -> Reason | None:
     """None once it is admitted."""
-    told: Mapping[str, Condition] = workload.conditions
-    admitted, reserved, evicted = told.get("Admitted"), told.get("QuotaReserved"), told.get("Evicted")
+    conditions: Mapping[str, StatusCondition] = workload.conditions
+    admitted, reserved, evicted = conditions.get("Admitted"), conditions.get("QuotaReserved"), conditions.get("Evicted")
     if not workload.is_active:
         return "KueueStopped", evicted.message if evicted else None
     if admitted and admitted.is_true:
@@ -58,7 +58,7 @@ def read_kueue_reason(workload: KueueWorkload) -> Reason | None:
 def find_reason(
     pods: list[PodFacts], kueue: KueueWorkload | None, group: PodGroup | None, *, is_suspended: bool
 ) -> Reason:
-    """The nearest to the workload first: its queue's quota, then its group, then its pods, the commonest word among them."""
+    """Queue quota first, then the pod group, then the most common reason of its pods."""
     if kueue is not None and (reason := read_kueue_reason(kueue)) is not None:
         return reason
     if group is not None and group.waiting is not None:
@@ -69,7 +69,7 @@ def find_reason(
         return "JobSuspended", None
     reasons = [reason for pod in pods if (reason := read_scheduler_reason(pod.waiting)) is not None]
     if reasons:
-        words = [word for word, _ in reasons]
-        common = max(sorted(set(words)), key=words.count)
+        codes = [code for code, _ in reasons]
+        common = max(sorted(set(codes)), key=codes.count)
         return next(reason for reason in reasons if reason[0] == common)
     return "None", None

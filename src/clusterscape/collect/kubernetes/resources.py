@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from clusterscape.collect.kubernetes.client import ApiError, KubernetesClient
+from clusterscape.collect.kubernetes.client import KubernetesApiError, KubernetesClient
 from clusterscape.collect.kubernetes.parse_devices import parse_claim, parse_slice
 from clusterscape.collect.kubernetes.parse_nodes import parse_node
 from clusterscape.collect.kubernetes.parse_owners import parse_owner
@@ -80,16 +80,16 @@ RESOURCES: tuple[Resource, ...] = (
 
 async def find_paths(client: KubernetesClient) -> dict[str, str]:
     """The path of every kind that the server has, by key. A kind whose group is not installed is simply not there."""
-    answer = await client.get("/apis")
+    response = await client.get("/apis")
     served: dict[str, set[str]] = {"": {"v1"}}
-    for group in iter_objects(answer.get("groups")):
-        versions = {read_text(each.get("version")) or "" for each in iter_objects(group.get("versions"))}
+    for group in iter_objects(response.get("groups")):
+        versions = {read_text(entry.get("version")) or "" for entry in iter_objects(group.get("versions"))}
         served[read_text(group.get("name")) or ""] = versions
-    wanted = sorted(
+    group_versions = sorted(
         {(r.group, version) for r in RESOURCES for version in r.versions if version in served.get(r.group, ())}
     )
-    found = await asyncio.gather(*(_read_plurals(client, group, version) for group, version in wanted))
-    plurals: Mapping[tuple[str, str], set[str]] = dict(zip(wanted, found, strict=True))
+    plural_sets = await asyncio.gather(*(_read_plurals(client, group, version) for group, version in group_versions))
+    plurals: Mapping[tuple[str, str], set[str]] = dict(zip(group_versions, plural_sets, strict=True))
     paths: dict[str, str] = {}
     for resource in RESOURCES:
         for version in resource.versions:
@@ -102,9 +102,9 @@ async def find_paths(client: KubernetesClient) -> dict[str, str]:
 async def _read_plurals(client: KubernetesClient, group: str, version: str) -> set[str]:
     """Of one version of a group; an aggregated API whose own server is away has none now."""
     try:
-        answer = await client.get(f"/apis/{group}/{version}" if group else f"/api/{version}")
-    except ApiError as error:
+        response = await client.get(f"/apis/{group}/{version}" if group else f"/api/{version}")
+    except KubernetesApiError as error:
         if error.status is None or error.status < 500:
             raise
         return set()
-    return {read_text(each.get("name")) or "" for each in iter_objects(answer.get("resources"))}
+    return {read_text(entry.get("name")) or "" for entry in iter_objects(response.get("resources"))}

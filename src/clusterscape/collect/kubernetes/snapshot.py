@@ -1,4 +1,4 @@
-"""All that the watches hold at one moment, by kind. Sorted by UID, so that the same cluster always reads the same."""
+"""All watched objects at one moment, by kind. Sorted by UID, so that the result is deterministic."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -38,42 +38,45 @@ class Snapshot:
 
 
 def take_snapshot(
-    held: Iterable[tuple[str, Mapping[str, object]]], departed: Iterable[Mapping[str, object]] = (), *, now_ms: UnixMs
+    watched: Iterable[tuple[str, Mapping[str, object]]],
+    departed: Iterable[Mapping[str, object]] = (),
+    *,
+    now_ms: UnixMs,
 ) -> Snapshot:
-    """From (key of the kind, facts by UID), and what was deleted since the last look: pods and owners, which have ended now."""
-    seen = Snapshot()
+    """Build a snapshot from (kind, facts by UID) and from deleted pods and owners, which count as ended now."""
+    snapshot = Snapshot()
     for facts in departed:
         for uid, fact in sorted(facts.items()):
             if isinstance(fact, PodFacts):
-                seen.pods[uid] = replace(fact, ending=fact.ending or end_deleted(fact.disruption, now_ms))
+                snapshot.pods[uid] = replace(fact, ending=fact.ending or end_deleted(fact.disruption, now_ms))
             elif isinstance(fact, OwnerFacts):
-                seen.owners[uid] = replace(fact, ending=fact.ending or end_deleted(None, now_ms))
-    for key, facts in held:
+                snapshot.owners[uid] = replace(fact, ending=fact.ending or end_deleted(None, now_ms))
+    for key, facts in watched:
         for uid in sorted(facts):
-            _put(seen, key, uid, facts[uid])
-    seen.nodes.sort(key=lambda node: node.name)
-    return seen
+            _put(snapshot, key, uid, facts[uid])
+    snapshot.nodes.sort(key=lambda node: node.name)
+    return snapshot
 
 
-def _put(seen: Snapshot, key: str, uid: str, fact: object) -> None:
+def _put(snapshot: Snapshot, key: str, uid: str, fact: object) -> None:
     match fact:
         case NodeFacts():
-            seen.nodes.append(fact)
+            snapshot.nodes.append(fact)
         case PodFacts():
-            seen.pods[uid] = fact
+            snapshot.pods[uid] = fact
         case OwnerFacts():
-            seen.owners[uid] = fact
+            snapshot.owners[uid] = fact
         case Claim():
-            seen.claims[fact.namespace, fact.name] = fact
+            snapshot.claims[fact.namespace, fact.name] = fact
         case Slice():
-            seen.devices += fact.devices
+            snapshot.devices += fact.devices
         case QueueFacts():
-            (seen.cluster_queues if key == "cluster queues" else seen.volcano_queues).append(fact)
+            (snapshot.cluster_queues if key == "cluster queues" else snapshot.volcano_queues).append(fact)
         case LocalQueue():
-            seen.local_queues[fact.namespace, fact.name] = fact
+            snapshot.local_queues[fact.namespace, fact.name] = fact
         case Flavor():
-            seen.flavors[fact.name] = fact
+            snapshot.flavors[fact.name] = fact
         case KueueWorkload():
-            seen.kueue.append(fact)
+            snapshot.kueue.append(fact)
         case PodGroup():
-            seen.pod_groups.append(fact)
+            snapshot.pod_groups.append(fact)

@@ -1,4 +1,4 @@
-"""How each part of the cluster's API does, as statuses with what to do. Sends nothing."""
+"""The status of each part of the API, with hints. Sends nothing."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -18,7 +18,7 @@ SHOWN_QUEUES = 6
 def source_status(
     part: str, at: UnixMs, error: SourceError | None, *, message: str | None = None, hint: str | None = None
 ) -> SourceStatus:
-    """Of one part; well where there is no error."""
+    """The status of one part; ok without an error."""
     return SourceStatus(
         source=f"{NAME} {part}",
         kind=NAME,
@@ -30,7 +30,7 @@ def source_status(
 
 
 def part_statuses(
-    watches: Mapping[str, Reflector[object]], seen: Snapshot, settings: KubernetesSettings, at: UnixMs
+    watches: Mapping[str, Reflector[object]], snapshot: Snapshot, settings: KubernetesSettings, at: UnixMs
 ) -> list[SourceStatus]:
     """One for each part that is installed; a part's first failing kind speaks for it."""
     parts: dict[str, list[Reflector[object]]] = {}
@@ -38,8 +38,8 @@ def part_statuses(
         if resource.key in watches:
             parts.setdefault(resource.part, []).append(watches[resource.key])
     messages = {
-        "kueue": describe_queues(seen.cluster_queues),
-        "volcano": describe_queues(seen.volcano_queues),
+        "kueue": describe_queues(snapshot.cluster_queues),
+        "volcano": describe_queues(snapshot.volcano_queues),
     }
     return [
         source_status(part, at, find_error(kinds, settings), message=message, hint=hint)
@@ -52,7 +52,7 @@ def _find_note(watches: Iterable[Reflector[object]]) -> tuple[str, str] | None:
     full = next((watch.path for watch in watches if watch.is_full), None)
     if full is None:
         return None
-    return f"{full} has more objects than are kept: new ones are dropped", "Raise limits.sources.objects."
+    return f"{full} has more objects than the limit: new ones are dropped", "Raise limits.sources.objects."
 
 
 def find_error(watches: Iterable[Reflector[object]], settings: KubernetesSettings) -> SourceError | None:
@@ -63,7 +63,7 @@ def find_error(watches: Iterable[Reflector[object]], settings: KubernetesSetting
         if not watch.has_listed:
             return SourceError(
                 f"{watch.path} was not read within {settings.timeout_s:g} s",
-                hint="It is still being read. Where that does not end, raise collect.kubernetes.timeout_s.",
+                hint="It is still being read. If that does not finish, raise collect.kubernetes.timeout_s.",
             )
     return None
 
@@ -73,10 +73,10 @@ def describe_queues(queues: Sequence[QueueFacts]) -> str | None:
     texts = []
     for queue in queues[:SHOWN_QUEUES]:
         limit = sum(queue.quotas.values())
-        held = f"{queue.used} of {limit} GPUs" if limit else f"{queue.used} GPUs"
+        usage = f"{queue.used} of {limit} GPUs" if limit else f"{queue.used} GPUs"
         waiting = f", {queue.waiting} waiting" if queue.waiting else ""
         closed = "" if queue.is_open else ", closed"
-        texts.append(f"{queue.name} {held}{waiting}{closed}")
+        texts.append(f"{queue.name} {usage}{waiting}{closed}")
     more = f" and {len(queues) - SHOWN_QUEUES} more" if len(queues) > SHOWN_QUEUES else ""
     return "; ".join(texts) + more if texts else None
 

@@ -1,4 +1,4 @@
-"""Bearer tokens: fixed, read from a file that is renewed (service accounts), or printed by a kubeconfig's program."""
+"""Bearer tokens: fixed, from a file that is renewed (service accounts), or from the exec program of a kubeconfig."""
 
 import asyncio
 import os
@@ -21,20 +21,20 @@ EARLY_MS = 60_000
 
 
 class Token(Protocol):
-    """Something that proves who asks."""
+    """A source of bearer tokens."""
 
     async def get(self) -> str | None:
-        """The token of now; None: nothing is sent. Raises SourceError."""
+        """The current token; None sends none. Raises SourceError."""
         ...
 
     def reject(self) -> None:
-        """The server did not take it: the next ``get`` looks anew."""
+        """Discard the token, because the server rejected it: the next ``get`` reads it again."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FixedToken:
-    """One for ever."""
+    """A token that never changes."""
 
     text: str | None = field(repr=False)
 
@@ -72,7 +72,7 @@ class FileToken:
 
 
 class CommandToken:
-    """What a kubeconfig's ``exec`` program prints (client.authentication.k8s.io), where it asks nobody anything."""
+    """The token of a kubeconfig's ``exec`` program (client.authentication.k8s.io), if it is not interactive."""
 
     def __init__(self, command: list[str], environment: Mapping[str, str], hint: str) -> None:
         self._command = command
@@ -83,27 +83,27 @@ class CommandToken:
 
     @classmethod
     def from_kubeconfig(cls, entry: Json, path: Path) -> "CommandToken":
-        """Raises SourceError where the program wants more than to be run."""
+        """Raises SourceError if the program is interactive or needs cluster data."""
         command = read_text(entry.get("command"))
         if command is None or entry.get("interactiveMode") == "Always" or entry.get("provideClusterInfo") is True:
             raise SourceError(
-                f"{path}: the login program of this user asks for a person or for the cluster's data",
-                hint="Make a service account with deploy/kubernetes/clusterscape.yaml and use its token.",
+                f"{path}: the login program of this user is interactive or needs the cluster's data",
+                hint="Create a service account with deploy/kubernetes/clusterscape.yaml and use its token.",
             )
-        words = [word for word in as_list(entry.get("args")) if isinstance(word, str)]
-        told = {
+        arguments = [argument for argument in as_list(entry.get("args")) if isinstance(argument, str)]
+        environment = {
             name: value
             for item in iter_objects(entry.get("env"))
             if (name := read_text(item.get("name"))) and (value := read_text(item.get("value"))) is not None
         }
         version = read_text(entry.get("apiVersion")) or "client.authentication.k8s.io/v1"
-        told["KUBERNETES_EXEC_INFO"] = orjson.dumps(
+        environment["KUBERNETES_EXEC_INFO"] = orjson.dumps(
             {"apiVersion": version, "kind": "ExecCredential", "spec": {"interactive": False}}
         ).decode()
-        hint = read_text(entry.get("installHint")) or f"Try `{command}` by hand as the user that runs ClusterScape."
+        hint = read_text(entry.get("installHint")) or f"Run `{command}` manually as the user that runs ClusterScape."
         # A path is relative to the kubeconfig, a bare name is looked for in PATH, as kubectl does.
         program = str(path.parent / command) if "/" in command else command
-        return cls([program, *words], told, hint)
+        return cls([program, *arguments], environment, hint)
 
     async def get(self) -> str | None:
         """The token, until a minute before it expires."""
@@ -128,7 +128,7 @@ class CommandToken:
         except OSError as error:
             raise SourceError(f"cannot run {self._command[0]}: {error.strerror}", hint=self._hint) from None
         try:
-            answer, aside = await asyncio.wait_for(process.communicate(), PROGRAM_TIMEOUT_S)
+            stdout, stderr = await asyncio.wait_for(process.communicate(), PROGRAM_TIMEOUT_S)
         except TimeoutError:
             process.kill()
             await process.wait()
@@ -136,11 +136,11 @@ class CommandToken:
                 f"{self._command[0]} gave no token within {PROGRAM_TIMEOUT_S:g} s", hint=self._hint
             ) from None
         try:
-            status = as_object(as_object(orjson.loads(answer)).get("status"))
+            status = as_object(as_object(orjson.loads(stdout)).get("status"))
         except orjson.JSONDecodeError:
             status = {}
         token = read_text(status.get("token"))
         if process.returncode or token is None:
-            said = aside.decode("utf-8", "replace").strip()[-200:] or "it printed no token"
-            raise SourceError(f"{self._command[0]}: {said}", hint=self._hint)
+            message = stderr.decode("utf-8", "replace").strip()[-200:] or "it printed no token"
+            raise SourceError(f"{self._command[0]}: {message}", hint=self._hint)
         self._text, self._expires_at = token, read_time(status.get("expirationTimestamp"))

@@ -1,4 +1,4 @@
-"""Tolerant readers of the API's JSON: what cannot be read is None, and nothing here raises."""
+"""Tolerant readers of the API's JSON: invalid values are None; nothing here raises."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -45,7 +45,7 @@ def read_text(value: object) -> str | None:
         return None
     text = value.strip()
     if not text.isascii():
-        text = text.encode("utf-8", "replace").decode()  # half a surrogate pair could not be stored
+        text = text.encode("utf-8", "replace").decode()  # unpaired surrogates cannot be stored
     return text or None
 
 
@@ -58,10 +58,10 @@ def read_count(value: object) -> int:
     """A quantity of something countable or of bytes: ``8``, ``"8"``, ``"64Gi"``, ``"1k"``; thousandths count as none."""
     if isinstance(value, int) and not isinstance(value, bool):
         return max(0, value)
-    found = _QUANTITY.fullmatch(value.strip()) if isinstance(value, str) else None
-    if found is None or found[2] == "m":
+    match = _QUANTITY.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None or match[2] == "m":
         return 0
-    return int(found[1]) * _FACTORS.get(found[2] or "", 1)
+    return int(match[1]) * _FACTORS.get(match[2] or "", 1)
 
 
 def read_time(value: object) -> UnixMs | None:
@@ -82,7 +82,7 @@ def read_texts(value: object) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class StatusCondition:
     """One of ``status.conditions``."""
 
     type: str
@@ -93,14 +93,14 @@ class Condition:
     at: UnixMs | None
 
 
-def read_conditions(value: object) -> dict[str, Condition]:
+def read_conditions(value: object) -> dict[str, StatusCondition]:
     """By type; where a type is there twice, the later one counts (Volcano appends)."""
-    found: dict[str, Condition] = {}
+    conditions: dict[str, StatusCondition] = {}
     for item in iter_objects(value):
         kind = read_text(item.get("type"))
         if kind is not None:
             status = item.get("status")
-            found[kind] = Condition(
+            conditions[kind] = StatusCondition(
                 kind,
                 status == "True",
                 status == "Unknown",
@@ -108,4 +108,4 @@ def read_conditions(value: object) -> dict[str, Condition]:
                 read_text(item.get("message")),
                 read_time(item.get("lastTransitionTime")),
             )
-    return found
+    return conditions

@@ -1,17 +1,18 @@
-"""Reads Slurm's texts about generic resources: what a node has, what a job asks for, and which GPUs it was given.
+"""Parses Slurm's GRES strings: the GPUs of a node, those that a job requests, and those that it is allocated; and derives the
+machine type (``A100-80G``) from GRES types and node features.
 
 gpu:a100:8(S:0-1)            a node's GPUs
-gpu:h100:4(IDX:0-3)          given to a job on one node, by index
+gpu:h100:4(IDX:0-3)          allocated to a job on one node, by index
 shard:2(IDX:0), mps:50(...)  a share of a GPU
-gres/gpu:a100=8, gres:gpu:3  asked for
+gres/gpu:a100=8, gres:gpu:3  requested
 """
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from clusterscape.collect.slurm.hostlist import split_outside
+from clusterscape.collect.slurm.values import split_outside
 
 MAX_GPUS_PER_NODE = 1024
 MAX_GPUS = 1_000_000
@@ -25,7 +26,7 @@ _SHARES = re.compile(r"\d{1,9}/\d{1,9}(?:,\d{1,9}/\d{1,9})*", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Gres:
-    """One generic resource. ``indices`` is None where the text names no devices."""
+    """One generic resource. ``indices`` is None if the text has no devices."""
 
     name: str
     type: str | None
@@ -34,19 +35,19 @@ class Gres:
 
     @property
     def mig_profile(self) -> str | None:
-        """``1g.5gb`` where the type is a MIG profile such as ``a100_1g.5gb``."""
+        """``1g.5gb`` if the type is a MIG profile such as ``a100_1g.5gb``."""
         return find_mig_profile(self.type)
 
 
 @dataclass(frozen=True, slots=True)
-class GpuAsk:
-    """How many GPUs, and of which type where one is named."""
+class GpuCount:
+    """A number of GPUs, and their type if it is known."""
 
     count: int = 0
     type: str | None = None
 
 
-NO_GPUS = GpuAsk()
+NO_GPUS = GpuCount()
 
 
 def find_mig_profile(gres_type: str | None) -> str | None:
@@ -56,7 +57,7 @@ def find_mig_profile(gres_type: str | None) -> str | None:
 
 
 def parse_gres(text: str) -> list[Gres]:
-    """The entries of a GRES text; raises ValueError where an entry cannot be understood."""
+    """Parse the entries of a GRES string. Raises ValueError if one is malformed."""
     if text.strip() in ("", "(null)", "N/A"):
         return []
     return [_parse_entry(entry) for entry in split_outside(text, "(", ")") if entry]
@@ -68,23 +69,23 @@ def _parse_entry(entry: str) -> Gres:
     match = _ENTRY.fullmatch(entry)
     if match is None:
         raise ValueError(f"{entry[:80]!r} is not a generic resource")
-    words = [word for word in re.split("[:=]", match["rest"] or "") if word and word != "no_consume"]
+    fields = [field for field in re.split("[:=]", match["rest"] or "") if field and field != "no_consume"]
     count = 1  # "gpu" and "gpu:a100" mean one
-    if words and (number := _parse_count(words[-1])) is not None:
+    if fields and (number := _parse_count(fields[-1])) is not None:
         count = number
-        words.pop()
-    return Gres(match["name"].strip().lower(), words[0] if words else None, count, _parse_note(match["note"]))
+        fields.pop()
+    return Gres(match["name"].strip().lower(), fields[0] if fields else None, count, _parse_note(match["note"]))
 
 
-def _parse_count(word: str) -> int | None:
-    match = re.fullmatch(r"(\d{1,12})([KMG]?)", word, re.ASCII)
+def _parse_count(text: str) -> int | None:
+    match = re.fullmatch(r"(\d{1,12})([KMG]?)", text, re.ASCII)
     if match is None:
         return None
     return int(match[1]) * {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}[match[2]]
 
 
 def _parse_note(note: str | None) -> tuple[int, ...] | None:
-    """Device indices from ``IDX:0-3,7`` or from shares per device, ``2/4,0/4``; sockets (``S:0``) and counts name none."""
+    """Parse device indices from ``IDX:0-3,7`` or from shares per device, ``2/4,0/4``; sockets (``S:0``) and counts have none."""
     if note is None:
         return None
     if note.startswith("IDX:"):
@@ -109,16 +110,16 @@ def _parse_indices(text: str) -> tuple[int, ...] | None:
     return tuple(indices)
 
 
-@functools.lru_cache(maxsize=4096)  # jobs ask in few different words
-def parse_gpu_ask(text: str) -> GpuAsk:
-    """The GPUs in a TRES text (``cpu=4,gres/gpu=8,gres/gpu:a100=8``, ``gres:gpu:a100:8``, ``gpu:2``); ValueError as above.
+@functools.lru_cache(maxsize=4096)  # few distinct strings
+def parse_gpu_count(text: str) -> GpuCount:
+    """Parse the GPUs in a TRES string (``cpu=4,gres/gpu=8,gres/gpu:a100=8``, ``gres:gpu:a100:8``, ``gpu:2``).
 
-    Slurm names the sum and its typed parts side by side; the sum wins.
+    Slurm lists the total next to its typed parts; the total is used. Raises ValueError if an entry is malformed.
     """
     entries = [_parse_entry(entry) for entry in text.split(",") if _is_gpu_text(entry)]
     untyped = sum(entry.count for entry in entries if entry.type is None)
     typed = sum(entry.count for entry in entries if entry.type is not None)
-    return GpuAsk(min(untyped or typed, MAX_GPUS), _only({entry.type for entry in entries if entry.type}))
+    return GpuCount(min(untyped or typed, MAX_GPUS), _only({entry.type for entry in entries if entry.type}))
 
 
 def _is_gpu_text(entry: str) -> bool:
@@ -126,11 +127,60 @@ def _is_gpu_text(entry: str) -> bool:
 
 
 def _only(types: Iterable[str]) -> str | None:
-    named = list(types)
-    return named[0] if len(named) == 1 else None
+    distinct = list(types)
+    return distinct[0] if len(distinct) == 1 else None
 
 
-def sum_gpus(entries: Iterable[Gres]) -> GpuAsk:
-    """Whole GPUs and MIG instances among these; shares of a GPU do not count."""
+def sum_gpus(entries: Iterable[Gres]) -> GpuCount:
+    """Count whole GPUs and MIG instances; shares of a GPU do not count."""
     gpus = [entry for entry in entries if entry.name == "gpu"]
-    return GpuAsk(min(sum(gpu.count for gpu in gpus), MAX_GPUS), _only({gpu.type for gpu in gpus if gpu.type}))
+    return GpuCount(min(sum(gpu.count for gpu in gpus), MAX_GPUS), _only({gpu.type for gpu in gpus if gpu.type}))
+
+
+_NOISE = frozenset({"nvidia", "tesla", "geforce", "quadro", "amd", "instinct", "graphics", "gpu", "generation"})
+_FORM = re.compile(r"sxm\d*|pcie|pci|hbm\d\w*|nvl|oam|smc|ts", re.IGNORECASE)
+_MEMORY = re.compile(r"(\d{1,4})\s*gi?b?", re.IGNORECASE)
+_KNOWN_MODELS = re.compile(
+    r"k[48]0|p(?:4|40|100)|v100s?|t4|a(?:2|10g?|16|30|40|100|800)|l(?:4|40s?)|h(?:20|100|200|800)|gh200|gb?[23]00"
+    r"|b[123]00|mi\d{2,3}[ax]?|(?:rtx|gtx)[_-]?\w*\d{3,4}\w*",
+    re.IGNORECASE,
+)
+
+
+@functools.lru_cache(maxsize=1024)  # few distinct node types
+def name_machine_type(gres_type: str | None, features: tuple[str, ...] = ()) -> str | None:
+    """``nvidia_a100-sxm4-80gb`` → ``A100-80G``; memory may come from a feature such as ``a100-80gb``.
+
+    Without a GRES type, a feature that is a known GPU model is used; otherwise None.
+    """
+    if gres_type is None:
+        gres_type = next((feature for feature in features if _KNOWN_MODELS.match(feature)), None)
+        if gres_type is None:
+            return None
+    model, memory = _split_model(gres_type)
+    if not model:
+        return None
+    if memory is None:
+        memory = _memory_from_features(model, features)
+    return f"{model}-{memory}G" if memory else model
+
+
+def _split_model(text: str) -> tuple[str, int | None]:
+    """Split into the model, in upper case, and the memory in GB, if given."""
+    profile = find_mig_profile(text)
+    if profile:  # the memory of a slice is not the GPU's
+        text = text[: text.lower().index(profile)]
+    memory: int | None = None
+    model_parts: list[str] = []
+    for part in re.split(r"[_\-\s]+", text):
+        match = _MEMORY.fullmatch(part)
+        if match:
+            memory = int(match[1])
+        elif part and part.lower() not in _NOISE and not _FORM.fullmatch(part):
+            model_parts.append(part.upper())
+    return "-".join(model_parts), memory
+
+
+def _memory_from_features(model: str, features: Sequence[str]) -> int | None:
+    sizes = {memory for name, memory in map(_split_model, features) if name == model and memory}
+    return sizes.pop() if len(sizes) == 1 else None

@@ -1,19 +1,17 @@
-"""Ended workloads from Slurm's accounting JSON (``sacct --json``, ``slurmdb/jobs``), by shape and not by version.
+"""Parses ended workloads from Slurm's accounting JSON (``sacct --json``, ``slurmdb/jobs``), by its structure, not its version.
 
-A job has one record for each execution: all of them are kept, the newest as the workload, the others as its earlier ones.
-Accounting never knows device indices: allocations are given only where a job held whole nodes.
+A job has one record per execution: the newest becomes the workload, the others its earlier executions. Accounting has no device
+indices, so allocations are known only if a job held whole nodes.
 """
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from clusterscape.collect.slurm.facts import JobFacts, workloads_of
-from clusterscape.collect.slurm.gres import MAX_GPUS, GpuAsk
-from clusterscape.collect.slurm.holdings import allocations_of
-from clusterscape.collect.slurm.labels import read_notes
+from clusterscape.collect.slurm.facts import JobFacts, allocations_of, read_notes, workloads_of
+from clusterscape.collect.slurm.gres import MAX_GPUS, GpuCount
 from clusterscape.collect.slurm.parse_jobs import ParsedJobs, UnreadableEntryError, read_hosts
-from clusterscape.collect.slurm.parse_nodes import Inventory, iter_entries
+from clusterscape.collect.slurm.parse_nodes import SlurmInventory, iter_entries
 from clusterscape.collect.slurm.states import exit_state, job_state
 from clusterscape.collect.slurm.values import (
     as_list,
@@ -28,17 +26,17 @@ from clusterscape.collect.slurm.values import (
 from clusterscape.model import Allocation, UnixMs, Workload, WorkloadId, WorkloadState
 
 _SUPERSEDED = frozenset({"REQUEUED", "RESIZING"})
-"""States of records that are over, while the job goes on in another record."""
+"""States of records that ended while the job continues in another record."""
 
 
 def parse_history(
     document: Mapping[str, object],
-    inventory: Inventory,
+    inventory: SlurmInventory,
     now_ms: UnixMs,
     *,
     without_allocations: Collection[tuple[WorkloadId, UnixMs]] = frozenset(),
 ) -> ParsedJobs:
-    """The ended jobs of an accounting answer. ``without_allocations``: executions whose holdings the queue told, by start."""
+    """Parse the ended jobs of an accounting response. ``without_allocations``: executions (by start) whose units are known."""
     dropped: Counter[str] = Counter()
     records: dict[WorkloadId, list[Record]] = {}
     allocations: list[Allocation] = []
@@ -50,39 +48,41 @@ def parse_history(
             continue
         if job.state.is_active:
             continue
-        found = workloads_of(job, inventory)
-        word = next((word for word in job.state_words if word in _SUPERSEDED), None)
-        for workload in found:
-            records.setdefault(workload.id, []).append((workload, word))
-        if len(found) == 1 and (found[0].id, found[0].started_at) not in without_allocations:
-            allocations.extend(allocations_of(job, found[0].id, inventory, now_ms))
+        job_workloads = workloads_of(job, inventory)
+        superseded_by = next((superseded_by for superseded_by in job.state_words if superseded_by in _SUPERSEDED), None)
+        for workload in job_workloads:
+            records.setdefault(workload.id, []).append((workload, superseded_by))
+        if len(job_workloads) == 1 and (job_workloads[0].id, job_workloads[0].started_at) not in without_allocations:
+            allocations.extend(allocations_of(job, job_workloads[0].id, inventory, now_ms))
     workloads = tuple(map(join_records, records.values()))
     return ParsedJobs(workloads, tuple(allocations), dict(dropped), not dropped)
 
 
 Record = tuple[Workload, str | None]
-"""One record of a job, and Slurm's word where the job goes on in another one."""
+"""One record of a job, and Slurm's state (``REQUEUED``) if the job continues in another record."""
 
 
 def join_records(records: Sequence[Record]) -> Workload:
-    """One job of its records. Where none of them is its end, how it ended is not known."""
+    """Join the records of one job. If none of them is its end, the final state is unknown."""
     ordered = sorted(records, key=lambda record: (record[0].submitted_at or 0, record[0].started_at or 0))
-    last, word = ordered[-1]
-    former = ordered[:-1] if word is None else ordered
-    earlier = tuple(found for each, why in former if (found := each.ended_execution(word=why)) is not None)
-    if word is None:
+    last, superseded_by = ordered[-1]
+    former = ordered[:-1] if superseded_by is None else ordered
+    earlier = tuple(
+        execution for workload, reason in former if (execution := workload.ended_execution(word=reason)) is not None
+    )
+    if superseded_by is None:
         return replace(last, earlier=earlier)
     return replace(last, started_at=None, gpus_allocated=None, suspended_s=0, earlier=earlier)
 
 
 def read_history_entry(entry: dict[str, object]) -> JobFacts:
-    """One job of the accounting; raises UnreadableEntryError without id or state."""
+    """Parse one accounting record. Raises UnreadableEntryError if it has no id or state."""
     job_id = read_int(entry.get("job_id"))
     if not job_id:
         raise UnreadableEntryError("history: no job id")
-    told = as_object(entry.get("state"))
-    words = read_words(told.get("current", entry.get("state")))
-    state = WorkloadState.UNKNOWN if _is_superseded(entry, words) else job_state(words)
+    state_object = as_object(entry.get("state"))
+    state_words = read_words(state_object.get("current", entry.get("state")))
+    state = WorkloadState.UNKNOWN if _is_superseded(entry, state_words) else job_state(state_words)
     if state is None:
         raise UnreadableEntryError("history: unknown state")
     times, array, het = as_object(entry.get("time")), as_object(entry.get("array")), as_object(entry.get("het"))
@@ -93,7 +93,7 @@ def read_history_entry(entry: dict[str, object]) -> JobFacts:
     return JobFacts(
         job_id=job_id,
         state=state,
-        state_words=words,
+        state_words=state_words,
         array_job=read_int(array.get("job_id")),
         array_task=read_int(array.get("task_id")),
         array_tasks=read_text(array.get("task")),
@@ -110,8 +110,8 @@ def read_history_entry(entry: dict[str, object]) -> JobFacts:
         qos=read_text(entry.get("qos")),
         priority=read_int(entry.get("priority")),
         is_interactive=(read_text(entry.get("submit_line")) or "").startswith(("salloc", "srun")),
-        asked=_read_tres(tres.get("requested")),
-        held=_read_tres(tres.get("allocated")),
+        requested=_read_tres(tres.get("requested")),
+        allocated=_read_tres(tres.get("allocated")),
         node_count=read_int(entry.get("allocation_nodes")) or None,
         time_limit_s=read_minutes(times.get("limit")),
         submitted_at=read_time(times.get("submission")),
@@ -130,8 +130,8 @@ def read_history_entry(entry: dict[str, object]) -> JobFacts:
     )
 
 
-def _is_superseded(entry: dict[str, object], words: Sequence[str]) -> bool:
-    return bool(_SUPERSEDED & set(words)) and read_time(as_object(entry.get("time")).get("end")) is not None
+def _is_superseded(entry: dict[str, object], state_words: Sequence[str]) -> bool:
+    return bool(_SUPERSEDED & set(state_words)) and read_time(as_object(entry.get("time")).get("end")) is not None
 
 
 def _read_suspended(times: Mapping[str, object]) -> int:
@@ -142,8 +142,8 @@ def _read_suspended(times: Mapping[str, object]) -> int:
     return max(0, end - start - elapsed)
 
 
-def _read_tres(value: object) -> GpuAsk:
-    """GPUs from ``[{"type": "gres", "name": "gpu", "count": 8}, {"type": "gres", "name": "gpu:a100", …}]``."""
+def _read_tres(value: object) -> GpuCount:
+    """Parse GPUs from ``[{"type": "gres", "name": "gpu", "count": 8}, {"type": "gres", "name": "gpu:a100", …}]``."""
     total = typed = 0
     types: set[str] = set()
     for item in map(as_object, as_list(value)):
@@ -156,4 +156,4 @@ def _read_tres(value: object) -> GpuAsk:
         else:
             typed += count
             types.add(name.removeprefix("gpu:"))
-    return GpuAsk(min(total or typed, MAX_GPUS), types.pop() if len(types) == 1 else None)
+    return GpuCount(min(total or typed, MAX_GPUS), types.pop() if len(types) == 1 else None)

@@ -1,6 +1,6 @@
-"""Active workloads and their allocations from Slurm's JSON queue, by shape and not by version.
+"""Parses active workloads and their allocations from Slurm's queue in JSON, by its structure, not its version.
 
-Damaged entries are counted, never raised. Ended jobs that the queue still shows are read too, without allocations.
+Malformed entries are counted, never raised. Ended jobs that the queue still shows are included, without allocations.
 """
 
 import sys
@@ -8,16 +8,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from clusterscape.collect.slurm.facts import JobFacts, workloads_of
-from clusterscape.collect.slurm.gres import MAX_GPUS, NO_GPUS, GpuAsk, Gres, parse_gpu_ask, parse_gres, sum_gpus
-from clusterscape.collect.slurm.holdings import allocations_of
-from clusterscape.collect.slurm.hostlist import expand_hostlist
-from clusterscape.collect.slurm.labels import read_notes
-from clusterscape.collect.slurm.parse_nodes import Inventory, iter_entries
+from clusterscape.collect.slurm.facts import JobFacts, allocations_of, read_notes, workloads_of
+from clusterscape.collect.slurm.gres import MAX_GPUS, NO_GPUS, GpuCount, Gres, parse_gpu_count, parse_gres, sum_gpus
+from clusterscape.collect.slurm.parse_nodes import SlurmInventory, iter_entries
 from clusterscape.collect.slurm.states import exit_state, job_state
 from clusterscape.collect.slurm.values import (
     as_list,
     as_object,
+    expand_hostlist,
     read_int,
     read_minutes,
     read_names,
@@ -30,7 +28,7 @@ from clusterscape.model import Allocation, NodeId, UnixMs, Workload, WorkloadSta
 
 @dataclass(frozen=True)
 class ParsedJobs:
-    """What an answer says. ``is_complete`` is False where an entry was lost: a job not named may then still be active."""
+    """The jobs of a response. ``is_complete`` is False if an entry was dropped: a job that is not listed may still be active."""
 
     workloads: tuple[Workload, ...] = ()
     allocations: tuple[Allocation, ...] = ()
@@ -39,15 +37,15 @@ class ParsedJobs:
 
 
 class UnreadableEntryError(ValueError):
-    """An entry that cannot be taken in; its text is the reason that is counted."""
+    """An entry that cannot be parsed; the message is the reason that is counted."""
 
 
 def parse_jobs(
-    document: Mapping[str, object], inventory: Inventory, now_ms: UnixMs, most_workloads: int = sys.maxsize
+    document: Mapping[str, object], inventory: SlurmInventory, now_ms: UnixMs, max_workloads: int = sys.maxsize
 ) -> ParsedJobs:
-    """The jobs of a ``jobs`` answer (slurmrestd, ``squeue --json``), the first ``most_workloads`` of them.
+    """Parse a ``jobs`` response (slurmrestd, ``squeue --json``), up to ``max_workloads`` workloads.
 
-    An entry may be an array of thousands of tasks. Entries are in the order of submission: the newest are left out.
+    An entry may be an array of thousands of tasks. Entries are in submit order, so the newest are dropped.
     """
     dropped: Counter[str] = Counter()
     workloads: dict[str, Workload] = {}
@@ -58,45 +56,50 @@ def parse_jobs(
         except UnreadableEntryError as reason:
             dropped[str(reason)] += 1
             continue
-        if len(workloads) >= most_workloads:
+        if len(workloads) >= max_workloads:
             dropped["jobs: too many workloads"] += 1
             continue
-        found = workloads_of(job, inventory)
-        workloads.update((workload.id, workload) for workload in found)
-        if job.state.is_active and len(found) == 1:
-            allocations.extend(allocations_of(job, found[0].id, inventory, now_ms))
-    lost = sum(dropped.values()) - dropped[_GRES_MISMATCH] - dropped[_GRES_UNREADABLE] - dropped[_ASK_UNREADABLE]
+        job_workloads = workloads_of(job, inventory)
+        workloads.update((workload.id, workload) for workload in job_workloads)
+        if job.state.is_active and len(job_workloads) == 1:
+            allocations.extend(allocations_of(job, job_workloads[0].id, inventory, now_ms))
+    dropped_jobs = (
+        sum(dropped.values()) - dropped[_GRES_MISMATCH] - dropped[_GRES_UNREADABLE] - dropped[_REQUEST_UNREADABLE]
+    )
     return ParsedJobs(
-        tuple(workloads.values()), tuple(allocations), dict(+dropped), lost == 0 and not as_list(document.get("errors"))
+        tuple(workloads.values()),
+        tuple(allocations),
+        dict(+dropped),
+        dropped_jobs == 0 and not as_list(document.get("errors")),
     )
 
 
 _GRES_MISMATCH = "jobs: gres_detail does not fit the nodes"
 _GRES_UNREADABLE = "jobs: unreadable gres_detail"
-_ASK_UNREADABLE = "jobs: unreadable request for GPUs"
+_REQUEST_UNREADABLE = "jobs: unreadable request for GPUs"
 
 
 def read_queue_entry(entry: dict[str, object], dropped: Counter[str]) -> JobFacts:
-    """One job; raises UnreadableEntryError without id or state. Parts that cannot be read are counted and left out."""
+    """Parse one job. Raises UnreadableEntryError if it has no id or state; other malformed parts are counted and skipped."""
     job_id = read_int(entry.get("job_id"))
     if not job_id:
         raise UnreadableEntryError("jobs: no job id")
-    words = read_words(entry.get("job_state"))
-    state = job_state(words)
+    state_words = read_words(entry.get("job_state"))
+    state = job_state(state_words)
     if state is None:
         raise UnreadableEntryError("jobs: unknown state")
     nodes = _read_nodes(entry)
     node_gres = _read_node_gres(entry, nodes, dropped)
-    held = sum_gpus(gres for entries in node_gres or () for gres in entries)
-    if not held.count:
-        held = _read_ask(entry.get("tres_alloc_str"), dropped)
+    allocated = sum_gpus(gres for entries in node_gres or () for gres in entries)
+    if not allocated.count:
+        allocated = _read_gpu_count(entry.get("tres_alloc_str"), dropped)
     exit_code, exit_signal = exit_state(entry.get("exit_code"), state)
     derived_code, derived_signal = exit_state(entry.get("derived_exit_code"), state)
     suspended_s, suspended_at = _read_suspension(entry, state)
     return JobFacts(
         job_id=job_id,
         state=state,
-        state_words=words,
+        state_words=state_words,
         array_job=read_int(entry.get("array_job_id")),
         array_task=read_int(entry.get("array_task_id")),
         array_tasks=read_text(entry.get("array_task_string")),
@@ -111,8 +114,8 @@ def read_queue_entry(entry: dict[str, object], dropped: Counter[str]) -> JobFact
         qos=read_text(entry.get("qos")),
         priority=read_int(entry.get("priority")),
         is_interactive=entry.get("batch_flag") is False,
-        asked=_read_request(entry, dropped),
-        held=held,
+        requested=_read_request(entry, dropped),
+        allocated=allocated,
         node_count=read_int(entry.get("node_count")),
         time_limit_s=read_minutes(entry.get("time_limit")),
         submitted_at=read_time(entry.get("submit_time")),
@@ -137,24 +140,24 @@ def read_queue_entry(entry: dict[str, object], dropped: Counter[str]) -> JobFact
 
 
 def _read_suspension(entry: dict[str, object], state: WorkloadState) -> tuple[int, UnixMs | None]:
-    """(Seconds in suspensions that are over, begin of the present one).
+    """(Seconds in past suspensions, start of the current one).
 
     ``suspend_time`` is when the job was last suspended or resumed, ``pre_sus_time`` how long it had run until then.
     """
-    turned_at, start_at = read_time(entry.get("suspend_time")), read_time(entry.get("start_time"))
-    if turned_at is None or start_at is None or state is WorkloadState.WAITING:
+    changed_at, start_at = read_time(entry.get("suspend_time")), read_time(entry.get("start_time"))
+    if changed_at is None or start_at is None or state is WorkloadState.WAITING:
         return 0, None
     ran_s = read_int(entry.get("pre_sus_time")) or 0
-    suspended_s = max(0, (turned_at - start_at) // 1000 - ran_s)
-    return suspended_s, turned_at if state is WorkloadState.SUSPENDED else None
+    suspended_s = max(0, (changed_at - start_at) // 1000 - ran_s)
+    return suspended_s, changed_at if state is WorkloadState.SUSPENDED else None
 
 
 def _read_nodes(entry: dict[str, object]) -> tuple[NodeId, ...]:
-    """The job's nodes in the order of ``gres_detail``: from the allocation's own list, else from a hostlist."""
+    """The job's nodes in the order of ``gres_detail``: from the list of the allocation, else from a hostlist."""
     resources = as_object(entry.get("job_resources"))
     inner = as_object(resources.get("nodes"))
-    for listed, key in ((inner.get("allocation"), "name"), (resources.get("allocated_nodes"), "nodename")):
-        names = [read_text(as_object(node).get(key)) for node in as_list(listed)]
+    for node_list, key in ((inner.get("allocation"), "name"), (resources.get("allocated_nodes"), "nodename")):
+        names = [read_text(as_object(node).get(key)) for node in as_list(node_list)]
         if names and None not in names:
             return tuple(NodeId(name) for name in names if name)
     for text in (resources.get("nodes"), inner.get("list"), entry.get("nodes")):
@@ -165,7 +168,7 @@ def _read_nodes(entry: dict[str, object]) -> tuple[NodeId, ...]:
 
 
 def read_hosts(text: str | None) -> tuple[NodeId, ...]:
-    """A hostlist's nodes; raises UnreadableEntryError where it is malformed."""
+    """Expand a hostlist. Raises UnreadableEntryError if it is malformed."""
     try:
         return tuple(NodeId(name) for name in expand_hostlist(text or ""))
     except ValueError:
@@ -188,23 +191,23 @@ def _read_node_gres(
         return None
 
 
-def _read_request(entry: dict[str, object], dropped: Counter[str]) -> GpuAsk:
-    """GPUs asked for: the total where Slurm states it, else the largest of the per-job, -node, -task and -socket requests."""
-    stated = _read_ask(entry.get("tres_req_str"), dropped)
+def _read_request(entry: dict[str, object], dropped: Counter[str]) -> GpuCount:
+    """Requested GPUs: the total if Slurm gives it, else the largest of the per-job, -node, -task and -socket requests."""
+    total = _read_gpu_count(entry.get("tres_req_str"), dropped)
     nodes = read_int(entry.get("node_count")) or 1
     sockets = (read_int(entry.get("sockets_per_node")) or 1) * nodes
-    times = {"job": 1, "node": nodes, "task": read_int(entry.get("tasks")) or 1, "socket": sockets}
-    best = NO_GPUS
-    for unit, count in times.items():
-        ask = _read_ask(entry.get(f"tres_per_{unit}"), dropped)
-        if ask.count * count > best.count:
-            best = GpuAsk(min(ask.count * count, MAX_GPUS), ask.type)
-    return GpuAsk(stated.count or best.count, stated.type or best.type)
+    multipliers = {"job": 1, "node": nodes, "task": read_int(entry.get("tasks")) or 1, "socket": sockets}
+    largest = NO_GPUS
+    for unit, count in multipliers.items():
+        request = _read_gpu_count(entry.get(f"tres_per_{unit}"), dropped)
+        if request.count * count > largest.count:
+            largest = GpuCount(min(request.count * count, MAX_GPUS), request.type)
+    return GpuCount(total.count or largest.count, total.type or largest.type)
 
 
-def _read_ask(text: object, dropped: Counter[str]) -> GpuAsk:
+def _read_gpu_count(text: object, dropped: Counter[str]) -> GpuCount:
     try:
-        return parse_gpu_ask(read_text(text) or "")
+        return parse_gpu_count(read_text(text) or "")
     except ValueError:
-        dropped[_ASK_UNREADABLE] += 1
+        dropped[_REQUEST_UNREADABLE] += 1
         return NO_GPUS

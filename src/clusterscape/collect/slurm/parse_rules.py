@@ -1,10 +1,18 @@
-"""Reservations and preemption rules from Slurm's answers, in JSON or in lines of ``KEY=VALUE``. Damaged entries are left out."""
+"""Parses reservations and preemption rules, from JSON or lines of ``KEY=VALUE``. Malformed entries are skipped."""
 
 import re
 from collections.abc import Iterable, Mapping
 
-from clusterscape.collect.slurm.hostlist import expand_hostlist
-from clusterscape.collect.slurm.values import as_list, as_object, read_int, read_names, read_text, read_time, read_words
+from clusterscape.collect.slurm.values import (
+    as_list,
+    as_object,
+    expand_hostlist,
+    read_int,
+    read_names,
+    read_text,
+    read_time,
+    read_words,
+)
 from clusterscape.model import NodeId, PreemptionRules, Reservation
 
 RESERVATION_FIELDS: Mapping[str, str] = {
@@ -24,12 +32,12 @@ _OFF = "OFF"
 
 
 def parse_fields(line: str) -> dict[str, str]:
-    """``KEY=VALUE`` words of one line of ``scontrol --oneliner``."""
-    return dict(word.split("=", 1) for word in line.split() if "=" in word)
+    """Parse the ``KEY=VALUE`` fields of one line of ``scontrol --oneliner``."""
+    return dict(field.split("=", 1) for field in line.split() if "=" in field)
 
 
-def reservation_lines(text: str) -> dict[str, object]:
-    """The lines of ``scontrol --oneliner show reservation`` in the shape of slurmrestd's v0.0.38."""
+def parse_reservation_lines(text: str) -> dict[str, object]:
+    """Parse the lines of ``scontrol --oneliner show reservation`` into the format of slurmrestd v0.0.38."""
     entries: list[object] = []
     for line in text.splitlines():
         fields = parse_fields(line)
@@ -43,9 +51,10 @@ def reservation_lines(text: str) -> dict[str, object]:
 
 
 def parse_reservations(document: Mapping[str, object]) -> list[Reservation]:
-    """The reservations of an answer that have nodes and times, by start."""
-    found = [_parse_reservation(as_object(entry)) for entry in as_list(document.get("reservations"))]
-    return sorted((each for each in found if each is not None), key=lambda each: (each.starts_at, each.name))
+    """Parse the reservations that have nodes and times, sorted by start."""
+    reservations = [_parse_reservation(as_object(entry)) for entry in as_list(document.get("reservations"))]
+    valid = (reservation for reservation in reservations if reservation is not None)
+    return sorted(valid, key=lambda reservation: (reservation.starts_at, reservation.name))
 
 
 def _parse_reservation(entry: Mapping[str, object]) -> Reservation | None:
@@ -78,7 +87,7 @@ def _parse_reservation(entry: Mapping[str, object]) -> Reservation | None:
 
 
 def _parse_tres(text: str) -> dict[str, int]:
-    """Whole amounts of ``cpu=128,gres/gpu=8``."""
+    """Parse the integer amounts of ``cpu=128,gres/gpu=8``."""
     amounts = {}
     for part in text.split(","):
         key, _, value = part.partition("=")
@@ -89,15 +98,15 @@ def _parse_tres(text: str) -> dict[str, int]:
 
 
 def parse_preemption(config: str, partitions: str, qos: str) -> PreemptionRules:
-    """From ``scontrol show config``, ``scontrol --oneliner show partitions`` and ``sacctmgr -nP show qos``.
+    """Parse ``scontrol show config``, ``scontrol --oneliner show partitions`` and ``sacctmgr -nP show qos``.
 
-    The QOS lines (none without accounting) hold name, what it preempts and its preemption mode, with bars between.
+    The QOS lines (none without accounting) have name, preempted QOS and preemption mode, separated by ``|``.
     """
     values = {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in config.splitlines())}
     kind, mode = values.get("PreemptType", ""), values.get("PreemptMode", _OFF).upper()
     rows = [parse_fields(line) for line in partitions.splitlines()]
     rows = [row for row in rows if "PartitionName" in row]
-    quality = [line.split("|") for line in qos.splitlines() if line.count("|") >= 2]
+    qos_rows = [line.split("|") for line in qos.splitlines() if line.count("|") >= 2]
     return PreemptionRules(
         by_partition=kind == "preempt/partition_prio",
         by_qos=kind == "preempt/qos",
@@ -105,21 +114,21 @@ def parse_preemption(config: str, partitions: str, qos: str) -> PreemptionRules:
         protected_partitions=frozenset(
             row["PartitionName"] for row in rows if row.get("PreemptMode", mode).upper() == _OFF
         ),
-        displaces={name: tuple(filter(None, names.split(","))) for name, names, *_ in quality if names},
-        protected_qos=frozenset(_protected(quality, mode)),
+        displaces={name: tuple(filter(None, names.split(","))) for name, names, *_ in qos_rows if names},
+        protected_qos=frozenset(_protected(qos_rows, mode)),
         exempt_s=_parse_span_s(values.get("PreemptExemptTime", "")),
     )
 
 
-def _protected(quality: Iterable[list[str]], cluster_mode: str) -> Iterable[str]:
-    for name, _, mode, *_ in quality:
+def _protected(qos_rows: Iterable[list[str]], cluster_mode: str) -> Iterable[str]:
+    for name, _, mode, *_ in qos_rows:
         effective = cluster_mode if mode.lower() in ("", "cluster") else mode.upper()
         if effective == _OFF:
             yield name
 
 
 def _parse_span_s(text: str) -> int:
-    """Seconds of ``1-02:03:04``; 0 of anything else."""
+    """Seconds of ``1-02:03:04``; 0 for anything else."""
     match = re.fullmatch(r"(?:(\d{1,6})-)?(\d{1,6}):(\d\d):(\d\d)", text, re.ASCII)
     if match is None:
         return 0

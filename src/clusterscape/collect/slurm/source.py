@@ -1,19 +1,22 @@
-"""Where Slurm's JSON comes from: the one small interface behind which the commands and slurmrestd look alike."""
+"""The interface to Slurm's JSON, common to commands and slurmrestd; and timed requests to it with their status."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
-from clusterscape.model import PreemptionRules
+from clusterscape.errors import SourceError
+from clusterscape.model import PreemptionRules, SourceStatus, UnixMs
 
 Document = dict[str, object]
-"""An answer that holds a list of ``jobs``, ``nodes``, ``partitions`` or ``reservations``."""
+"""A response with a list of ``jobs``, ``nodes``, ``partitions`` or ``reservations``."""
 
 
 class SlurmSource(Protocol):
-    """Every method raises SourceError, with a hint, where Slurm does not answer or answers nonsense."""
+    """Every method raises SourceError, with a hint, if Slurm does not respond or the response is invalid."""
 
     async def fetch_jobs(self) -> Document:
-        """The queue, recently ended jobs included."""
+        """The queue, including recently ended jobs."""
         ...
 
     async def fetch_nodes(self) -> Document:
@@ -29,7 +32,7 @@ class SlurmSource(Protocol):
         ...
 
     async def fetch_priorities(self) -> Mapping[str, Mapping[str, int]] | None:
-        """Parts of the priorities of waiting jobs, by job number; None where this source or this Slurm has none."""
+        """Priority factors of waiting jobs, by job number; None if this source or this Slurm has none."""
         ...
 
     async def fetch_reservations(self) -> Document:
@@ -37,13 +40,49 @@ class SlurmSource(Protocol):
         ...
 
     async def fetch_preemption(self) -> PreemptionRules | None:
-        """Who may preempt whom; None where this source cannot say."""
+        """Which partitions and QOS preempt which; None if this source does not have it."""
         ...
 
     def describe(self) -> str:
-        """What is asked, for people: ``Slurm's commands``, ``slurmrestd … API v0.0.44``."""
+        """A name for messages: ``Slurm's commands``, ``slurmrestd … API v0.0.44``."""
         ...
 
     async def close(self) -> None:
         """Release connections."""
         ...
+
+
+NAME = "slurm"
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmResponse:
+    """The result of one request: a document, or the error."""
+
+    document: Document | None
+    error: SourceError | None
+    duration_s: float
+
+
+async def fetch_timed(request: Awaitable[Document]) -> SlurmResponse:
+    """Await a response and time it; a SourceError becomes part of it."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    try:
+        document = await request
+    except SourceError as error:
+        return SlurmResponse(None, error, loop.time() - began)
+    return SlurmResponse(document, None, loop.time() - began)
+
+
+def status_of(part: str, response: SlurmResponse, at: UnixMs) -> SourceStatus:
+    """The status of this part of Slurm."""
+    return SourceStatus(
+        source=f"{NAME} {part}",
+        kind=NAME,
+        is_ok=response.error is None,
+        at=at,
+        message=response.error.message if response.error else None,
+        hint=response.error.hint if response.error else None,
+        duration_s=response.duration_s,
+    )

@@ -1,4 +1,4 @@
-"""Maps Slurm's job and node states, in all their spellings, to ours, and reads how a job ended."""
+"""Maps Slurm's job and node states, in all their spellings, to ours, and parses exit codes."""
 
 from collections.abc import Iterable
 
@@ -24,7 +24,7 @@ _ACTIVE = {
     "RUNNING": WorkloadState.RUNNING,
     "SUSPENDED": WorkloadState.SUSPENDED,
 }
-# Flags that older versions print in place of the state they modify.
+# Flags that older versions print instead of the state that they modify.
 _FLAGS = {
     "COMPLETING": WorkloadState.RUNNING,
     "CONFIGURING": WorkloadState.RUNNING,
@@ -41,35 +41,35 @@ _FLAGS = {
 }
 
 
-def job_state(words: Iterable[str]) -> WorkloadState | None:
-    """Our state for Slurm's words; None where none of them is known."""
-    named = list(words)
-    # A requeued job may carry both PENDING and how its former life ended.
+def job_state(slurm_states: Iterable[str]) -> WorkloadState | None:
+    """Our state for Slurm's state and flags; None if all are unknown."""
+    names = list(slurm_states)
+    # A requeued job may have both PENDING and the end state of its last execution.
     for table in (_ACTIVE, _ENDED, _FLAGS):
-        for word in named:
-            if word in table:
-                return table[word]
+        for name in names:
+            if name in table:
+                return table[name]
     return None
 
 
 def exit_state(value: object, state: WorkloadState) -> tuple[int | None, int | None]:
     """(exit code, signal) from a wait status (``768``) or ``{"return_code": …, "signal": {"id": …}}``.
 
-    Success of a job that did not complete says nothing (Slurm 22.05 prints it for every failed job in ``sacct --json``).
+    Exit code 0 of a job that did not complete is ignored (Slurm 22.05 prints it for every failed job in ``sacct --json``).
     """
     if state.is_active:
         return None, None
-    ending = as_object(value)
-    if not ending or "number" in ending:
+    fields = as_object(value)
+    if not fields or "number" in fields:
         status = read_int(value)
         if status is None:
             return None, None
         code, signal = (status >> 8) & 0xFF, status & 0x7F
     else:
-        sent = as_object(ending.get("signal"))
-        code = read_int(ending.get("return_code")) or 0
-        signal = read_int(sent.get("id", sent.get("signal_id"))) or 0
-        if "SUCCESS" in read_words(ending.get("status")):
+        signal_fields = as_object(fields.get("signal"))
+        code = read_int(fields.get("return_code")) or 0
+        signal = read_int(signal_fields.get("id", signal_fields.get("signal_id"))) or 0
+        if "SUCCESS" in read_words(fields.get("status")):
             code = signal = 0
     if signal:
         return None, signal
@@ -83,14 +83,14 @@ _PLAIN = {
     "IDLE": NodeState.IDLE,
     "MIXED": NodeState.MIXED,
     "ALLOCATED": NodeState.ALLOCATED,
-    # Flags that older versions print in place of the state they modify.
+    # Flags that older versions print instead of the state that they modify.
     "COMPLETING": NodeState.ALLOCATED,
     "PLANNED": NodeState.IDLE,
     "RESERVED": NodeState.IDLE,
     "BLOCKED": NodeState.IDLE,
     "POWERED_DOWN": NodeState.IDLE,
 }
-_WHY = {
+_REASONS = {
     "NOT_RESPONDING": "not responding",
     "NO_RESPOND": "not responding",
     "INVALID_REG": "registered with less than configured",
@@ -102,16 +102,16 @@ _WHY = {
 }
 
 
-def node_state(words: Iterable[str]) -> tuple[NodeState, str | None]:
-    """Our state for a node's words and flags, and a reason where the words themselves are one."""
-    named = set(words)
-    reason = next((_WHY[word] for word in _WHY if word in named), None)
-    if named & _BROKEN:
+def node_state(slurm_states: Iterable[str]) -> tuple[NodeState, str | None]:
+    """Our state for a node's state and flags, and a reason if a flag is one."""
+    names = set(slurm_states)
+    reason = next((_REASONS[name] for name in _REASONS if name in names), None)
+    if names & _BROKEN:
         return NodeState.DOWN, reason
-    if named & _CLOSED:
-        is_busy = bool(named & (_BUSY | {"DRAINING", "FAILING"}))
+    if names & _CLOSED:
+        is_busy = bool(names & (_BUSY | {"DRAINING", "FAILING"}))
         return (NodeState.DRAINING if is_busy else NodeState.DRAINED), reason
-    for word, state in _PLAIN.items():
-        if word in named:
+    for name, state in _PLAIN.items():
+        if name in names:
             return state, None
     return NodeState.UNKNOWN, None

@@ -1,7 +1,7 @@
-"""Capture files beside PyTorch's traces (``clusterscape.trace.capture``): what the profiler does not say of a rank, added to it.
+"""Capture files of PyTorch traces (``clusterscape.trace.capture``): adds to a rank what the profiler does not record.
 
-Stage, process groups with their kinds, modules, and how their parameters and activations lie over the ranks; and the process
-group of host collectives (gloo's), which the profiler leaves out.
+That is its stage, process groups with their kinds, modules, the sharding of parameters and activations, and the process group of
+host collectives (gloo), which the profiler omits.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -62,7 +62,7 @@ class _Communication(msgspec.Struct):
 
 
 class CaptureFile(msgspec.Struct):
-    """What is read of a capture file."""
+    """The fields of a capture file that are read."""
 
     rank: int
     world_size: int | None = None
@@ -75,30 +75,30 @@ class CaptureFile(msgspec.Struct):
 
 
 def add_captures(trace: Trace, files: Sequence[TraceFile]) -> Trace:
-    """The trace with what its ranks' capture files say; one that cannot be read is reported and the rest goes on."""
-    found: dict[int, CaptureFile] = {}
+    """Add the capture files to the trace. A file that cannot be read is reported in the notes and skipped."""
+    captures: dict[int, CaptureFile] = {}
     notes: list[str] = []
     for file in files:
         try:
             capture = msgspec.json.decode(read_content(file).data, type=CaptureFile)
         except (ClusterScapeError, OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-            notes.append(f"{file.title} could not be read: {error}.")
+            notes.append(f"Cannot read {file.title}: {error}.")
             continue
-        if capture.rank in found:
-            notes.append(f"Two capture files are of rank {capture.rank}: {file.title} is not used.")
+        if capture.rank in captures:
+            notes.append(f"Rank {capture.rank} has two capture files: {file.title} is not used.")
         else:
-            found[capture.rank] = capture
-    ranks = tuple(add_facts(facts, found[facts.rank]) if facts.rank in found else facts for facts in trace.ranks)
-    spans, unclear = _name_groups(trace.spans, found)
-    return replace(trace, spans=spans, ranks=ranks, notes=(*trace.notes, *notes, *unclear))
+            captures[capture.rank] = capture
+    ranks = tuple(add_facts(facts, captures[facts.rank]) if facts.rank in captures else facts for facts in trace.ranks)
+    spans, group_notes = _name_groups(trace.spans, captures)
+    return replace(trace, spans=spans, ranks=ranks, notes=(*trace.notes, *notes, *group_notes))
 
 
 def add_facts(facts: RankFacts, capture: CaptureFile) -> RankFacts:
-    """A rank's facts with those of its capture; what both say of a process group, the capture says with more words."""
+    """Add the facts of a capture to a rank. The capture's description of a process group takes precedence."""
     groups = {group.name: group for group in facts.process_groups}
     for group in capture.process_groups:
-        known = groups.get(group.name)
-        kind = group.kind or (known.kind if known else None)
+        recorded = groups.get(group.name)
+        kind = group.kind or (recorded.kind if recorded else None)
         groups[group.name] = ProcessGroup(name=group.name, ranks=tuple(group.ranks), kind=kind)
     parts = {group.kind: len(group.ranks) for group in capture.process_groups if group.kind}
     return replace(
@@ -113,8 +113,10 @@ def add_facts(facts: RankFacts, capture: CaptureFile) -> RankFacts:
 
 
 def _to_module(module: _Module, parts: Mapping[str, int]) -> ModuleFacts:
-    parameters = tuple(_to_parameter(each, parts) for each in module.parameters)
-    weight = next((each for each in parameters if each.name == "weight" and len(each.local_shape) == 2), None)
+    parameters = tuple(_to_parameter(parameter, parts) for parameter in module.parameters)
+    weight = next(
+        (parameter for parameter in parameters if parameter.name == "weight" and len(parameter.local_shape) == 2), None
+    )
     return ModuleFacts(
         path=module.path,
         class_name=module.class_name,
@@ -124,90 +126,99 @@ def _to_module(module: _Module, parts: Mapping[str, int]) -> ModuleFacts:
     )
 
 
-def _to_parameter(each: _Parameter, parts: Mapping[str, int]) -> Parameter:
-    shape, local = tuple(each.shape or each.local_shape or ()), tuple(each.local_shape or each.shape or ())
+def _to_parameter(parameter: _Parameter, parts: Mapping[str, int]) -> Parameter:
+    shape, local_shape = (
+        tuple(parameter.shape or parameter.local_shape or ()),
+        tuple(parameter.local_shape or parameter.shape or ()),
+    )
     return Parameter(
-        name=each.name,
+        name=parameter.name,
         shape=shape,
-        local_shape=local,
+        local_shape=local_shape,
         placements=tuple(
-            (one.mesh_dim, one.kind if one.dim is None else f"{one.kind} {one.dim}") for one in each.placements
+            (placement.mesh_dim, placement.kind if placement.dim is None else f"{placement.kind} {placement.dim}")
+            for placement in parameter.placements
         ),
-        splits=_split(len(local), each.placements, parts),
+        splits=_split(len(local_shape), parameter.placements, parts),
     )
 
 
 def _to_activations(
     tensors: Sequence[_Tensor], inner: Sequence[_Tensor], parts: Mapping[str, int], weight: Parameter | None, side: int
 ) -> Iterator[Activation]:
-    """A DTensor says itself how it is split. A plain tensor is this rank's part: of what whole, the DTensor tells that a parallel
-    style makes of it, or the module's weight where its dimension ``side`` (0: what comes out, 1: what goes in) is split.
+    """A DTensor states how it is split. A plain tensor is only this rank's part; the global shape comes from the DTensor that a
+    parallel style made of it (``inner``), or from the module's weight if its dimension ``side`` (0: output, 1: input) is split.
     """
-    for place, tensor in enumerate(tensors):
-        own, whole = tuple(tensor.shape), None
+    for index, tensor in enumerate(tensors):
+        local_shape, global_shape = tuple(tensor.shape), None
         if tensor.placements is not None:
-            splits = _split(len(own), tensor.placements, parts)
-            is_partial = any(each.kind == "partial" for each in tensor.placements)
-            yield Activation(shape=own, splits=splits, data_type=tensor.dtype, is_partial=is_partial)
+            splits = _split(len(local_shape), tensor.placements, parts)
+            is_partial = any(placement.kind == "partial" for placement in tensor.placements)
+            yield Activation(shape=local_shape, splits=splits, data_type=tensor.dtype, is_partial=is_partial)
             continue
-        if place < len(inner) and inner[place].placements is not None:
-            whole = tuple(inner[place].shape)
-        elif weight is not None and weight.splits and own and own[-1] == weight.local_shape[side]:
-            whole = (*own[:-1], own[-1] * weight.splits[side])
+        if index < len(inner) and inner[index].placements is not None:
+            global_shape = tuple(inner[index].shape)
+        elif weight is not None and weight.splits and local_shape and local_shape[-1] == weight.local_shape[side]:
+            global_shape = (*local_shape[:-1], local_shape[-1] * weight.splits[side])
         yield Activation(
-            shape=whole or own, splits=() if whole is None else _ratios(own, whole), data_type=tensor.dtype
+            shape=global_shape or local_shape,
+            splits=() if global_shape is None else _ratios(local_shape, global_shape),
+            data_type=tensor.dtype,
         )
 
 
-def _ratios(part: tuple[int, ...], whole: tuple[int, ...]) -> tuple[int, ...]:
-    """Into how many parts each dimension of the whole is split; empty where the one is no part of the other."""
-    if len(part) != len(whole) or any(not own or all_ % own for own, all_ in zip(part, whole, strict=True)):
+def _ratios(local_shape: tuple[int, ...], global_shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The number of parts in each dimension; empty if the local shape does not divide the global shape."""
+    if len(local_shape) != len(global_shape):
         return ()
-    return tuple(all_ // own for own, all_ in zip(part, whole, strict=True))
+    sizes = list(zip(local_shape, global_shape, strict=True))
+    if any(not local_size or global_size % local_size for local_size, global_size in sizes):
+        return ()
+    return tuple(global_size // local_size for local_size, global_size in sizes)
 
 
 def _split(dimensions: int, placements: Sequence[_Placement], parts: Mapping[str, int]) -> tuple[int, ...]:
-    """Into how many parts each dimension is split; empty where nothing is said, or not into how many."""
+    """The number of parts in each dimension; empty if there are no placements or a number of parts is unknown."""
     if not placements:
         return ()
-    found = [1] * dimensions
-    for each in placements:
-        if each.dim is None:
+    splits = [1] * dimensions
+    for placement in placements:
+        if placement.dim is None:
             continue
-        count = each.parts or parts.get(each.mesh_dim)
-        if count is None or not -dimensions <= each.dim < dimensions:
+        count = placement.parts or parts.get(placement.mesh_dim)
+        if count is None or not -dimensions <= placement.dim < dimensions:
             return ()
-        found[each.dim] *= count
-    return tuple(found)
+        splits[placement.dim] *= count
+    return tuple(splits)
 
 
 def _name_groups(spans: pl.DataFrame, captures: Mapping[int, CaptureFile]) -> tuple[pl.DataFrame, list[str]]:
-    """Process group and number of host communications that have none, from the calls the rank recorded."""
-    is_open = (
+    """Fill in the process group and sequence number of host collectives from the calls that the rank recorded."""
+    lacks_group = (
         (pl.col("span_class") == SpanClass.COMMUNICATION.value)
         & ~pl.col("is_device")
         & pl.col("process_group").is_null()
         & pl.col("collective").is_not_null()
         & pl.col("rank").is_in(list(captures))
     )
-    wanted = spans.with_row_index("place").filter(is_open)
-    wanted = wanted.select("place", "rank", pl.col("collective").cast(pl.String), "start_ns", "bytes")
+    ungrouped = spans.with_row_index("row").filter(lacks_group)
+    ungrouped = ungrouped.select("row", "rank", pl.col("collective").cast(pl.String), "start_ns", "bytes")
     rows: list[_Row] = []
     notes: list[str] = []
-    for (rank, kind), part in wanted.sort("rank", "start_ns").group_by("rank", "collective", maintain_order=True):
+    for (rank, kind), part in ungrouped.sort("rank", "start_ns").group_by("rank", "collective", maintain_order=True):
         recorded = captures[int(str(rank))].communications
-        calls = [each for each in recorded if (parse_annotation(each.name) or ("", ""))[1] == kind]
-        found = _pair(part, calls)
-        rows += found
-        if calls and len(found) < part.height:  # some kinds (gloo's sends) are never recorded
-            left = part.height - len(found)
-            notes.append(f"Rank {rank}: the capture does not tell the process group of {left} {kind}.")
+        calls = [call for call in recorded if (parse_annotation(call.name) or ("", ""))[1] == kind]
+        paired = _pair(part, calls)
+        rows += paired
+        if calls and len(paired) < part.height:  # some kinds (gloo's sends) are never recorded
+            missing = part.height - len(paired)
+            notes.append(f"Rank {rank}: the capture has no process group for {missing} {kind} calls.")
     if not rows:
         return spans, notes
-    schema = {"place": pl.UInt32(), "named": pl.String(), "number": pl.Int64()}
-    named = pl.DataFrame(rows, schema=schema, orient="row")
-    joined = spans.with_row_index("place").join(named, on="place", how="left", maintain_order="left")
-    group = pl.col("process_group").cast(pl.String).fill_null(pl.col("named")).cast(pl.Categorical())
+    schema = {"row": pl.UInt32(), "group": pl.String(), "number": pl.Int64()}
+    groups = pl.DataFrame(rows, schema=schema, orient="row")
+    joined = spans.with_row_index("row").join(groups, on="row", how="left", maintain_order="left")
+    group = pl.col("process_group").cast(pl.String).fill_null(pl.col("group")).cast(pl.Categorical())
     return joined.with_columns(group.alias("process_group"), pl.col("sequence").fill_null(pl.col("number"))).select(
         spans.columns
     ), notes
@@ -218,14 +229,14 @@ _Row = tuple[int, str, int]
 
 
 def _pair(part: pl.DataFrame, calls: Sequence[_Communication]) -> list[_Row]:
-    """Spans of one rank and kind with their calls, from the last one backwards: the record ends where the trace ends.
+    """Pair the spans of one rank and kind with their calls, from the last one backwards: both end at the same time.
 
-    None at all where sizes show that they are not the same: one was still under way when the profiler stopped.
+    Returns no pairs if the sizes differ: then a call was still in progress when the profiler stopped.
     """
     rows: list[_Row] = []
-    spans = list(part.select("place", "bytes").iter_rows())
-    for (place, size), call in zip(reversed(spans), reversed(calls), strict=False):
+    spans = list(part.select("row", "bytes").iter_rows())
+    for (row, size), call in zip(reversed(spans), reversed(calls), strict=False):
         if size is not None and call.elements and size not in {call.elements * width for width in ELEMENT_WIDTHS}:
             return []
-        rows.append((place, call.group, call.sequence))
+        rows.append((row, call.group, call.sequence))
     return rows

@@ -1,10 +1,10 @@
-"""Which collective a kernel or annotation is: NCCL, RCCL, HCCL, oneCCL, gloo, MPI, in the spellings their versions use."""
+"""Recognizes collectives by the names of kernels and annotations: NCCL, RCCL, HCCL, oneCCL, gloo and MPI of any version."""
 
 import re
 from functools import lru_cache
 
 HOST_BACKENDS = ("gloo", "mpi", "ucc")
-"""Their annotations are the communication itself; those of NCCL and its like only enclose the launch of a kernel."""
+"""Their annotations are the communication itself; those of NCCL and similar libraries only enclose the launch of a kernel."""
 
 _KERNEL = re.compile(r"(?:nccl|rccl|mscclpp|msccl|oneccl|hcom_|hccl)", re.IGNORECASE)
 _ANNOTATION = re.compile(r"^(nccl|rccl|hccl|xccl|gloo|mpi|ucc|oneccl):\s*(.+)$", re.IGNORECASE)
@@ -24,13 +24,13 @@ _KINDS = (
     ("send", re.compile(r"send", re.IGNORECASE)),
 )
 SYNCHRONOUS = frozenset({"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier"})
-"""No member can end before the last has come: their ends tell the clocks."""
+"""No rank can finish before the last one has arrived, so their ends align the clocks."""
 POINT_TO_POINT = frozenset({"send", "recv"})
 
 
 @lru_cache(maxsize=65536)
 def is_communication_kernel(name: str) -> bool:
-    """Whether a device kernel is a collective's."""
+    """Whether a device kernel belongs to a collective."""
     return _KERNEL.search(name) is not None
 
 
@@ -42,8 +42,8 @@ def find_kind(name: str) -> str | None:
 
 @lru_cache(maxsize=65536)
 def parse_annotation(name: str) -> tuple[str, str] | None:
-    """(backend, kind) of "gloo:all_reduce" and its like."""
-    found = _ANNOTATION.match(name)
-    if found is None:
+    """Parse annotations such as "gloo:all_reduce" into (backend, kind)."""
+    match = _ANNOTATION.match(name)
+    if match is None:
         return None
-    return found[1].lower(), find_kind(found[2]) or found[2].strip().replace(" ", "_")
+    return match[1].lower(), find_kind(match[2]) or match[2].strip().replace(" ", "_")

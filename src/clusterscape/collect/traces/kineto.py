@@ -1,7 +1,7 @@
-"""PyTorch profiler (Kineto) files: bytes to typed events. A file that ends too early gives the events before its end.
+"""Decodes PyTorch profiler (Kineto) files into typed events. A truncated file is read up to the truncation.
 
-msgspec decodes a block of events at a time, checks every type and keeps only the fields that spans are made of. What the events
-mean is decided in ``kineto_spans.py``.
+msgspec decodes a block of events at a time, checks every type and keeps only the fields that spans need. ``kineto_spans.py``
+interprets the events.
 """
 
 import re
@@ -20,12 +20,12 @@ from clusterscape.errors import SourceError
 
 Number = int | float | str | None
 
-MOST_US = 4 * 10**15
-"""Beyond the year 2096: no clock shows that time, and as nanoseconds it would not fit into 64 bits."""
-_WITHIN = msgspec.Meta(ge=-MOST_US, le=MOST_US)
+MAX_US = 4 * 10**15
+"""In the year 2096. Larger times are not real, and as nanoseconds they would soon overflow 64 bits."""
+_WITHIN = msgspec.Meta(ge=-MAX_US, le=MAX_US)
 Microseconds = Annotated[int, _WITHIN] | Annotated[float, _WITHIN]
-BaseNanoseconds = Annotated[int, msgspec.Meta(ge=0, le=MOST_US * 1000)]
-_NOTHING = msgspec.Raw()
+BaseNanoseconds = Annotated[int, msgspec.Meta(ge=0, le=MAX_US * 1000)]
+_EMPTY = msgspec.Raw()
 
 
 class EventArguments(msgspec.Struct, gc=False):
@@ -41,13 +41,13 @@ class EventArguments(msgspec.Struct, gc=False):
     sequence: Number = msgspec.field(default=None, name="Seq")
     source_rank: Number = msgspec.field(default=None, name="Src Rank")
     target_rank: Number = msgspec.field(default=None, name="Dst Rank")
-    input_shapes: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input Dims")
-    input_types: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input type")
-    settings: msgspec.Raw = msgspec.field(default=_NOTHING, name="Concrete Inputs")
+    input_shapes: msgspec.Raw = msgspec.field(default=_EMPTY, name="Input Dims")
+    input_types: msgspec.Raw = msgspec.field(default=_EMPTY, name="Input type")
+    settings: msgspec.Raw = msgspec.field(default=_EMPTY, name="Concrete Inputs")
 
 
 class CompleteEvent(msgspec.Struct, gc=False, tag_field="ph", tag="X"):
-    """An event with a start and a duration. Times are microseconds, since ``baseTimeNanoseconds`` where the file has one."""
+    """An event with a start and a duration. Times are microseconds since ``baseTimeNanoseconds``, if the file has one."""
 
     cat: str | None = None
     name: str | int | None = None
@@ -66,10 +66,10 @@ class AllocationArguments(msgspec.Struct, gc=False):
 
 
 class InstantEvent(msgspec.Struct, gc=False, tag_field="ph", tag="i"):
-    """A moment, such as an allocation of memory. Its time is kept as text: a float would lose digits."""
+    """An instant, such as a memory allocation. Its time is kept as text: a float would lose digits."""
 
-    name: msgspec.Raw = _NOTHING
-    ts: msgspec.Raw = _NOTHING
+    name: msgspec.Raw = _EMPTY
+    ts: msgspec.Raw = _EMPTY
     args: AllocationArguments | None = None
 
 
@@ -78,17 +78,17 @@ class OtherEvent(msgspec.Struct, gc=False):
 
 
 OTHER_PHASES = "BEISTFsftbneCMPNODVvRcp(),"
-"""All phases of the Trace Event Format but X and i."""
+"""All phases of the Trace Event Format except X and i."""
 
 if TYPE_CHECKING:
     Event = CompleteEvent | InstantEvent | OtherEvent
 else:
-    # msgspec tells events apart by their phase where each phase has a type of its own.
-    _OTHERS = [
+    # msgspec distinguishes events by phase if each phase has its own type.
+    _OTHER_TYPES = [
         msgspec.defstruct(f"OtherEvent{ord(phase)}", [], bases=(OtherEvent,), tag_field="ph", tag=phase, gc=False)
         for phase in OTHER_PHASES
     ]
-    Event = reduce(or_, [CompleteEvent, InstantEvent, *_OTHERS])
+    Event = reduce(or_, [CompleteEvent, InstantEvent, *_OTHER_TYPES])
 
 
 class _Phase(msgspec.Struct):
@@ -104,7 +104,7 @@ class GroupInfo(msgspec.Struct):
 
 
 class DistributedInfo(msgspec.Struct):
-    """The rank's place in the run."""
+    """The rank's position in the run."""
 
     backend: str | None = None
     rank: Number = None
@@ -112,24 +112,24 @@ class DistributedInfo(msgspec.Struct):
     pg_config: list[GroupInfo] = []
 
 
-class Device(msgspec.Struct):
+class KinetoDevice(msgspec.Struct):
     """A GPU of the machine."""
 
     name: str | None = None
 
 
-class Facts(msgspec.Struct):
-    """What a file says beside its events."""
+class KinetoMetadata(msgspec.Struct):
+    """The fields of a file other than its events."""
 
     distributed: DistributedInfo | None = msgspec.field(default=None, name="distributedInfo")
-    devices: list[Device] = msgspec.field(default_factory=list, name="deviceProperties")
+    devices: list[KinetoDevice] = msgspec.field(default_factory=list, name="deviceProperties")
     base_ns: BaseNanoseconds | None = msgspec.field(default=None, name="baseTimeNanoseconds")
 
 
 BLOCK_BYTES = 1 << 20
-"""Decoded at a time: the objects of a block stay in the processor's cache, which halves the time that reading takes."""
-MAX_LISTS = 8  # lists that are called as the list of events is
-MAX_BRACES = 64  # within one event
+"""Decoded at a time: the objects of a block stay in the CPU cache, which halves the time to read a file."""
+MAX_LISTS = 8  # places where the name of the event list may occur
+MAX_BRACES = 64  # closing braces within one event
 _LIST = re.compile(rb"\s*\[")
 _NAMED_LIST = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BETWEEN_EVENTS = re.compile(rb"\}\s*,\s*\{")
@@ -139,30 +139,30 @@ _EVENTS = msgspec.json.Decoder(list[Event])
 _EVENT: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
 _PHASE = msgspec.json.Decoder(_Phase)
 _PHASES = frozenset("Xi" + OTHER_PHASES)
-_FACTS = msgspec.json.Decoder(Facts)
+_METADATA = msgspec.json.Decoder(KinetoMetadata)
 _RAW_EVENTS = msgspec.json.Decoder(list[msgspec.Raw])
-_RAW_FACTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_RAW_METADATA = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)
-"""No JSON, not of the types above, or text that is not UTF-8."""
-RawFacts = dict[str, msgspec.Raw]
-_DAMAGED = "its JSON ends in the middle or is damaged"
+"""Errors for text that is not JSON, not of the types above, or not UTF-8."""
+RawMetadata = dict[str, msgspec.Raw]
+_DAMAGED = "its JSON is truncated or damaged"
 _NO_EVENT = "no event can be read from it"
 
 
 class KinetoFile:
-    """One file. Its facts and notes are complete once ``iter_events`` has been exhausted.
+    """One file. Its metadata and notes are complete once ``iter_events`` is exhausted.
 
-    Raises ``SourceError`` where the file has no list of events.
+    Raises ``SourceError`` if the file has no list of events.
     """
 
     def __init__(self, content: Content) -> None:
-        self.facts = Facts()
+        self.metadata = KinetoMetadata()
         self._data = content.data
-        self._at, self._raw_facts, self._before_end = _find_list(content.data)
+        self._at, self._raw_metadata, self._before_end = _find_list(content.data)
         self._event_count = 0
         self._unexpected = 0
         self._cut = content.cut
-        self._fact_notes: list[str] = []
+        self._metadata_notes: list[str] = []
 
     @property
     def is_complete(self) -> bool:
@@ -171,14 +171,14 @@ class KinetoFile:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was wrong with the file, in words."""
-        notes = [] if self._cut is None else [self._cut, f"the {self._event_count:,} events before that are used"]
+        """The problems of the file, as sentences."""
+        notes = [] if self._cut is None else [self._cut, f"only the {self._event_count:,} events before that are used"]
         if self._unexpected:
-            notes.append(f"{self._unexpected} events have fields of unexpected types and were left out")
-        return (*notes, *self._fact_notes)
+            notes.append(f"{self._unexpected} events with fields of unexpected types were skipped")
+        return (*notes, *self._metadata_notes)
 
     def iter_events(self) -> Iterator[list[Event]]:
-        """The events in their order, a block at a time. Raises ``SourceError`` where not a single one can be read."""
+        """Yield the events in file order, a block at a time. Raises ``SourceError`` if none can be read."""
         size = BLOCK_BYTES
         view = memoryview(self._data)
         while boundary := _BETWEEN_EVENTS.search(self._data, self._at + size):
@@ -191,12 +191,12 @@ class KinetoFile:
             self._at = boundary.end() - 1
             size = BLOCK_BYTES
         yield self._read_end(b"".join((b"[", view[self._at :])))
-        self._read_facts()
+        self._read_metadata()
         if self._cut is not None and not self._event_count:
-            raise SourceError(_NO_EVENT, hint="The file is no trace, or was cut before its first event.")
+            raise SourceError(_NO_EVENT, hint="The file is not a trace, or it is truncated before its first event.")
 
     def _read_end(self, text: bytes) -> list[Event]:
-        """The last events of a list that ``text`` begins with; notes the facts behind it."""
+        """Decode the last events, with which ``text`` starts, and store the metadata after them."""
         try:
             _RAW_EVENTS.decode(text)
             behind = b""
@@ -207,13 +207,13 @@ class KinetoFile:
                 return self._decode_before_damage(text)
             text, behind = text[: int(trailing[1]) - 1], text[int(trailing[1]) - 1 :]
         try:
-            self._raw_facts |= _RAW_FACTS.decode(self._before_end + behind)
+            self._raw_metadata |= _RAW_METADATA.decode(self._before_end + behind)
         except _UNREADABLE:
             self._cut = self._cut or _DAMAGED
         return self._decode(text) or []
 
     def _decode_before_damage(self, text: bytes) -> list[Event]:
-        """The events at the beginning of a list that is damaged or ends too early, one after the other."""
+        """Decode the events at the start of a truncated or damaged list, one by one."""
         events: list[Event] = []
         at, tries = 1, 0
         for end in _END_OF_OBJECT.finditer(text):
@@ -226,7 +226,7 @@ class KinetoFile:
         return events
 
     def _decode(self, text: bytes) -> list[Event] | None:
-        """The events of a list but for those with fields of unexpected types; None where it is no list."""
+        """Decode a list of events, without those that have fields of unexpected types; None if it is not a list."""
         try:
             events = _EVENTS.decode(text)
         except _UNREADABLE:
@@ -248,35 +248,36 @@ class KinetoFile:
                 self._unexpected += 1
         return events
 
-    def _read_facts(self) -> None:
-        """The facts but for those of unexpected types."""
-        for field in msgspec.structs.fields(Facts):
-            raw = self._raw_facts.get(field.encode_name)
+    def _read_metadata(self) -> None:
+        """Decode the metadata, without fields of unexpected types."""
+        for field in msgspec.structs.fields(KinetoMetadata):
+            raw = self._raw_metadata.get(field.encode_name)
             if raw is None:
                 continue
             try:
-                facts = _FACTS.decode(b'{"%s":%s}' % (field.encode_name.encode(), bytes(raw)))
+                metadata = _METADATA.decode(b'{"%s":%s}' % (field.encode_name.encode(), bytes(raw)))
             except _UNREADABLE:
-                self._fact_notes.append(f"{field.encode_name} is of an unexpected type and was left out")
+                self._metadata_notes.append(f"{field.encode_name} has an unexpected type and was skipped")
             else:
-                setattr(self.facts, field.name, getattr(facts, field.name))
+                setattr(self.metadata, field.name, getattr(metadata, field.name))
 
 
-def _find_list(data: bytes) -> tuple[int, RawFacts, bytes]:
-    """Where the list of events begins, behind its bracket; the facts before it; and what makes JSON of the text behind it.
+def _find_list(data: bytes) -> tuple[int, RawMetadata, bytes]:
+    """Find the list of events: its offset after the bracket, the metadata before it, and the prefix that turns the text after
+    the list into a JSON object.
 
-    Raises ``SourceError`` where there is no list.
+    Raises ``SourceError`` if there is no list.
     """
-    if plain := _LIST.match(data):
-        return plain.end(), {}, b"{}"
-    for named in islice(_NAMED_LIST.finditer(data), MAX_LISTS):  # the name may also stand in a string or deeper
+    if top_level := _LIST.match(data):
+        return top_level.end(), {}, b"{}"
+    for match in islice(_NAMED_LIST.finditer(data), MAX_LISTS):  # the name may also occur in a string or deeper
         with suppress(*_UNREADABLE):
-            return named.end(), _RAW_FACTS.decode(data[: named.end()] + b"]}"), b'{"":0'
-    raise SourceError(_NO_EVENT, hint="The file is no trace, or was cut before its first event.")
+            return match.end(), _RAW_METADATA.decode(data[: match.end()] + b"]}"), b'{"":0'
+    raise SourceError(_NO_EVENT, hint="The file is not a trace, or it is truncated before its first event.")
 
 
-def to_whole(value: Number) -> int | None:
-    """The number, where it is one that 64 bits hold."""
+def to_int(value: Number) -> int | None:
+    """Convert to an integer of 64 bits; None if that is not possible."""
     try:
         number = value if value is None or isinstance(value, int) else int(float(value))
     except (ValueError, OverflowError):
@@ -287,7 +288,7 @@ def to_whole(value: Number) -> int | None:
 def to_column(
     values: Sequence[Number], kind: pl.DataType, convert: Callable[[Number], int | float | None]
 ) -> pl.Series:
-    """A column of the numbers; null where a value is none that the column can hold."""
+    """A column of the numbers; null for values that the column cannot hold."""
     try:
         return pl.Series(values, dtype=kind, strict=True)
     except (TypeError, OverflowError):  # some are strings, or too large

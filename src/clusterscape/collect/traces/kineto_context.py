@@ -1,6 +1,6 @@
-"""Where in the step a Kineto span belongs: step, phase, micro-batch, namespace, and when a collective's input was ready.
+"""Adds the context of Kineto spans: step, phase, micro-batch, namespace, and when the input of a collective was ready.
 
-A device span belongs where its launch was called; a thread of the backward pass belongs where the main thread is.
+A device span has the context of its launch; a thread of the backward pass has the context of the main thread.
 """
 
 import re
@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from clusterscape.model.arrays import Int64s
 from clusterscape.model.spans import Phase, SpanClass
 
 _MICRO_BATCH = re.compile(r"(?:\bmb|micro[-_ ]?batch)[-_ #:]?(\d+)", re.IGNORECASE)
@@ -22,81 +22,81 @@ _PHASES = (
 )
 SYNC_CALLS = ("cudaStreamSynchronize", "cudaEventSynchronize", "hipStreamSynchronize", "hipEventSynchronize")
 READY_SLACK_NS = 1_000_000
-"""A synchronization that begins so soon after a host collective waits for the collective's own input."""
-
-Ints = NDArray[np.int64]
+"""A synchronization that starts within this time after a host collective waits for the collective's own input."""
 
 
 @lru_cache(maxsize=65536)
 def find_phase(name: str) -> Phase | None:
-    """The phase an annotation names."""
+    """The phase in the name of an annotation."""
     return next((phase for phase, pattern in _PHASES if pattern.search(name)), None)
 
 
 @lru_cache(maxsize=65536)
 def find_micro_batch(name: str) -> int | None:
-    """The micro-batch an annotation names."""
-    found = _MICRO_BATCH.search(name)
-    return int(found[1]) if found else None
+    """The micro-batch in the name of an annotation."""
+    match = _MICRO_BATCH.search(name)
+    return int(match[1]) if match else None
 
 
-def place_in_steps(spans: pl.DataFrame) -> pl.DataFrame:
-    """The spans of one rank with step, phase, micro_batch, namespace and ready_ns filled."""
-    moments = _moments(spans)
-    spans = spans.with_columns(_steps(spans, moments))
+def add_step_context(spans: pl.DataFrame) -> pl.DataFrame:
+    """Fill in step, phase, micro_batch, namespace and ready_ns of the spans of one rank."""
+    call_times = _call_times(spans)
+    spans = spans.with_columns(_steps(spans, call_times))
     changes = _context_changes(spans)
     if changes is not None:
-        at = np.searchsorted(changes["at_ns"].to_numpy(), moments, side="right") - 1
-        known = pl.Series(at).set(pl.Series(at < 0), None)  # a row of changes; null before the first
-        spans = spans.with_columns(changes[name].gather(known) for name in ("phase", "micro_batch", "namespace"))
-        spans = _own_names(spans)
-    return _ready(spans)
+        at = np.searchsorted(changes["at_ns"].to_numpy(), call_times, side="right") - 1
+        change_rows = pl.Series(at).set(pl.Series(at < 0), None)  # null before the first change
+        spans = spans.with_columns(changes[name].gather(change_rows) for name in ("phase", "micro_batch", "namespace"))
+        spans = _remove_own_names(spans)
+    return _add_ready_times(spans)
 
 
-def _moments(spans: pl.DataFrame) -> Ints:
-    """When each span was asked for: a device span's launch, else its own start."""
-    moments = spans["start_ns"].to_numpy().copy()
-    is_known = pl.col("correlation").is_not_null()
+def _call_times(spans: pl.DataFrame) -> Int64s:
+    """When each span was issued: the launch of a device span, else its own start."""
+    times = spans["start_ns"].to_numpy().copy()
+    has_correlation = pl.col("correlation").is_not_null()
     calls = spans.select("span_class", "correlation", "start_ns").filter(
-        (pl.col("span_class") == SpanClass.LAUNCH.value) & is_known
+        (pl.col("span_class") == SpanClass.LAUNCH.value) & has_correlation
     )
     calls = calls.sort("correlation", maintain_order=True)
     numbers, starts = calls["correlation"].to_numpy(), calls["start_ns"].to_numpy()
     if not numbers.size:
-        return moments
-    places = spans.select(pl.arg_where(pl.col("is_device") & is_known)).to_series()
-    wanted = spans["correlation"].gather(places).to_numpy()
-    at = np.minimum(np.searchsorted(numbers, wanted), numbers.size - 1)
-    is_found = numbers[at] == wanted
-    moments[places.to_numpy()[is_found]] = starts[at[is_found]]
-    return moments
+        return times
+    device_rows = spans.select(pl.arg_where(pl.col("is_device") & has_correlation)).to_series()
+    correlations = spans["correlation"].gather(device_rows).to_numpy()
+    at = np.minimum(np.searchsorted(numbers, correlations), numbers.size - 1)
+    is_found = numbers[at] == correlations
+    times[device_rows.to_numpy()[is_found]] = starts[at[is_found]]
+    return times
 
 
-def _steps(spans: pl.DataFrame, moments: Ints) -> pl.Series:
+def _steps(spans: pl.DataFrame, call_times: Int64s) -> pl.Series:
     steps = spans.filter(pl.col("span_class") == SpanClass.STEP.value).sort("start_ns")
     if not steps.height:
         return pl.Series("step", [None], dtype=pl.Int32).new_from_index(0, spans.height)
     starts, ends = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
-    # A reader that knows the numbers has set them; Kineto's are in the names.
-    named = steps["name"].cast(pl.String).str.extract(r"(\d+)$").cast(pl.Int32)
-    numbers = steps["step"].fill_null(named).fill_null(0).to_numpy()
-    at = np.searchsorted(starts, moments, side="right") - 1
-    inside = (at >= 0) & (moments < ends[np.maximum(at, 0)])
+    # Some readers set the step numbers; Kineto has them in the names.
+    numbers_in_names = steps["name"].cast(pl.String).str.extract(r"(\d+)$").cast(pl.Int32)
+    numbers = steps["step"].fill_null(numbers_in_names).fill_null(0).to_numpy()
+    at = np.searchsorted(starts, call_times, side="right") - 1
+    is_inside = (at >= 0) & (call_times < ends[np.maximum(at, 0)])
     return (
-        pl.select(pl.when(pl.Series(inside)).then(pl.Series(numbers[np.maximum(at, 0)])).otherwise(None).cast(pl.Int32))
+        pl.select(
+            pl.when(pl.Series(is_inside)).then(pl.Series(numbers[np.maximum(at, 0)])).otherwise(None).cast(pl.Int32)
+        )
         .to_series()
         .alias("step")
     )
 
 
 def _context_changes(spans: pl.DataFrame) -> pl.DataFrame | None:
-    """Each moment at which the main thread enters or leaves an annotation: the phase, micro-batch and path from then on."""
+    """The times at which the main thread enters or leaves an annotation, with phase, micro-batch and path from then on."""
     steps = spans.filter(pl.col("span_class") == SpanClass.STEP.value)
-    marks = spans.filter((pl.col("span_class") == SpanClass.ANNOTATION.value) & ~pl.col("is_device"))
-    if not marks.height:
+    annotations = spans.filter((pl.col("span_class") == SpanClass.ANNOTATION.value) & ~pl.col("is_device"))
+    if not annotations.height:
         return None
-    main = steps["lane"][0] if steps.height else marks["lane"].cast(pl.String).mode()[0]
-    marks = marks.filter(pl.col("lane").cast(pl.String) == str(main)).sort(
+    main = steps["lane"][0] if steps.height else annotations["lane"].cast(pl.String).mode()[0]
+    annotations = annotations.filter(pl.col("lane").cast(pl.String) == str(main)).sort(
         "start_ns", "end_ns", descending=[False, True]
     )
     times: list[int] = []
@@ -107,7 +107,7 @@ def _context_changes(spans: pl.DataFrame) -> pl.DataFrame | None:
         times.append(stack.pop().end_ns)
         contexts.append(stack[-1] if stack else _OUTSIDE)
 
-    for name, start, end in marks.select(pl.col("name").cast(pl.String), "start_ns", "end_ns").iter_rows():
+    for name, start, end in annotations.select(pl.col("name").cast(pl.String), "start_ns", "end_ns").iter_rows():
         while stack and stack[-1].end_ns <= start:
             leave()
         stack.append((stack[-1] if stack else _OUTSIDE).enter(name, end))
@@ -117,15 +117,15 @@ def _context_changes(spans: pl.DataFrame) -> pl.DataFrame | None:
         leave()
     columns = [
         pl.Series("at_ns", times, dtype=pl.Int64),
-        pl.Series("phase", [each.phase for each in contexts], dtype=spans.schema["phase"]),
-        pl.Series("micro_batch", [each.micro_batch for each in contexts], dtype=pl.Int32),
-        pl.Series("namespace", [each.path or None for each in contexts], dtype=pl.Categorical()),
+        pl.Series("phase", [context.phase for context in contexts], dtype=spans.schema["phase"]),
+        pl.Series("micro_batch", [context.micro_batch for context in contexts], dtype=pl.Int32),
+        pl.Series("namespace", [context.path or None for context in contexts], dtype=pl.Categorical()),
     ]
     return pl.DataFrame(columns).sort("at_ns", maintain_order=True)
 
 
 class _Context(NamedTuple):
-    """Where the main thread is within an annotation: what it says, and what those around it do."""
+    """The context within an annotation: from its name, else from the enclosing annotations."""
 
     end_ns: int
     path: str | None
@@ -133,7 +133,7 @@ class _Context(NamedTuple):
     micro_batch: int | None
 
     def enter(self, name: str, end_ns: int) -> "_Context":
-        """In an annotation within this one."""
+        """The context in an annotation within this one."""
         micro_batch = find_micro_batch(name)
         return _Context(
             end_ns,
@@ -146,22 +146,24 @@ class _Context(NamedTuple):
 _OUTSIDE = _Context(0, None, None, None)
 
 
-def _own_names(spans: pl.DataFrame) -> pl.DataFrame:
-    """An annotation's own name is not part of the path that leads to it."""
-    is_mark = (pl.col("span_class") == SpanClass.ANNOTATION.value) & ~pl.col("is_device")
-    marks = spans.select(pl.arg_where(is_mark)).to_series()
+def _remove_own_names(spans: pl.DataFrame) -> pl.DataFrame:
+    """Remove the annotation's own name from its namespace, which is the path to it."""
+    is_annotation = (pl.col("span_class") == SpanClass.ANNOTATION.value) & ~pl.col("is_device")
+    annotation_rows = spans.select(pl.arg_where(is_annotation)).to_series()
     path, name = pl.col("namespace").cast(pl.String), pl.col("name").cast(pl.String)
-    above = path.str.strip_suffix(name).str.strip_suffix("/")
-    trimmed = pl.when(above == "").then(None).otherwise(above).cast(pl.Categorical()).alias("namespace")
-    # Marks are few: their paths are put behind all others, and taken from there.
-    paths = pl.concat([spans["namespace"], spans.select("namespace", "name")[marks].select(trimmed).to_series()])
-    places = np.arange(spans.height)
-    places[marks.to_numpy()] = spans.height + np.arange(marks.len())
-    return spans.with_columns(paths.gather(places))
+    parent_path = path.str.strip_suffix(name).str.strip_suffix("/")
+    trimmed = pl.when(parent_path == "").then(None).otherwise(parent_path).cast(pl.Categorical()).alias("namespace")
+    # Annotations are few: their paths are appended to the column and gathered from there.
+    paths = pl.concat(
+        [spans["namespace"], spans.select("namespace", "name")[annotation_rows].select(trimmed).to_series()]
+    )
+    path_rows = np.arange(spans.height)
+    path_rows[annotation_rows.to_numpy()] = spans.height + np.arange(annotation_rows.len())
+    return spans.with_columns(paths.gather(path_rows))
 
 
-def _ready(spans: pl.DataFrame) -> pl.DataFrame:
-    """A collective of the host on data of the device first waits for the device: only then has its rank arrived."""
+def _add_ready_times(spans: pl.DataFrame) -> pl.DataFrame:
+    """Set ready_ns: a host collective on device data first waits for the device; only then has its rank arrived."""
     is_host = (pl.col("span_class") == SpanClass.COMMUNICATION.value) & ~pl.col("is_device")
     if not spans.select(is_host.any()).item():
         return spans
@@ -170,10 +172,10 @@ def _ready(spans: pl.DataFrame) -> pl.DataFrame:
     ).select("lane", "start_ns", pl.col("start_ns").alias("sync_ns"), pl.col("end_ns").alias("synced_ns"))
     if not calls.height:
         return spans
-    numbered = spans.with_row_index("place")
-    host = numbered.filter(is_host).select("place", "lane", "start_ns", "end_ns").sort("start_ns")
-    found = host.join_asof(
+    numbered = spans.with_row_index("row")
+    host = numbered.filter(is_host).select("row", "lane", "start_ns", "end_ns").sort("start_ns")
+    syncs = host.join_asof(
         calls.sort("start_ns"), on="start_ns", by="lane", strategy="forward", check_sortedness=False
     ).filter((pl.col("sync_ns") - pl.col("start_ns") <= READY_SLACK_NS) & (pl.col("synced_ns") <= pl.col("end_ns")))
-    ready = found.select("place", pl.col("synced_ns").alias("ready_ns"))
-    return numbered.drop("ready_ns").join(ready, on="place", how="left", maintain_order="left").select(spans.columns)
+    ready = syncs.select("row", pl.col("synced_ns").alias("ready_ns"))
+    return numbered.drop("ready_ns").join(ready, on="row", how="left", maintain_order="left").select(spans.columns)

@@ -1,4 +1,4 @@
-"""What Kineto's events mean: spans with their class, step, phase and collective. Decoding is ``kineto.py``."""
+"""Converts Kineto events to spans with their class and collective. ``kineto.py`` decodes the events."""
 
 import math
 import re
@@ -9,7 +9,6 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from clusterscape.collect.traces.collective_names import (
     HOST_BACKENDS,
@@ -21,16 +20,14 @@ from clusterscape.collect.traces.kineto import (
     CompleteEvent,
     Event,
     EventArguments,
-    Facts,
+    KinetoMetadata,
     Number,
     to_column,
-    to_whole,
+    to_int,
 )
-from clusterscape.collect.traces.kineto_flops import FORMULAS, add_flops, estimate_flops
+from clusterscape.collect.traces.kineto_measures import FORMULAS, add_flops, estimate_flops
+from clusterscape.model.arrays import Float64s, Uint32s
 from clusterscape.model.spans import SPAN_CLASS, FlopsSource, ProcessGroup, RankFacts, SpanClass, make_spans
-
-Codes = NDArray[np.uint32]
-Floats = NDArray[np.float64]
 
 CLASSES = {
     "kernel": SpanClass.COMPUTE,
@@ -45,10 +42,10 @@ CLASSES = {
     "user_annotation": SpanClass.ANNOTATION,
     "gpu_user_annotation": SpanClass.ANNOTATION,
 }
-"""Category → class. Others (flows, counters, the profiler's own overhead) are no work of the run."""
+"""Category → class. Other categories (flows, counters, the profiler's own overhead) are not work of the run."""
 DEVICE_CATEGORIES = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation"})
 NAMED_CATEGORIES = frozenset({"kernel", "user_annotation"})
-"""Categories whose spans are classified by their names, too."""
+"""Categories whose spans are also classified by their names."""
 STEP_NAME = re.compile(r"^ProfilerStep#(\d{1,9})$")
 ELEMENT_BYTES = {
     "float": 4, "int": 4, "double": 8, "long": 8, "long int": 8, "half": 2, "bfloat16": 2, "c10::half": 2, "c10::bfloat16": 2,
@@ -58,21 +55,21 @@ _COMMS = "record_param_comms"
 
 
 def to_rank(value: Number) -> int | None:
-    """The rank, where it can be one."""
-    number = to_whole(value)
+    """Convert to a rank; None if it is not a valid one."""
+    number = to_int(value)
     return number if number is not None and 0 <= number < 2**31 else None
 
 
-def to_real(value: Number) -> float | None:
-    """The number, where it is one."""
+def to_float(value: Number) -> float | None:
+    """Convert to a float; None if that is not possible."""
     try:
         return None if value is None else float(value)
     except (ValueError, OverflowError):
         return None
 
 
-class Built(NamedTuple):
-    """Spans of one rank (its rank still null), without step, phase and namespace; where their FLOPs come from; and notes."""
+class BuiltSpans(NamedTuple):
+    """Spans of one rank (its rank still null), without step, phase and namespace; the source of their FLOPs; and notes."""
 
     spans: pl.DataFrame
     flops_source: FlopsSource | None
@@ -80,7 +77,7 @@ class Built(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """What spans of one category, name and thread are."""
+    """The common properties of spans with the same category, name and thread."""
 
     span_class: SpanClass
     name: str
@@ -95,7 +92,7 @@ Key = tuple[str, str | int | None, Number]
 
 
 class _Kinds(dict[Key, int]):
-    """Numbers the keys in the order in which they occur. They are few, and each is interpreted once for all its spans."""
+    """Numbers the keys in order of occurrence. Keys are few, so each is interpreted once for all its spans."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -122,9 +119,9 @@ class _Kinds(dict[Key, int]):
 class _Block(NamedTuple):
     """Columns of the spans of a block."""
 
-    kind: Codes
+    kind: Uint32s
     start_us: pl.Series
-    duration_us: Floats
+    duration_us: Float64s
     bytes: pl.Series
     flops: pl.Series
     correlation: pl.Series
@@ -142,7 +139,7 @@ class SpanColumns:
         self._negative = 0
 
     def add(self, events: Iterable[Event]) -> None:
-        """Take in a block of events."""
+        """Add a block of events."""
         complete = [
             event for event in events if type(event) is CompleteEvent and event.ts is not None and event.cat in CLASSES
         ]
@@ -160,33 +157,33 @@ class SpanColumns:
         )
         kinds = np.fromiter(map(self._kinds.__getitem__, keys), np.uint32, len(complete))
         arguments = [event.args or NO_ARGUMENTS for event in complete]
-        self._describe(kinds, arguments)
+        self._add_details(kinds, arguments)
         self._blocks.append(
             _Block(
                 kinds,
                 _to_times([event.ts for event in complete]),
                 durations,
-                to_column([own.bytes for own in arguments], pl.Int64(), to_whole),
-                to_column([own.flops for own in arguments], pl.Float64(), to_real),
-                to_column([own.correlation for own in arguments], pl.Int64(), to_whole),
+                to_column([args.bytes for args in arguments], pl.Int64(), to_int),
+                to_column([args.flops for args in arguments], pl.Float64(), to_float),
+                to_column([args.correlation for args in arguments], pl.Int64(), to_int),
             )
         )
         self._height += len(complete)
 
-    def _describe(self, kinds: Codes, arguments: Sequence[EventArguments]) -> None:
-        """Note what the arguments of collectives and products say."""
+    def _add_details(self, kinds: Uint32s, arguments: Sequence[EventArguments]) -> None:
+        """Store the details of collectives and the estimated FLOPs of operators."""
         table = self._kinds.kinds
         collectives = np.array([kind.is_collective for kind in table], np.bool_)
         for row in np.flatnonzero(collectives[kinds]).tolist():
-            self._collectives.append(describe(self._height + row, arguments[row], table[kinds[row]].name))
+            self._collectives.append(parse_collective(self._height + row, arguments[row], table[kinds[row]].name))
         products = np.array([kind.is_product for kind in table], np.bool_)
         for row in np.flatnonzero(products[kinds]).tolist():
             flops = estimate_flops(table[kinds[row]].name, arguments[row])
             if flops is not None:
                 self._flops.append((self._height + row, flops))
 
-    def build(self, base_ns: int) -> Built:
-        """The spans of all blocks. Times are nanoseconds, ``base_ns`` is what the file's times count from."""
+    def build(self, base_ns: int) -> BuiltSpans:
+        """The spans of all blocks. Times are nanoseconds; ``base_ns`` is the origin of the file's times."""
         columns = _join(self._blocks or [_NO_SPANS])
         kinds = self._kinds.kinds
         is_device = np.array([kind.is_device for kind in kinds], np.bool_)[columns.kind]
@@ -207,8 +204,8 @@ class SpanColumns:
             self._height,
         )
         spans, flops_source = add_flops(describe_collectives(spans, self._collectives), self._flops)
-        notes = [f"{self._negative:,} spans with a negative duration were left out"] if self._negative else []
-        return Built(spans, flops_source, notes)
+        notes = [f"{self._negative:,} spans with a negative duration were skipped"] if self._negative else []
+        return BuiltSpans(spans, flops_source, notes)
 
 
 NO_ARGUMENTS = EventArguments()
@@ -223,14 +220,14 @@ _NO_SPANS = _Block(
 
 
 def _join(blocks: Sequence[_Block]) -> _Block:
-    kinds, starts, durations, *rest = zip(*blocks, strict=True)
+    kinds, starts, durations, *columns = zip(*blocks, strict=True)
     if any(series.dtype == pl.Float64 for series in starts):
         starts = tuple(series.cast(pl.Float64) for series in starts)
-    return _Block(np.concatenate(kinds), pl.concat(starts), np.concatenate(durations), *map(pl.concat, rest))
+    return _Block(np.concatenate(kinds), pl.concat(starts), np.concatenate(durations), *map(pl.concat, columns))
 
 
 def _to_times(microseconds: Sequence[int | float | None]) -> pl.Series:
-    """Whole microseconds stay whole: since 1970 they need more than a float's 53 bits once they are nanoseconds."""
+    """Integer microseconds stay integers: as nanoseconds since 1970 they need more than the 53 bits of a float."""
     try:
         return pl.Series(microseconds, dtype=pl.Int64, strict=True)
     except TypeError:  # some have decimals
@@ -240,27 +237,27 @@ def _to_times(microseconds: Sequence[int | float | None]) -> pl.Series:
 def _to_ns(microseconds: pl.Series, base_ns: int) -> pl.Series:
     if microseconds.dtype == pl.Int64:
         return microseconds * 1000 + base_ns
-    whole = microseconds.floor().cast(pl.Int64)
-    return whole * 1000 + ((microseconds - microseconds.floor()) * 1000).round().cast(pl.Int64) + base_ns
+    integer_us = microseconds.floor().cast(pl.Int64)
+    return integer_us * 1000 + ((microseconds - microseconds.floor()) * 1000).round().cast(pl.Int64) + base_ns
 
 
 def is_collective_name(name: str) -> bool:
-    """Whether a span of this name describes a collective, whatever its class."""
+    """Whether a span of this name describes a collective, regardless of its class."""
     return name == _COMMS or parse_annotation(name) is not None
 
 
 def classify(category: str, name: str) -> SpanClass:
-    """The class of a span of a known category."""
-    found = CLASSES[category]
-    if found is SpanClass.COMPUTE and is_communication_kernel(name):
+    """The class of a span. ``category`` must be in CLASSES."""
+    span_class = CLASSES[category]
+    if span_class is SpanClass.COMPUTE and is_communication_kernel(name):
         return SpanClass.COMMUNICATION
-    if found is SpanClass.ANNOTATION and category == "user_annotation":
+    if span_class is SpanClass.ANNOTATION and category == "user_annotation":
         if STEP_NAME.match(name):
             return SpanClass.STEP
         collective = parse_annotation(name)
         if collective and collective[0] in HOST_BACKENDS:
             return SpanClass.COMMUNICATION
-    return found
+    return span_class
 
 
 CollectiveFacts = tuple[int, str | None, str | None, int | None, int | None, int | None]
@@ -268,34 +265,34 @@ CollectiveFacts = tuple[int, str | None, str | None, int | None, int | None, int
 
 
 def describe_collectives(spans: pl.DataFrame, rows: Sequence[CollectiveFacts]) -> pl.DataFrame:
-    """Kind, process group, size and number of each communication: its own, else of the call that launched it."""
+    """Fill in kind, process group, size and sequence number of each communication, from itself or from the launching call."""
     if not rows:
         return spans
     columns = zip(_FACTS.items(), zip(*rows, strict=True), strict=True)
     facts = pl.DataFrame([pl.Series(name, values, dtype=kind) for (name, kind), values in columns])
-    seen = spans.select("lane", "start_ns", "end_ns", "is_device", "span_class", "correlation")
-    own = seen[facts["place"]].hstack(facts)
-    launched = own.filter(pl.col("is_device") & (pl.col("span_class") == SpanClass.COMMUNICATION.value))
-    filled = _fill_from_calls(launched, own.filter(~pl.col("is_device")), seen)
-    host = own.filter(~pl.col("is_device") & (pl.col("span_class") == SpanClass.COMMUNICATION.value))
-    found = pl.concat([filled, host.select(filled.columns)]) if filled.height else host.select(list(_FACTS))
-    if not found.height:
+    context = spans.select("lane", "start_ns", "end_ns", "is_device", "span_class", "correlation")
+    described = context[facts["row"]].hstack(facts)
+    launched = described.filter(pl.col("is_device") & (pl.col("span_class") == SpanClass.COMMUNICATION.value))
+    filled = _fill_from_calls(launched, described.filter(~pl.col("is_device")), context)
+    host = described.filter(~pl.col("is_device") & (pl.col("span_class") == SpanClass.COMMUNICATION.value))
+    collectives = pl.concat([filled, host.select(filled.columns)]) if filled.height else host.select(list(_FACTS))
+    if not collectives.height:
         return spans
-    # For every span its row of what was found, or null.
-    rows_of = np.full(spans.height, -1)
-    rows_of[found["place"].to_numpy()] = np.arange(found.height)
-    at = pl.Series(rows_of).set(pl.Series(rows_of < 0), None)
+    # For every span its row in ``collectives``, or null.
+    collective_rows = np.full(spans.height, -1)
+    collective_rows[collectives["row"].to_numpy()] = np.arange(collectives.height)
+    at = pl.Series(collective_rows).set(pl.Series(collective_rows < 0), None)
     return spans.with_columns(
-        found["kind"].cast(pl.Categorical()).gather(at).alias("collective"),
-        found["process_group"].cast(pl.Categorical()).gather(at),
-        found["sequence"].gather(at),
-        found["peer"].cast(pl.Int32).gather(at),
-        found["size"].gather(at).fill_null(spans["bytes"]).alias("bytes"),
+        collectives["kind"].cast(pl.Categorical()).gather(at).alias("collective"),
+        collectives["process_group"].cast(pl.Categorical()).gather(at),
+        collectives["sequence"].gather(at),
+        collectives["peer"].cast(pl.Int32).gather(at),
+        collectives["size"].gather(at).fill_null(spans["bytes"]).alias("bytes"),
     )
 
 
 _FACTS: dict[str, pl.DataType] = {
-    "place": pl.Int64(),
+    "row": pl.Int64(),
     "kind": pl.String(),
     "process_group": pl.String(),
     "sequence": pl.Int64(),
@@ -305,28 +302,28 @@ _FACTS: dict[str, pl.DataType] = {
 _CALL_FACTS = ("kind", "process_group", "sequence", "peer", "size")
 
 
-def describe(place: int, own: EventArguments, name: str) -> CollectiveFacts:
-    """What a span's arguments and name say of its collective."""
+def parse_collective(row: int, arguments: EventArguments, name: str) -> CollectiveFacts:
+    """Parse the collective of a span from its arguments and name."""
     annotation = parse_annotation(name)
-    kind = find_kind(own.collective) if own.collective else None
+    kind = find_kind(arguments.collective) if arguments.collective else None
     kind = kind or (annotation[1] if annotation else None if name == _COMMS else find_kind(name))
-    group = None if own.group is None else str(own.group)
-    peer = to_rank(own.target_rank if kind == "send" else own.source_rank if kind == "recv" else None)
-    return place, kind, group, to_whole(own.sequence), peer, _size_bytes(own)
+    group = None if arguments.group is None else str(arguments.group)
+    peer = to_rank(arguments.target_rank if kind == "send" else arguments.source_rank if kind == "recv" else None)
+    return row, kind, group, to_int(arguments.sequence), peer, _size_bytes(arguments)
 
 
-def _size_bytes(own: EventArguments) -> int | None:
-    elements = to_whole(own.input_elements)
-    if elements is not None and own.data_type:
-        width = ELEMENT_BYTES.get(own.data_type.lower())
-        return None if width is None else to_whole(elements * width)
-    shapes, types = bytes(own.input_shapes), bytes(own.input_types)
-    return to_whole(_sum_bytes(shapes, types)) if shapes and types else None
+def _size_bytes(arguments: EventArguments) -> int | None:
+    elements = to_int(arguments.input_elements)
+    if elements is not None and arguments.data_type:
+        width = ELEMENT_BYTES.get(arguments.data_type.lower())
+        return None if width is None else to_int(elements * width)
+    shapes, types = bytes(arguments.input_shapes), bytes(arguments.input_types)
+    return to_int(_sum_bytes(shapes, types)) if shapes and types else None
 
 
 @lru_cache(maxsize=65536)
 def _sum_bytes(shapes: bytes, types: bytes) -> int | None:
-    """Of all tensors; a run repeats the same ones."""
+    """The bytes of all tensors. Cached, because a run repeats the same shapes."""
     try:
         pairs = zip(
             msgspec.json.decode(shapes, type=list[list[int]]), msgspec.json.decode(types, type=list[str]), strict=False
@@ -343,37 +340,39 @@ def _sum_bytes(shapes: bytes, types: bytes) -> int | None:
 
 
 def _fill_from_calls(launched: pl.DataFrame, calls: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
-    """What a kernel does not say of itself is taken from the host call that encloses its launch, on the launching thread."""
+    """Fill in the missing details of kernels from the host call that encloses their launch, on the launching thread."""
     if not launched.height:
         return launched.select(list(_FACTS))
     launches = spans.filter((pl.col("span_class") == SpanClass.LAUNCH.value) & pl.col("correlation").is_not_null())
     launches = launches.select("correlation", pl.col("lane").alias("thread"), pl.col("start_ns").alias("launch_ns"))
     launches = launches.join(launched, on="correlation", how="semi").unique("correlation", keep="first")
-    where = launched.join(launches, on="correlation", how="left").sort("launch_ns")
+    kernels = launched.join(launches, on="correlation", how="left").sort("launch_ns")
     for kind in ("annotation", "comms"):
-        chosen = calls.filter((pl.col("span_class") == SpanClass.ANNOTATION.value) == (kind == "annotation"))
-        chosen = chosen.select(
+        kind_calls = calls.filter((pl.col("span_class") == SpanClass.ANNOTATION.value) == (kind == "annotation"))
+        kind_calls = kind_calls.select(
             pl.col("lane").alias("thread"),
             pl.col("start_ns").alias("launch_ns"),
             pl.col("end_ns").alias("call_end_ns"),
             *(pl.col(name).alias(f"call_{name}") for name in _CALL_FACTS),
         ).sort("launch_ns")
-        joined = where.join_asof(chosen, on="launch_ns", by="thread", strategy="backward", check_sortedness=False)
+        joined = kernels.join_asof(kind_calls, on="launch_ns", by="thread", strategy="backward", check_sortedness=False)
         is_inside = pl.col("call_end_ns") >= pl.col("launch_ns")
-        vague = pl.col("kind").is_null() | (pl.col("kind") == "send_recv")
-        better_kind = pl.when(is_inside & vague & pl.col("call_kind").is_not_null()).then(pl.col("call_kind"))
-        rest = [
+        is_vague = pl.col("kind").is_null() | (pl.col("kind") == "send_recv")
+        better_kind = pl.when(is_inside & is_vague & pl.col("call_kind").is_not_null()).then(pl.col("call_kind"))
+        other_columns = [
             pl.col(name).fill_null(pl.when(is_inside).then(pl.col(f"call_{name}")))
             for name in _CALL_FACTS
             if name != "kind"
         ]
-        where = joined.with_columns(better_kind.otherwise(pl.col("kind")).alias("kind"), *rest).select(where.columns)
-    return where.select(list(_FACTS))
+        kernels = joined.with_columns(better_kind.otherwise(pl.col("kind")).alias("kind"), *other_columns).select(
+            kernels.columns
+        )
+    return kernels.select(list(_FACTS))
 
 
-def describe_rank(facts: Facts, source: str, notes: Sequence[str], *, is_complete: bool) -> RankFacts:
-    """Facts of the rank; its number is set by the caller, once ``naming.assign_ranks`` has seen all files."""
-    info = facts.distributed
+def describe_rank(metadata: KinetoMetadata, source: str, notes: Sequence[str], *, is_complete: bool) -> RankFacts:
+    """Facts of the rank; ``files.assign_ranks`` sets its number later, because it needs all files."""
+    info = metadata.distributed
     groups = tuple(
         ProcessGroup(name=str(group.pg_name), ranks=tuple(group.ranks), kind=find_group_kind(group.pg_desc))
         for group in (info.pg_config if info else [])
@@ -382,9 +381,9 @@ def describe_rank(facts: Facts, source: str, notes: Sequence[str], *, is_complet
     return RankFacts(
         rank=0,
         source=source,
-        world_size=to_whole(info.world_size) if info else None,
+        world_size=to_int(info.world_size) if info else None,
         backend=info.backend if info else None,
-        device=facts.devices[0].name if facts.devices else None,
+        device=metadata.devices[0].name if metadata.devices else None,
         process_groups=groups,
         is_complete=is_complete,
         notes=tuple(notes),
@@ -392,12 +391,20 @@ def describe_rank(facts: Facts, source: str, notes: Sequence[str], *, is_complet
 
 
 def find_group_kind(description: str | None) -> str | None:
-    """dp, tp, pp, ep, cp from what a framework calls the group."""
+    """Find dp, tp, pp, ep or cp in a framework's description of the group."""
     words: list[str] = re.findall(r"[a-z]+", (description or "").lower())
-    long = {"data": "dp", "tensor": "tp", "pipeline": "pp", "expert": "ep", "context": "cp", "fsdp": "dp", "ddp": "dp"}
+    kinds_by_word = {
+        "data": "dp",
+        "tensor": "tp",
+        "pipeline": "pp",
+        "expert": "ep",
+        "context": "cp",
+        "fsdp": "dp",
+        "ddp": "dp",
+    }
     for word in words:
         if word in ("dp", "tp", "pp", "ep", "cp"):
             return word
-        if word in long:
-            return long[word]
+        if word in kinds_by_word:
+            return kinds_by_word[word]
     return None

@@ -1,6 +1,10 @@
-"""MindSpore cluster timelines (operators per device, with namespaces) and operator graphs with their sharding."""
+"""Parses MindSpore cluster timelines (operators per device, with namespaces), and operator graphs with sharding, stages and the
+messages between stages, as one table of operators.
+"""
 
+import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -8,7 +12,7 @@ import polars as pl
 
 from clusterscape.collect.traces.files import Content
 from clusterscape.errors import SourceError
-from clusterscape.model.spans import RankFacts, SpanClass, Trace, make_spans
+from clusterscape.model.spans import FlowMark, RankFacts, SpanClass, Trace, empty_spans, make_operators, make_spans
 
 COLLECTIVES = {
     "AllReduce": "all_reduce",
@@ -19,11 +23,11 @@ COLLECTIVES = {
     "Send": "send",
     "Receive": "recv",
 }
-WAITS = ("StreamRecv", "StreamSend")  # one stream of a device waiting for another: no work
+WAITS = ("StreamRecv", "StreamSend")  # one stream of a device waits for another: not work
 
 
-class Interval(msgspec.Struct, gc=False):
-    """Microseconds."""
+class OperatorInterval(msgspec.Struct, gc=False):
+    """Start, end and duration in microseconds."""
 
     st: float
     ed: float
@@ -36,36 +40,36 @@ class Stage(msgspec.Struct):
     devices: list[str] = []
 
 
-class Timeline(msgspec.Struct):
+class MindsporeTimeline(msgspec.Struct):
     """device → operator → interval."""
 
-    maps: dict[str, dict[str, Interval]]
+    maps: dict[str, dict[str, OperatorInterval]]
     stage_data: dict[str, Stage] = {}
 
 
-class Scopes(msgspec.Struct):
+class ScopeMap(msgspec.Struct):
     """operator → namespace."""
 
     scope_map: dict[str, str] = {}
 
 
 def parse_timeline(content: Content, source: str, scopes: dict[str, str]) -> Trace:
-    """The trace of one step of all devices. Stages may run on clocks of their own."""
+    """Parse the timeline of one step on all devices. Stages may have their own clocks."""
     try:
-        timeline = msgspec.json.decode(content.data, type=Timeline)
+        timeline = msgspec.json.decode(content.data, type=MindsporeTimeline)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise SourceError(f"{source} is no readable timeline: {error}", hint="Was the file copied whole?") from error
+        raise SourceError(f"cannot read the timeline {source}: {error}", hint="Is the copy complete?") from error
     stages = {device: _number(stage) for stage, members in timeline.stage_data.items() for device in members.devices}
     rows = [
-        (_number(device), stages.get(device), name, round(own.st * 1000), round(own.dur * 1000))
+        (_number(device), stages.get(device), name, round(interval.st * 1000), round(interval.dur * 1000))
         for device, operators in timeline.maps.items()
-        for name, own in operators.items()
+        for name, interval in operators.items()
     ]
     table = pl.DataFrame(
         rows, schema=["rank", "stage", "name", "start_ns", "length_ns"], orient="row", infer_schema_length=None
     )
     kinds = table["name"].str.replace(r"-op\d+$", "")
-    spaces = table["name"].replace_strict(scopes, default=None, return_dtype=pl.String).str.strip_prefix("/")
+    namespaces = table["name"].replace_strict(scopes, default=None, return_dtype=pl.String).str.strip_prefix("/")
     collectives = kinds.replace_strict(COLLECTIVES, default=None)
     spans = make_spans(
         {
@@ -82,11 +86,11 @@ def parse_timeline(content: Content, source: str, scopes: dict[str, str]) -> Tra
                 .otherwise(pl.lit(SpanClass.COMPUTE.value))
             ).to_series(),
             "name": table["name"],
-            "namespace": spaces,
+            "namespace": namespaces,
             "start_ns": table["start_ns"],
             "end_ns": table["start_ns"] + table["length_ns"],
             "step": 1,
-            "phase": _phases(table["stage"], collectives, spaces),
+            "phase": _phases(table["stage"], collectives, namespaces),
             "stage": table["stage"],
             "process_group": pl.select(
                 pl.when(collectives.is_in(["send", "recv"]))
@@ -104,35 +108,35 @@ def parse_timeline(content: Content, source: str, scopes: dict[str, str]) -> Tra
     return Trace(format="MindSpore", spans=spans, ranks=facts)
 
 
-def _phases(stages: pl.Series, collectives: pl.Series, spaces: pl.Series) -> pl.Series:
-    """By namespace; but what the first stage receives, and the last one sends, is always backward, and the other way round."""
-    first, last = stages == stages.min(), stages == stages.max()
-    sends, receives = collectives == "send", collectives == "recv"
-    is_backward = spaces.str.starts_with("Gradients") | spaces.str.contains("/grad")
+def _phases(stages: pl.Series, collectives: pl.Series, namespaces: pl.Series) -> pl.Series:
+    """By namespace; but a receive of the first stage or a send of the last is always backward, and vice versa."""
+    is_first, is_last = stages == stages.min(), stages == stages.max()
+    is_send, is_receive = collectives == "send", collectives == "recv"
+    is_backward = namespaces.str.starts_with("Gradients") | namespaces.str.contains("/grad")
     return pl.select(
-        pl.when((first & receives) | (last & sends))
+        pl.when((is_first & is_receive) | (is_last & is_send))
         .then(pl.lit("backward"))
-        .when((first & sends) | (last & receives))
+        .when((is_first & is_send) | (is_last & is_receive))
         .then(pl.lit("forward"))
         .when(is_backward)
         .then(pl.lit("backward"))
-        .when(spaces.is_not_null())
+        .when(namespaces.is_not_null())
         .then(pl.lit("forward"))
     ).to_series()
 
 
 def parse_scopes(content: Content) -> dict[str, str]:
-    """operator → namespace."""
-    return msgspec.json.decode(content.data, type=Scopes).scope_map
+    """Parse the map operator → namespace."""
+    return msgspec.json.decode(content.data, type=ScopeMap).scope_map
 
 
 def _number(name: str) -> int:
-    found = re.search(r"\d+", name)
-    return int(found[0]) if found else 0
+    match = re.search(r"\d+", name)
+    return int(match[0]) if match else 0
 
 
 @dataclass(frozen=True, slots=True)
-class OperatorGraph:
+class StageGraph:
     """Operators of one stage: node_id, name, scope, type, instance_type, inputs, shard, sr_tag, peer_rank; and its ranks."""
 
     stage: int
@@ -169,11 +173,11 @@ class GraphDocument(msgspec.Struct):
     graphs: dict[str, GraphStage]
 
 
-def parse_graphs(content: Content) -> list[OperatorGraph]:
-    """The operator graph of each stage, with its sharding and its sends and receives."""
+def parse_graphs(content: Content) -> list[StageGraph]:
+    """Parse the operator graph of each stage, with its sharding, sends and receives."""
     document = msgspec.json.decode(content.data, type=GraphDocument)
     return [
-        OperatorGraph(int(stage), tuple(int(each) for each in graph.rank_ids), _operators(graph))
+        StageGraph(int(stage), tuple(int(rank) for rank in graph.rank_ids), _operators(graph))
         for stage, graph in sorted(document.graphs.items())
     ]
 
@@ -188,8 +192,8 @@ def _operators(graph: GraphStage) -> pl.DataFrame:
             "instance_type": node.instance_type or None,
             "inputs": node.input,
             "shard": _shard(node.parallel_shard),
-            "sr_tag": _whole(node.attr.get("sr_tag")),
-            "peer_rank": _whole(node.attr.get("dest_rank") or node.attr.get("src_rank")),
+            "sr_tag": _to_int(node.attr.get("sr_tag")),
+            "peer_rank": _to_int(node.attr.get("dest_rank") or node.attr.get("src_rank")),
         }
         for node in graph.op_nodes
     ]
@@ -197,9 +201,113 @@ def _operators(graph: GraphStage) -> pl.DataFrame:
 
 
 def _shard(value: str | list[msgspec.Raw]) -> str | None:
-    text = value if isinstance(value, str) else ",".join(bytes(each).decode() for each in value)
+    text = value if isinstance(value, str) else ",".join(bytes(part).decode() for part in value)
     return text if text.strip("[]") else None
 
 
-def _whole(text: str | None) -> int | None:
+def _to_int(text: str | None) -> int | None:
     return int(text) if text is not None and text.lstrip("-").isdigit() else None
+
+
+STATED = {
+    "Redistribution": FlowMark.REDISTRIBUTION,
+    "GradientAggregation": FlowMark.GRADIENT_AGGREGATION,
+}
+MESSAGES = {"Send": "send", "Receive": "recv"}
+BY_TYPE = {
+    "AlltoAll": FlowMark.EXPERT,
+    "AllGather": FlowMark.TENSOR,
+    "ReduceScatter": FlowMark.TENSOR,
+    "AllReduce": FlowMark.TENSOR,
+    "SyncBatchNorm": FlowMark.DATA,
+    "SyncBatchNormGrad": FlowMark.DATA,
+}
+
+
+def parse_operators(content: Content, source: str) -> tuple[pl.DataFrame, tuple[RankFacts, ...]]:
+    """Parse the operators of all stages, stage by stage in file order, which is a valid execution order; and their ranks."""
+    try:
+        return _parse(msgspec.json.decode(content.data, type=GraphDocument), source)
+    except (msgspec.DecodeError, ValueError) as error:
+        raise SourceError(f"cannot read the operator graph {source}: {error}", hint="Is the copy complete?") from error
+
+
+def _parse(document: GraphDocument, source: str) -> tuple[pl.DataFrame, tuple[RankFacts, ...]]:
+    rows: dict[tuple[int, str], int] = {}
+    nodes: list[tuple[int, GraphNode]] = []
+    ranks: list[RankFacts] = []
+    for name, graph in sorted(document.graphs.items(), key=lambda item: int(item[0])):
+        stage = int(name)
+        ranks += [RankFacts(rank=int(rank), source=source, stage=stage, backend="hccl") for rank in graph.rank_ids]
+        for node in graph.op_nodes:
+            rows[stage, node.node_id] = len(nodes)
+            nodes.append((stage, node))
+    inputs = [[rows[stage, input_id] for input_id in node.input if (stage, input_id) in rows] for stage, node in nodes]
+    return _table(nodes, inputs), tuple(ranks)
+
+
+def parse_graph_trace(content: Content, source: str) -> Trace:
+    """A trace without spans: only the dependencies of operators."""
+    operators, ranks = parse_operators(content, source)
+    note = "The trace has only an operator graph: there are no times."
+    return Trace(format="MindSpore graph", spans=empty_spans(), ranks=ranks, operators=operators, notes=(note,))
+
+
+def _table(nodes: Sequence[tuple[int, GraphNode]], inputs: list[list[int]]) -> pl.DataFrame:
+    return make_operators(
+        {
+            "stage": [stage for stage, _ in nodes],
+            "name": [node.name.rpartition("/")[2] for _, node in nodes],
+            "type": [node.type for _, node in nodes],
+            "namespace": [node.scope.strip("/") for _, node in nodes],
+            "inputs": inputs,
+            "shards": [_shards(node) for _, node in nodes],
+            "mark": [_mark(node) for _, node in nodes],
+            "shape": [_format_shape(node.output_shape) for _, node in nodes],
+            "data_type": [_data_type(node.output_data_type) for _, node in nodes],
+            "message": [MESSAGES.get(node.type) for _, node in nodes],
+            "message_key": [_message_key(node) for _, node in nodes],
+        },
+        len(nodes),
+    )
+
+
+def _mark(node: GraphNode) -> str | None:
+    if node.type in MESSAGES:
+        return FlowMark.PIPELINE.value
+    # A group alone is not enough: convolutions have a group of channels.
+    mark = STATED.get(node.instance_type) or (BY_TYPE.get(node.type) if node.parallel_group else None)
+    return mark.value if mark else None
+
+
+def _message_key(node: GraphNode) -> str | None:
+    """Matches a send with its receive: the group identifies both ends and the direction, the tag the micro-batch."""
+    if node.type not in MESSAGES or "sr_tag" not in node.attr:
+        return None
+    return f"{node.attr.get('group', '')}#{node.attr['sr_tag']}"
+
+
+def _shards(node: GraphNode) -> list[list[int]] | None:
+    """Parse ``[[4, 1], [1]]``, written as text or as a list."""
+    value = node.parallel_shard
+    parts = (
+        json.loads(value or "[]") if isinstance(value, str) else [json.loads(bytes(part_json)) for part_json in value]
+    )
+    rows = [[int(count) for count in part] for part in parts if isinstance(part, list)]
+    return rows or None
+
+
+def _data_type(text: str) -> str | None:
+    """``DT_TUPLE['DT_TENSOR[DT_FLOAT32]', …]`` → ``float32``."""
+    kinds = [kind.lower() for kind in re.findall(r"DT_([A-Z0-9]+)", text) if kind not in ("TUPLE", "TENSOR")]
+    return ", ".join(dict.fromkeys(kinds)) or None
+
+
+def _format_shape(shape: msgspec.Raw) -> str | None:
+    """Format a shape as ``4 × 256 × 14 × 14``; several outputs are joined by commas."""
+    value = json.loads(bytes(shape) or b"[]")
+    if isinstance(value, str):
+        value = json.loads(value or "[]")
+    shapes = value if value and isinstance(value[0], list) else [value]
+    texts = [" × ".join(str(size) for size in sizes) for sizes in shapes if sizes]
+    return ", ".join(texts) or None

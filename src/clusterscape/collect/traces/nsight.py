@@ -1,6 +1,6 @@
-"""Nsight Systems' SQLite export (``nsys export --type sqlite``), one file per rank, by its published schema.
+"""Parses SQLite exports of Nsight Systems (``nsys export --type sqlite``), one file per rank, by their published schema.
 
-Kernels, copies, runtime calls and NVTX ranges; tables and columns that a version lacks are left out. Times are nanoseconds.
+Reads kernels, copies, runtime calls and NVTX ranges; tables and columns that a version lacks are skipped. Times are nanoseconds.
 """
 
 import sqlite3
@@ -22,12 +22,12 @@ RANGES = "NVTX_EVENTS"
 PUSH_POP, START_END = 59, 60
 """NVTX event types that are ranges."""
 STEP = r"(?i)^(?:step|iteration|iter|profilerstep)[ _#:=]*(\d+)$"
-MOST_VALUE_BYTES = 2**20
+MAX_VALUE_BYTES = 2**20
 _THREAD_BITS = 0xFFFFFF  # of a globalTid; above it are process and machine
 
 
 def parse_nsight(file: TraceFile) -> tuple[pl.DataFrame, RankFacts]:
-    """Spans of one export, its rank still null, without step and phase. Raises ``SourceError`` where it holds none."""
+    """Parse the spans of one export, with rank, step and phase still null. Raises ``SourceError`` if there are none."""
     try:
         with closing(_open(file)) as database:
             columns = _columns(database)
@@ -40,33 +40,35 @@ def parse_nsight(file: TraceFile) -> tuple[pl.DataFrame, RankFacts]:
                 _ranges(database, columns, strings),
             ]
     except sqlite3.DatabaseError as error:
-        raise SourceError(f"no readable Nsight Systems export: {error}", hint="Export it again with nsys.") from error
+        raise SourceError(
+            f"cannot read the Nsight Systems export: {error}", hint="Export it again with nsys."
+        ) from error
     spans = pl.concat(parts)
     if not spans.height:
-        raise SourceError("it holds no spans")
+        raise SourceError("it has no spans")
     return spans, RankFacts(rank=0, source=file.title)
 
 
 def _open(file: TraceFile) -> sqlite3.Connection:
-    """Somebody else's database: nothing in its schema is run, and no value of it is longer than a name can be."""
+    """Open an untrusted database: nothing in its schema is executed, and the length of values is limited."""
     database = sqlite3.connect(f"file:{quote(str(file.path))}?mode=ro", uri=True)
     database.execute("PRAGMA trusted_schema = OFF")
     if file.limits is not None:
-        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_VALUE_BYTES)
+        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
     return database
 
 
 def _check_rows(database: sqlite3.Connection, columns: Mapping[str, set[str]], file: TraceFile) -> None:
-    """Raise TooLargeError where the tables that are read have too many rows."""
+    """Raise TooLargeError if the tables that are read have too many rows."""
     if file.limits is None:
         return
-    rows, most = 0, file.limits.trace_file_spans
+    rows, max_rows = 0, file.limits.trace_file_spans
     for table in ("StringIds", KERNELS, *COPIES, CALLS, RANGES):
         if table in columns:
-            query = f'SELECT count(*) FROM (SELECT 1 FROM "{table}" LIMIT {most + 1})'  # noqa: S608 (our own names)
+            query = f'SELECT count(*) FROM (SELECT 1 FROM "{table}" LIMIT {max_rows + 1})'  # noqa: S608 (our own names)
             rows += database.execute(query).fetchone()[0]
-    if rows > most:
-        raise TooLargeError(f"{file.title} has more than {most:,} rows", setting="limits.uploads.trace_file_spans")
+    if rows > max_rows:
+        raise TooLargeError(f"{file.title} has more than {max_rows:,} rows", setting="limits.uploads.trace_file_spans")
 
 
 def _strings(database: sqlite3.Connection) -> dict[int, str]:
@@ -83,16 +85,16 @@ def _columns(database: sqlite3.Connection) -> dict[str, set[str]]:
     }
 
 
-def _read(database: sqlite3.Connection, columns: Mapping[str, set[str]], table: str, *wanted: str) -> pl.DataFrame:
-    """Rows that have a start and an end; a column the version lacks is null."""
+def _read(database: sqlite3.Connection, columns: Mapping[str, set[str]], table: str, *names: str) -> pl.DataFrame:
+    """Read the rows with a start and an end. A column that the version lacks is null."""
     if not {"start", "end"} <= columns.get(table, set()):
-        return pl.DataFrame(schema=dict.fromkeys(("start", "end", *wanted), pl.Int64))
-    chosen = ", ".join(
-        f'"{name}"' if name in columns[table] else f'NULL AS "{name}"' for name in ("start", "end", *wanted)
+        return pl.DataFrame(schema=dict.fromkeys(("start", "end", *names), pl.Int64))
+    selection = ", ".join(
+        f'"{name}"' if name in columns[table] else f'NULL AS "{name}"' for name in ("start", "end", *names)
     )
-    query = f'SELECT {chosen} FROM "{table}" WHERE "end" >= "start"'  # noqa: S608 (only our own names and the schema's)
+    query = f'SELECT {selection} FROM "{table}" WHERE "end" >= "start"'  # noqa: S608 (only our own names and the schema's)
     return pl.DataFrame(
-        database.execute(query).fetchall(), schema=["start", "end", *wanted], orient="row", infer_schema_length=None
+        database.execute(query).fetchall(), schema=["start", "end", *names], orient="row", infer_schema_length=None
     )
 
 
@@ -102,14 +104,20 @@ def _kernels(database: sqlite3.Connection, columns: Mapping[str, set[str]], stri
         strings.get(long) or strings.get(short) or "kernel"
         for long, short in table.select("demangledName", "shortName").iter_rows()
     ]
-    shared = [is_communication_kernel(name) for name in names]
+    is_communication = [is_communication_kernel(name) for name in names]
     return make_spans(
         {
             "lane": [f"stream {stream}" for stream in table["streamId"]],
             "is_device": True,
-            "span_class": [(SpanClass.COMMUNICATION if each else SpanClass.COMPUTE).value for each in shared],
+            "span_class": [
+                (SpanClass.COMMUNICATION if is_collective else SpanClass.COMPUTE).value
+                for is_collective in is_communication
+            ],
             "name": names,
-            "collective": [find_kind(name) if each else None for name, each in zip(names, shared, strict=True)],
+            "collective": [
+                find_kind(name) if is_collective else None
+                for name, is_collective in zip(names, is_communication, strict=True)
+            ],
             "start_ns": table["start"],
             "end_ns": table["end"],
             "correlation": table["correlationId"],
@@ -137,7 +145,7 @@ def _copies(database: sqlite3.Connection, columns: Mapping[str, set[str]], kind:
 
 def _calls(database: sqlite3.Connection, columns: Mapping[str, set[str]], strings: Mapping[int, str]) -> pl.DataFrame:
     table = _read(database, columns, CALLS, "globalTid", "correlationId", "nameId")
-    # Names carry the version of their signature: cudaLaunchKernel_v7000.
+    # Names end in the version of their signature: cudaLaunchKernel_v7000.
     names = [(strings.get(number) or "call").partition("_v")[0] for number in table["nameId"]]
     return make_spans(
         {
@@ -160,7 +168,7 @@ def _ranges(database: sqlite3.Connection, columns: Mapping[str, set[str]], strin
         return empty_spans()
     names = [text or strings.get(number) or "range" for text, number in table.select("text", "textId").iter_rows()]
     steps = pl.Series(names, dtype=pl.String).str.extract(STEP).cast(pl.Int32)
-    kinds = [SpanClass.ANNOTATION.value if each is None else SpanClass.STEP.value for each in steps]
+    kinds = [SpanClass.ANNOTATION.value if step is None else SpanClass.STEP.value for step in steps]
     return make_spans(
         {
             "lane": _threads(table),
@@ -176,4 +184,4 @@ def _ranges(database: sqlite3.Connection, columns: Mapping[str, set[str]], strin
 
 
 def _threads(table: pl.DataFrame) -> list[str]:
-    return [f"thread {0 if each is None else each & _THREAD_BITS}" for each in table["globalTid"]]
+    return [f"thread {0 if thread_id is None else thread_id & _THREAD_BITS}" for thread_id in table["globalTid"]]

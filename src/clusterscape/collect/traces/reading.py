@@ -1,6 +1,6 @@
-"""Reads any traces into one ``Trace``: finds the files, tells their format, reads ranks side by side, joins them.
+"""Reads traces of any format into one ``Trace``: finds the files, detects their format, reads ranks in parallel and joins them.
 
-A file that cannot be read is reported and the rest goes on.
+A file that cannot be read is reported in the notes and skipped.
 """
 
 import multiprocessing
@@ -14,32 +14,38 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from clusterscape.collect.traces.files import ARCHIVE_ERRORS, Content, TraceFile, find_trace_files, read_content
+from clusterscape.collect.traces.files import (
+    ARCHIVE_ERRORS,
+    Content,
+    TraceFile,
+    assign_ranks,
+    find_trace_files,
+    read_content,
+)
 from clusterscape.collect.traces.formats import TraceFormat, detect_format
 from clusterscape.collect.traces.kineto import KinetoFile
-from clusterscape.collect.traces.kineto_context import place_in_steps
-from clusterscape.collect.traces.kineto_memory import MemoryColumns
+from clusterscape.collect.traces.kineto_context import add_step_context
+from clusterscape.collect.traces.kineto_measures import MemoryColumns
 from clusterscape.collect.traces.kineto_spans import SpanColumns, describe_rank, to_rank
-from clusterscape.collect.traces.naming import assign_ranks
 from clusterscape.errors import ClusterScapeError, SourceError, TooLargeError
 from clusterscape.model.spans import RankFacts, Trace, make_spans
 
 if TYPE_CHECKING:
-    from clusterscape.settings.limits import UploadLimits  # a third of the time that a worker takes to start
+    from clusterscape.settings.limits import UploadLimits  # importing it takes a third of a worker's start-up time
 
 Progress = Callable[[int, int, str], None]
-"""Told how many files are done, of how many, and the last one's name."""
+"""Called with the number of files done, the number of files, and the name of the last one."""
 
 COMPANIONS = (TraceFormat.MINDSPORE_SCOPES, TraceFormat.MINDSPORE_GRAPH, TraceFormat.CAPTURE)
-"""Read with a timeline, never alone."""
+"""Formats that are read only together with a timeline."""
 ONE_PER_RANK = (TraceFormat.KINETO, TraceFormat.NSIGHT)
 """Formats with a file per rank."""
-PARALLEL_BYTES = 2 << 20  # of all files on the disk; below, starting a process takes longer than reading
+PARALLEL_BYTES = 2 << 20  # total file size; below it, starting a process takes longer than reading
 
 
 @dataclass(frozen=True, slots=True)
 class RankSpans:
-    """What one rank's file gave: spans with a null rank, and the rank it states; ``memory`` where it was recorded."""
+    """The spans of one rank's file, with a null rank, and the rank that the file states; ``memory`` if it was recorded."""
 
     file: TraceFile
     facts: RankFacts
@@ -49,7 +55,7 @@ class RankSpans:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FailedFile:
     """A file that could not be read, and why."""
 
     file: TraceFile
@@ -64,61 +70,68 @@ def read_traces(
     progress: Progress | None = None,
     limits: "UploadLimits | None" = None,
 ) -> Trace:
-    """The trace in the given files, folders and tar archives.
+    """Read the trace in the given files, folders and tar archives.
 
-    ``pool``: where ranks are read instead of here, on machines that see the same files (a Dask cluster). ``limits``: of files
-    that somebody else sent.
+    ``pool`` reads the ranks elsewhere, on machines that see the same files (a Dask cluster). ``limits`` apply to uploaded files.
 
     Raises
     ------
     SourceError
-        Where nothing can be read at all.
+        If no file can be read.
     """
     try:
         return _read_files(find_trace_files(paths, limits), workers, pool, progress)
     except RecursionError:
-        raise SourceError("it is nested too deeply to be read", hint="No profiler writes such files.") from None
+        raise SourceError("it is nested too deeply", hint="No profiler writes such files.") from None
 
 
 def _read_files(
     files: Sequence[TraceFile], workers: int | None, pool: Executor | None, progress: Progress | None
 ) -> Trace:
     formats = [_detect(file) for file in files]
-    known = {kind for kind in formats if kind is not None}
-    if not known:
+    known_formats = {trace_format for trace_format in formats if trace_format is not None}
+    if not known_formats:
         raise SourceError(
-            f"{files[0].title} is in no known trace format", hint="See docs/guide/traces.md for what is read."
+            f"unknown trace format: {files[0].title}", hint="See docs/guide/traces.md for the supported formats."
         )
-    kind = max(known - set(COMPANIONS) or known, key=formats.count)
-    chosen = [file for file, own in zip(files, formats, strict=True) if own is kind]
-    left_out = [file.title for file, own in zip(files, formats, strict=True) if own not in (kind, *COMPANIONS)]
-    notes = [f"Left out, as they are no {kind.value} traces: {', '.join(left_out[:5])}."] if left_out else []
-    if kind not in ONE_PER_RANK:
-        from clusterscape.collect.traces.other_formats import read_other
+    trace_format = max(known_formats - set(COMPANIONS) or known_formats, key=formats.count)
+    chosen = [file for file, file_format in zip(files, formats, strict=True) if file_format is trace_format]
+    skipped = [
+        file.title
+        for file, file_format in zip(files, formats, strict=True)
+        if file_format not in (trace_format, *COMPANIONS)
+    ]
+    notes = [f"Skipped, because they are not {trace_format.value} traces: {', '.join(skipped[:5])}."] if skipped else []
+    if trace_format not in ONE_PER_RANK:
+        from clusterscape.collect.traces.formats import read_other_format
 
-        trace = read_other(kind, chosen)
+        trace = read_other_format(trace_format, chosen)
         trace = replace(trace, notes=tuple(notes) + trace.notes)
     else:
-        trace = _join(kind, _read_all(chosen, workers, pool, progress), notes)
-        captures = [file for file, own in zip(files, formats, strict=True) if own is TraceFormat.CAPTURE]
+        trace = _join(trace_format, _read_all(chosen, workers, pool, progress), notes)
+        captures = [
+            file for file, file_format in zip(files, formats, strict=True) if file_format is TraceFormat.CAPTURE
+        ]
         if captures:
             from clusterscape.collect.traces.captures import add_captures
 
             trace = add_captures(trace, captures)
-    graphs = [file for file, own in zip(files, formats, strict=True) if own is TraceFormat.MINDSPORE_GRAPH]
-    return _with_graph(trace, graphs) if kind is not TraceFormat.MINDSPORE_GRAPH else trace
+    graphs = [
+        file for file, file_format in zip(files, formats, strict=True) if file_format is TraceFormat.MINDSPORE_GRAPH
+    ]
+    return _with_graph(trace, graphs) if trace_format is not TraceFormat.MINDSPORE_GRAPH else trace
 
 
 def _with_graph(trace: Trace, files: Sequence[TraceFile]) -> Trace:
-    """A graph beside the spans is kept with them; one that cannot be read is reported."""
+    """Add the operator graph to the trace. A graph that cannot be read is reported in the notes."""
     if not files:
         return trace
-    from clusterscape.collect.traces.mindspore_graph import parse_operators
+    from clusterscape.collect.traces.mindspore import parse_operators
 
     try:
         operators, _ = parse_operators(read_content(files[0]), files[0].title)
     except (ClusterScapeError, ValueError, OSError) as error:
-        return replace(trace, notes=(*trace.notes, f"{files[0].title} could not be read: {error}."))
+        return replace(trace, notes=(*trace.notes, f"Cannot read {files[0].title}: {error}."))
     return replace(trace, operators=operators)
 
 
@@ -131,16 +144,16 @@ def _detect(file: TraceFile) -> TraceFormat | None:
 
 def _read_all(
     files: Sequence[TraceFile], workers: int | None, pool: Executor | None, progress: Progress | None
-) -> list[RankSpans | Failed]:
+) -> list[RankSpans | FailedFile]:
     if pool is not None:
-        # The pool's machines have another working folder; names, which tell ranks, stay as they were given.
-        there = [replace(file, path=file.path.resolve()) for file in files]
-        results = _read_in(pool, there, progress)
+        # Workers of the pool have another working directory. The original paths are restored, because they may contain the rank.
+        absolute = [replace(file, path=file.path.resolve()) for file in files]
+        results = _read_in(pool, absolute, progress)
         return [replace(result, file=file) for result, file in zip(results, files, strict=True)]
     count = min(len(files), workers or os.cpu_count() or 1)
     if count > 1 and sum(file.size_bytes for file in files) >= PARALLEL_BYTES:
-        with _start_workers(count - 1) as own:
-            return _read_in(own, files, progress, reads_too=True)
+        with _start_workers(count - 1) as processes:
+            return _read_in(processes, files, progress, reads_too=True)
     results = []
     for file in files:
         results.append(read_rank(file))
@@ -150,14 +163,12 @@ def _read_all(
 
 
 def _start_workers(count: int) -> Executor:
-    """Processes, as decoding holds the interpreter's lock. A fork of a process that has used Polars may wait forever for
-    threads it does not have, so they are started anew.
-    """
+    """Start processes, because decoding holds the GIL. They are spawned: a fork of a process that used Polars may deadlock."""
     return ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"), initializer=_end_with_parent)
 
 
 def _end_with_parent() -> None:
-    """End this worker when the process that started it is killed: its queue would never be closed."""
+    """Exit this worker when its parent process is killed: otherwise it would wait for its queue forever."""
     parent = multiprocessing.parent_process()
 
     def wait() -> None:
@@ -170,114 +181,114 @@ def _end_with_parent() -> None:
 
 def _read_in(
     pool: Executor, files: Sequence[TraceFile], progress: Progress | None, *, reads_too: bool = False
-) -> list[RankSpans | Failed]:
-    """``reads_too``: this process reads as well, from the last file on, until it meets a file that the pool has begun."""
-    futures = [pool.submit(_read_for_another, file) for file in files]
-    results: dict[int, RankSpans | Failed] = {}
+) -> list[RankSpans | FailedFile]:
+    """``reads_too``: this process reads as well, from the last file backwards, until it reaches one that the pool has started."""
+    futures = [pool.submit(_read_without_empty_columns, file) for file in files]
+    results: dict[int, RankSpans | FailedFile] = {}
 
-    def add(place: int, result: RankSpans | Failed) -> None:
-        results[place] = result
+    def add(index: int, result: RankSpans | FailedFile) -> None:
+        results[index] = result
         if progress:
-            progress(len(results), len(files), files[place].title)
+            progress(len(results), len(files), files[index].title)
 
-    for place in reversed(range(len(files)) if reads_too else ()):
-        if not futures[place].cancel():
+    for index in reversed(range(len(files)) if reads_too else ()):
+        if not futures[index].cancel():
             break
-        add(place, read_rank(files[place]))
-    waiting = {future: place for place, future in enumerate(futures) if place not in results}
+        add(index, read_rank(files[index]))
+    waiting = {future: index for index, future in enumerate(futures) if index not in results}
     for future in as_completed(waiting):
         error = future.exception()
         file = files[waiting[future]]
-        add(waiting[future], _with_all_columns(future.result()) if error is None else Failed(file, str(error)))
-    return [results[place] for place in range(len(files))]
+        add(waiting[future], _with_all_columns(future.result()) if error is None else FailedFile(file, str(error)))
+    return [results[index] for index in range(len(files))]
 
 
-def _read_for_another(file: TraceFile) -> RankSpans | Failed:
-    """As ``read_rank``, for another process: columns without values, which are almost half of the bytes, are left out."""
+def _read_without_empty_columns(file: TraceFile) -> RankSpans | FailedFile:
+    """``read_rank`` in a worker: columns without values, almost half of the bytes, are not sent back."""
     result = read_rank(file)
-    if isinstance(result, Failed):
+    if isinstance(result, FailedFile):
         return result
     return replace(result, spans=result.spans.select(s for s in result.spans if s.null_count() < s.len()))
 
 
-def _with_all_columns(result: RankSpans | Failed) -> RankSpans | Failed:
-    if isinstance(result, Failed):
+def _with_all_columns(result: RankSpans | FailedFile) -> RankSpans | FailedFile:
+    if isinstance(result, FailedFile):
         return result
     return replace(result, spans=make_spans(result.spans.to_dict(), result.spans.height))
 
 
-def read_rank(file: TraceFile) -> RankSpans | Failed:
-    """Spans of one rank's file, or why there are none."""
+def read_rank(file: TraceFile) -> RankSpans | FailedFile:
+    """Read the spans of one rank's file, or why that failed."""
     try:
         if detect_format(file) is TraceFormat.NSIGHT:
             return _read_export(file)
         return parse_rank(file, read_content(file))
     except TooLargeError as error:
-        return Failed(file, f"{error.message} ({error.setting})")
+        return FailedFile(file, f"{error.message} ({error.setting})")
     except ClusterScapeError as error:
-        return Failed(file, error.message)
+        return FailedFile(file, error.message)
     except RecursionError:
-        return Failed(file, "it is nested too deeply")
+        return FailedFile(file, "it is nested too deeply")
     except ARCHIVE_ERRORS as error:
-        return Failed(file, f"its archive is damaged: {error}")
+        return FailedFile(file, f"its archive is damaged: {error}")
     except OSError as error:
-        return Failed(file, error.strerror or str(error))
+        return FailedFile(file, error.strerror or str(error))
 
 
 def _read_export(file: TraceFile) -> RankSpans:
     if file.member is not None:
-        raise SourceError("an Nsight Systems export in an archive cannot be read", hint="Unpack the archive.")
+        raise SourceError("cannot read an Nsight Systems export within an archive", hint="Extract the archive.")
     from clusterscape.collect.traces.nsight import parse_nsight
 
     spans, facts = parse_nsight(file)
-    return RankSpans(file, facts, None, place_in_steps(spans))
+    return RankSpans(file, facts, None, add_step_context(spans))
 
 
 def parse_rank(file: TraceFile, content: Content) -> RankSpans:
-    """Spans of one Kineto file's bytes."""
+    """Parse the bytes of one Kineto file."""
     kineto, columns, memory = KinetoFile(content), SpanColumns(), MemoryColumns()
     for events in kineto.iter_events():
         columns.add(events)
         memory.add(events)
-    base_ns = kineto.facts.base_ns or 0
+    base_ns = kineto.metadata.base_ns or 0
     built = columns.build(base_ns)
     if not built.spans.height:
-        raise SourceError("it holds no spans")
-    facts = describe_rank(kineto.facts, file.title, (*kineto.notes, *built.notes), is_complete=kineto.is_complete)
+        raise SourceError("it has no spans")
+    facts = describe_rank(kineto.metadata, file.title, (*kineto.notes, *built.notes), is_complete=kineto.is_complete)
     facts = replace(facts, flops_source=built.flops_source)
-    info = kineto.facts.distributed
+    info = kineto.metadata.distributed
     rank = to_rank(info.rank) if info else None
-    return RankSpans(file, facts, rank, place_in_steps(built.spans), memory.build(base_ns))
+    return RankSpans(file, facts, rank, add_step_context(built.spans), memory.build(base_ns))
 
 
-def _join(kind: TraceFormat, results: Sequence[RankSpans | Failed], notes: list[str]) -> Trace:
-    good = [each for each in results if isinstance(each, RankSpans)]
-    failed = [each for each in results if isinstance(each, Failed)]
+def _join(trace_format: TraceFormat, results: Sequence[RankSpans | FailedFile], notes: list[str]) -> Trace:
+    good = [result for result in results if isinstance(result, RankSpans)]
+    failed = [result for result in results if isinstance(result, FailedFile)]
     if not good:
         raise SourceError(
-            f"none of {len(results)} trace files can be read: {failed[0].file.title}: {failed[0].reason}",
-            hint="Were the files copied whole?",
+            f"cannot read any of {len(results)} trace files: {failed[0].file.title}: {failed[0].reason}",
+            hint="Are the copies complete?",
         )
-    ranks, naming = assign_ranks([each.file.name for each in good], [each.stated_rank for each in good])
-    notes += naming
-    notes += [f"{each.file.title} could not be read: {each.reason}." for each in failed]
-    kept: dict[int, RankSpans] = {}
-    for rank, each in zip(ranks, good, strict=True):
-        other = kept.get(rank)
+    ranks, rank_notes = assign_ranks([result.file.name for result in good], [result.stated_rank for result in good])
+    notes += rank_notes
+    notes += [f"Cannot read {failure.file.title}: {failure.reason}." for failure in failed]
+    by_rank: dict[int, RankSpans] = {}
+    for rank, result in zip(ranks, good, strict=True):
+        other = by_rank.get(rank)
         if other is not None:
-            better, worse = (each, other) if each.spans.height > other.spans.height else (other, each)
-            notes.append(f"Two files are of rank {rank}: {better.file.title} is used, {worse.file.title} is not.")
-            kept[rank] = better
+            better, worse = (result, other) if result.spans.height > other.spans.height else (other, result)
+            notes.append(f"Rank {rank} has two files: {better.file.title} is used, {worse.file.title} is not.")
+            by_rank[rank] = better
         else:
-            kept[rank] = each
-    ordered = sorted(kept.items())
-    spans = pl.concat([each.spans.with_columns(pl.lit(rank, pl.Int32).alias("rank")) for rank, each in ordered])
-    facts = tuple(replace(each.facts, rank=rank) for rank, each in ordered)
-    notes += [f"Rank {each.rank}: {'; '.join(each.notes)}." for each in facts if each.notes]
-    held = [
-        each.memory.select(pl.lit(rank, pl.Int32).alias("rank"), "time_ns", "bytes")
-        for rank, each in ordered
-        if each.memory is not None
+            by_rank[rank] = result
+    ordered = sorted(by_rank.items())
+    spans = pl.concat([result.spans.with_columns(pl.lit(rank, pl.Int32).alias("rank")) for rank, result in ordered])
+    facts = tuple(replace(result.facts, rank=rank) for rank, result in ordered)
+    notes += [f"Rank {rank.rank}: {'; '.join(rank.notes)}." for rank in facts if rank.notes]
+    memory_tables = [
+        result.memory.select(pl.lit(rank, pl.Int32).alias("rank"), "time_ns", "bytes")
+        for rank, result in ordered
+        if result.memory is not None
     ]
-    memory = pl.concat(held) if held else None
-    return Trace(format=kind.value, spans=spans, ranks=facts, notes=tuple(notes), memory=memory)
+    memory = pl.concat(memory_tables) if memory_tables else None
+    return Trace(format=trace_format.value, spans=spans, ranks=facts, notes=tuple(notes), memory=memory)

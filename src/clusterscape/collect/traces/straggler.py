@@ -1,4 +1,4 @@
-"""StragglerAnalysis traces: one Parquet table of a job's operators, pipeline and data parallel, times in seconds."""
+"""Parses StragglerAnalysis traces: one Parquet table of a job's operators, pipeline and data parallel, times in seconds."""
 
 import io
 
@@ -11,7 +11,7 @@ from clusterscape.settings.limits import UploadLimits
 
 COLUMNS = ("dp_rank", "stage", "rank", "step", "optype", "start_ts", "duration", "seq_id", "mb_id")
 PIPELINE = {"forward-send": 1, "backward-recv": 1, "forward-recv": -1, "backward-send": -1}
-"""Operator → the peer's stage, relative to one's own."""
+"""Operator → stage of the peer, relative to the own stage."""
 COLLECTIVES = {
     "forward-send": "send",
     "backward-send": "send",
@@ -28,18 +28,18 @@ DATA_PARALLEL = ("params-all-gather", "grads-reduce-scatter", "separate-grads-al
 
 
 def parse_straggler(content: Content, source: str, limits: UploadLimits | None = None) -> Trace:
-    """The trace of one table. Its times begin at 0 in every step: steps are put one after another."""
+    """Parse one table. Its times start at 0 in every step, so the steps are concatenated."""
     try:
         rows = pl.scan_parquet(io.BytesIO(content.data)).select(pl.len()).collect().item()
         if limits is not None and rows > limits.trace_file_spans:
-            what = f"{source} has {rows:,} rows, more than {limits.trace_file_spans:,}"
-            raise TooLargeError(what, setting="limits.uploads.trace_file_spans")
+            message = f"{source} has {rows:,} rows, more than {limits.trace_file_spans:,}"
+            raise TooLargeError(message, setting="limits.uploads.trace_file_spans")
         table = pl.read_parquet(io.BytesIO(content.data))
     except pl.exceptions.PolarsError as error:
-        raise SourceError(f"{source} is no readable Parquet file: {error}", hint="Was it copied whole?") from error
+        raise SourceError(f"cannot read the Parquet file {source}: {error}", hint="Is the copy complete?") from error
     missing = [name for name in COLUMNS if name not in table.columns]
     if missing:
-        raise SourceError(f"{source} has no column {', '.join(missing)}", hint="It is no StragglerAnalysis trace.")
+        raise SourceError(f"{source} has no column {', '.join(missing)}", hint="It is not a StragglerAnalysis trace.")
     table = table.with_columns(
         pl.col("optype").cast(pl.String),
         (pl.col("start_ts").cast(pl.Float64) * 1e9).round().cast(pl.Int64).alias("start_ns"),
@@ -59,7 +59,7 @@ def parse_straggler(content: Content, source: str, limits: UploadLimits | None =
             "start_ns": start,
             "end_ns": start + table["length_ns"],
             "step": table["step"],
-            "micro_batch": _known(table, "mb_id"),
+            "micro_batch": _null_if_negative(table, "mb_id"),
             "phase": _phases(table),
             "stage": table["stage"],
             "process_group": _groups(table),
@@ -69,12 +69,12 @@ def parse_straggler(content: Content, source: str, limits: UploadLimits | None =
         },
         table.height,
     )
-    places = table.select("rank", "stage", "dp_rank").unique().sort("rank")
+    rank_table = table.select("rank", "stage", "dp_rank").unique().sort("rank")
     facts = tuple(
-        RankFacts(rank=rank, source=source, stage=stage, data_parallel_rank=dp, world_size=places.height)
-        for rank, stage, dp in places.iter_rows()
+        RankFacts(rank=rank, source=source, stage=stage, data_parallel_rank=dp, world_size=rank_table.height)
+        for rank, stage, dp in rank_table.iter_rows()
     )
-    notes = ("Times begin at 0 in every step: steps are put one after another.",)
+    notes = ("Times start at 0 in every step: the steps are shown one after another.",)
     return Trace(format="StragglerAnalysis", spans=spans, ranks=facts, notes=notes, is_aligned=True)
 
 
@@ -101,7 +101,7 @@ def _phases(table: pl.DataFrame) -> pl.Series:
     return table.select(kind.alias("phase")).to_series()
 
 
-def _known(table: pl.DataFrame, name: str) -> pl.Series:
+def _null_if_negative(table: pl.DataFrame, name: str) -> pl.Series:
     return table.select(pl.when(pl.col(name) >= 0).then(pl.col(name)).alias(name)).to_series()
 
 
@@ -123,8 +123,8 @@ def _groups(table: pl.DataFrame) -> pl.Series:
 
 
 def _peers(table: pl.DataFrame) -> pl.Series:
-    places = table.select("dp_rank", "stage", pl.col("rank").alias("peer")).unique()
+    ranks = table.select("dp_rank", "stage", pl.col("rank").alias("peer")).unique()
     moved = table.select("dp_rank", pl.col("optype").replace_strict(PIPELINE, default=None).alias("delta"), "stage")
-    wanted = moved.with_columns((pl.col("stage").cast(pl.Int64) + pl.col("delta")).alias("wanted"))
-    keyed = places.with_columns(pl.col("stage").cast(pl.Int64).alias("wanted")).drop("stage")
-    return wanted.join(keyed, on=["dp_rank", "wanted"], how="left", maintain_order="left")["peer"]
+    peer_stages = moved.with_columns((pl.col("stage").cast(pl.Int64) + pl.col("delta")).alias("peer_stage"))
+    keyed = ranks.with_columns(pl.col("stage").cast(pl.Int64).alias("peer_stage")).drop("stage")
+    return peer_stages.join(keyed, on=["dp_rank", "peer_stage"], how="left", maintain_order="left")["peer"]

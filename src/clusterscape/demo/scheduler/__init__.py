@@ -1,26 +1,25 @@
-"""The pretend cluster's scheduler, event by event, with the reasons for waiting. Only the demo uses it: it runs uncompiled."""
+"""The demo's scheduler: event-driven, with reasons for waiting. It runs uncompiled and is used only by the demo."""
 
 from clusterscape.demo.scheduler.engine import Simulation
 from clusterscape.demo.scheduler.events import (
-    Ending,
     Event,
     Grant,
-    Job,
     JobEnded,
+    JobEnding,
     JobStarted,
     JobWaited,
     NodeClosed,
     NodeOpened,
     Reason,
     SimNode,
+    SubmittedJob,
 )
 
 __all__ = [
-    "Ending",
     "Event",
     "Grant",
-    "Job",
     "JobEnded",
+    "JobEnding",
     "JobStarted",
     "JobWaited",
     "NodeClosed",
@@ -28,4 +27,5 @@ __all__ = [
     "Reason",
     "SimNode",
     "Simulation",
+    "SubmittedJob",
 ]

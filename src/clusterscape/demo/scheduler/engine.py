@@ -1,7 +1,7 @@
-"""The demo's scheduler: a heap of what happens next, one step per instant, and events out. Pure: no clock, no I/O, no chance.
+"""The demo's scheduler: a heap of future events, one step per instant. Pure: no clock, no I/O, no randomness.
 
-Everything that happens at one second is taken in first (ends, failures, repairs, arrivals), then each partition touched by it
-gets one turn. The same input gives the same events; `run` merely repeats `step`. Uncompiled on purpose: see
+All events of one second are applied first (ends, failures, repairs, arrivals), then each affected partition is scheduled
+once. The same input gives the same events; `run` repeats `step`. Uncompiled on purpose: see
 docs/design/scheduling.md.
 """
 
@@ -11,28 +11,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 
 from clusterscape.demo.scheduler.events import (
-    Ending,
     Event,
-    Job,
     JobEnded,
+    JobEnding,
     JobStarted,
     JobWaited,
     NodeClosed,
     NodeOpened,
     Reason,
     SimNode,
+    SubmittedJob,
 )
-from clusterscape.demo.scheduler.pool import Pool
-from clusterscape.demo.scheduler.turn import Turn
+from clusterscape.demo.scheduler.partition import Pool, SchedulingTurn
 from clusterscape.simulate.faults import FaultKind, NodeFault
 from clusterscape.simulate.placing import Placement
 
 BEFORE_ALL_S = -(2**62)
-"""The time of a simulation in which nothing has happened yet."""
+"""The time of a simulation before its first event."""
 
 
 class _Kind(IntEnum):
-    """What is planned, in the order in which things of the same second are taken in."""
+    """Kinds of planned events, in the order in which those of the same second are processed."""
 
     END = 0
     CLOSE = 1
@@ -42,30 +41,30 @@ class _Kind(IntEnum):
 
 
 class _Queue:
-    """One partition: its pool, its waiting jobs in order, and the reasons last told."""
+    """One partition: its pool, its waiting jobs in order, and the last reported reasons."""
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
-        self.waiting: list[Job] = []
+        self.waiting: list[SubmittedJob] = []
         self._ranks: list[tuple[int, int, int]] = []  # of the waiting jobs, in the same order
         self.held_by_user: dict[str, int] = {}
         self.reasons: dict[int, Reason] = {}
-        self.arrived: list[Job] = []
-        self.head: Job | None = None
+        self.arrived: list[SubmittedJob] = []
+        self.head: SubmittedJob | None = None
         self.over_limit: set[int] = set()
 
-    def add(self, job: Job) -> None:
+    def add(self, job: SubmittedJob) -> None:
         rank = _rank(job)
         place = bisect_left(self._ranks, rank)
         self._ranks.insert(place, rank)
         self.waiting.insert(place, job)
         self.arrived.append(job)
 
-    def find(self, job: Job) -> int | None:
+    def find(self, job: SubmittedJob) -> int | None:
         place = bisect_left(self._ranks, _rank(job))
         return place if place < len(self.waiting) and self.waiting[place].id == job.id else None
 
-    def remove(self, job: Job) -> bool:
+    def remove(self, job: SubmittedJob) -> bool:
         place = self.find(job)
         if place is None:
             return False
@@ -75,9 +74,9 @@ class _Queue:
 
 
 class Simulation:
-    """A cluster and a placement; jobs and faults may be added at any time that is not yet past.
+    """A cluster and a placement; jobs and faults may be added at any time that is not in the past.
 
-    ``depth``: see ``Turn.schedule``. ``max_gpus_per_user`` limits what one user may hold in a partition at the same time.
+    ``depth``: see ``SchedulingTurn.schedule``. ``max_gpus_per_user``: the most GPUs that a user may hold at a time, by partition.
     """
 
     def __init__(
@@ -97,13 +96,13 @@ class Simulation:
             by_partition.setdefault(node.partition, []).append(node)
         self._queues = {name: _Queue(Pool(members)) for name, members in by_partition.items()}
         self._partition_of = {node.name: node.partition for node in nodes}
-        self._running: dict[int, Job] = {}
+        self._running: dict[int, SubmittedJob] = {}
         self._attempts: dict[int, int] = {}
-        self._heap: list[tuple[int, int, int, Job | NodeFault, int]] = []
+        self._heap: list[tuple[int, int, int, SubmittedJob | NodeFault, int]] = []
         self._sequence = 0
 
-    def add_jobs(self, jobs: Iterable[Job]) -> None:
-        """Plan the arrival of jobs. Raises ValueError for one that fits no empty partition."""
+    def add_jobs(self, jobs: Iterable[SubmittedJob]) -> None:
+        """Plan the arrival of jobs. Raises ValueError for a job that does not fit into its empty partition."""
         for job in jobs:
             queue = self._queues.get(job.partition)
             if queue is None or not queue.pool.can_ever_hold(job):
@@ -119,8 +118,8 @@ class Simulation:
             if fault.to_s is not None:
                 self._plan(fault.to_s, _Kind.OPEN, fault)
 
-    def waiting(self, partition: str) -> Sequence[Job]:
-        """The queue of a partition, first in line first."""
+    def waiting(self, partition: str) -> Sequence[SubmittedJob]:
+        """The queue of a partition, in order of priority."""
         return self._queues[partition].waiting
 
     def run(self, until_s: int | None = None) -> list[Event]:
@@ -131,28 +130,28 @@ class Simulation:
         return events
 
     def step(self) -> list[Event]:
-        """Everything that happens at the next instant."""
+        """All events of the next second with planned events."""
         now_s = self._heap[0][0]
         self.now_s = now_s
         events: list[Event] = []
         touched: dict[str, None] = {}
         while self._heap and self._heap[0][0] == now_s:
             _, kind, _, subject, attempt = heapq.heappop(self._heap)
-            partition = self._take_in(_Kind(kind), subject, attempt, events)
+            partition = self._apply(_Kind(kind), subject, attempt, events)
             if partition is not None:
                 touched[partition] = None
         for partition in touched:
             self._schedule(partition, events)
         return events
 
-    def _plan(self, time_s: int, kind: _Kind, subject: Job | NodeFault, attempt: int = 0) -> None:
+    def _plan(self, time_s: int, kind: _Kind, subject: SubmittedJob | NodeFault, attempt: int = 0) -> None:
         if time_s < self.now_s:
             raise ValueError(f"{subject} lies before {self.now_s}, which is past")
         self._sequence += 1
         heapq.heappush(self._heap, (time_s, int(kind), self._sequence, subject, attempt))
 
-    def _take_in(self, kind: _Kind, subject: Job | NodeFault, attempt: int, events: list[Event]) -> str | None:
-        """Apply one planned thing; returns the partition that deserves a turn because of it."""
+    def _apply(self, kind: _Kind, subject: SubmittedJob | NodeFault, attempt: int, events: list[Event]) -> str | None:
+        """Apply one planned event; returns the partition to schedule because of it."""
         if isinstance(subject, NodeFault):
             return self._close(subject, events) if kind is _Kind.CLOSE else self._open(subject, events)
         queue = self._queues[subject.partition]
@@ -161,14 +160,14 @@ class Simulation:
         elif kind is _Kind.WITHDRAW:
             if not queue.remove(subject):
                 return None
-            events.append(JobEnded(self.now_s, subject, Ending.WITHDRAWN))
+            events.append(JobEnded(self.now_s, subject, JobEnding.WITHDRAWN))
         else:
             if subject.id not in self._running or self._attempts[subject.id] != attempt:
-                return None  # ended before by a node's failure
-            self._end(subject, Ending.TIMEOUT if subject.run_s > subject.limit_s else Ending.FINISHED, events)
+                return None  # already ended by a node's failure
+            self._end(subject, JobEnding.TIMEOUT if subject.run_s > subject.limit_s else JobEnding.FINISHED, events)
         return subject.partition
 
-    def _end(self, job: Job, ending: Ending, events: list[Event]) -> None:
+    def _end(self, job: SubmittedJob, ending: JobEnding, events: list[Event]) -> None:
         queue = self._queues[job.partition]
         queue.pool.release(job.id)
         queue.held_by_user[job.user] -= job.gpus
@@ -184,7 +183,7 @@ class Simulation:
         if fault.kind is FaultKind.FAIL:
             for job_id in queue.pool.jobs_on(node):
                 job = self._running[job_id]
-                self._end(job, Ending.REQUEUED if job.is_requeued else Ending.NODE_FAILED, events)
+                self._end(job, JobEnding.REQUEUED if job.is_requeued else JobEnding.NODE_FAILED, events)
                 if job.is_requeued:
                     queue.add(job)
         return partition
@@ -202,7 +201,7 @@ class Simulation:
             queue.head, queue.over_limit = None, set()
             queue.arrived.clear()
             return
-        turn = Turn(
+        turn = SchedulingTurn(
             self.now_s,
             tuple(queue.waiting),
             queue.pool,
@@ -217,10 +216,12 @@ class Simulation:
             self._running[job.id] = job
             self._plan(self.now_s + min(job.run_s, job.limit_s), _Kind.END, job, attempt)
             events.append(JobStarted(self.now_s, job, grants))
-        self._tell_reasons(queue, head, turn.over_limit, events)
+        self._report_reasons(queue, head, turn.over_limit, events)
 
-    def _tell_reasons(self, queue: _Queue, head: Job | None, over_limit: set[int], events: list[Event]) -> None:
-        """Say why jobs wait, but only where that changed: on arrival, at the head, and at the user limit."""
+    def _report_reasons(
+        self, queue: _Queue, head: SubmittedJob | None, over_limit: set[int], events: list[Event]
+    ) -> None:
+        """Report why jobs wait, if that changed: on arrival, at the head of the queue, and at the user limit."""
         changed = queue.over_limit ^ over_limit
         doubtful = [job for job in (queue.head, head) if job is not None] + queue.arrived
         if changed:
@@ -240,5 +241,5 @@ class Simulation:
         queue.arrived.clear()
 
 
-def _rank(job: Job) -> tuple[int, int, int]:
+def _rank(job: SubmittedJob) -> tuple[int, int, int]:
     return (-job.priority, job.queued_s, job.id)

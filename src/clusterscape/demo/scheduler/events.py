@@ -1,6 +1,6 @@
-"""What goes into the demo's scheduler and what comes out: jobs and nodes, and events in order of time, in the past tense.
+"""Input and output of the demo's scheduler: jobs and nodes, and events in order of time.
 
-Records only; times are whole seconds since an origin of the caller's.
+Times are whole seconds since an origin that the caller chooses.
 """
 
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from clusterscape.simulate.faults import FaultKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class SubmittedJob:
     """A request for ``nodes`` × ``gpus_per_node`` GPUs of one partition.
 
-    ``run_s`` is how long the job runs if it is let; the scheduler knows only ``limit_s``, at which it ends the job. Higher
+    ``run_s`` is the run time without a limit; the scheduler knows only ``limit_s``, at which it ends the job. Higher
     ``priority`` goes first, then the earlier ``eligible_s`` (default: at submission), then the lower id.
     """
 
@@ -27,8 +27,8 @@ class Job:
     user: str = ""
     priority: int = 0
     eligible_s: int | None = None
-    withdraw_s: int | None = None  # leaves the queue then, where it has not started yet
-    is_requeued: bool = False  # on a node's failure: starts again instead of ending
+    withdraw_s: int | None = None  # leaves the queue then if it has not started
+    is_requeued: bool = False  # if its node fails: waits again instead of ending
 
     def __post_init__(self) -> None:
         if min(self.nodes, self.gpus_per_node, self.run_s, self.limit_s) < 1:
@@ -57,14 +57,14 @@ class SimNode:
 
 
 class Reason(StrEnum):
-    """Why a job waits, in Slurm's words."""
+    """Why a job waits, as Slurm reason codes."""
 
-    RESOURCES = "Resources"  # first in line: GPUs are kept for it
-    PRIORITY = "Priority"  # others are ahead
-    USER_LIMIT = "QOSMaxGRESPerUser"  # its user holds as many GPUs as one may
+    RESOURCES = "Resources"  # at the head of the queue: GPUs are reserved for it
+    PRIORITY = "Priority"  # other jobs are ahead
+    USER_LIMIT = "QOSMaxGRESPerUser"  # its user has reached the limit of GPUs
 
 
-class Ending(StrEnum):
+class JobEnding(StrEnum):
     """How a job left its GPUs or the queue."""
 
     FINISHED = "finished"
@@ -76,7 +76,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """GPUs of one node given to a job: ``node`` is the node's name, ``gpus`` the indices, ascending."""
+    """GPUs of one node allocated to a job: ``node`` is the node's name, ``gpus`` the indices, ascending."""
 
     node: str
     gpus: tuple[int, ...]
@@ -87,7 +87,7 @@ class JobWaited:
     """The job entered the queue, or its reason to wait changed."""
 
     time_s: int
-    job: Job
+    job: SubmittedJob
     reason: Reason
 
 
@@ -96,17 +96,17 @@ class JobStarted:
     """The job got its GPUs."""
 
     time_s: int
-    job: Job
+    job: SubmittedJob
     grants: tuple[Grant, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class JobEnded:
-    """The job gave back its GPUs, or left the queue (WITHDRAWN)."""
+    """The job released its GPUs, or left the queue (WITHDRAWN)."""
 
     time_s: int
-    job: Job
-    ending: Ending
+    job: SubmittedJob
+    ending: JobEnding
 
 
 @dataclass(frozen=True, slots=True)

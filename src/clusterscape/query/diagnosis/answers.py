@@ -1,6 +1,6 @@
-"""The shapes of a diagnosis's answers; the API's schema and the client's types are generated from these.
+"""The shapes of answers about a diagnosis; the API's schema and the client's types are generated from these.
 
-Times are Unix ms, ratios 0–1, missing is null. Histograms, lines and scatter are Arrow tables (``pictures.py``, ``lines.py``).
+Times are Unix ms, ratios 0–1, missing is null. Histograms, lines and scatter plots are Arrow tables (``pictures.py``).
 """
 
 from dataclasses import dataclass
@@ -27,14 +27,14 @@ Linkage = Literal["average", "single", "complete", "weighted", "ward", "centroid
 
 
 class EnergySource(StrEnum):
-    """How the energy is known."""
+    """How the energy was determined."""
 
     COUNTER = "counter"  # the GPUs' own energy counters
-    POWER = "power"  # mean power times the time measured
+    POWER = "power"  # mean power × time held
 
 
 class EventKind(StrEnum):
-    """What happened to a workload."""
+    """The kind of an event of a workload."""
 
     START = "start"
     END = "end"
@@ -47,7 +47,7 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeWindow:
-    """[start, end)."""
+    """The time range [start, end)."""
 
     start: int
     end: int
@@ -55,7 +55,7 @@ class TimeWindow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiagnosedMetric:
-    """A metric that can be looked at; ``has_samples``: the workload's GPUs have it."""
+    """A metric that GPUs can be compared by; ``has_samples``: the workload's GPUs have it."""
 
     name: PublicText
     label: PublicText
@@ -65,7 +65,7 @@ class DiagnosedMetric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitRule:
-    """A rule that a GPU breaks now or broke in the window."""
+    """A rule that a GPU violates now or violated in the window."""
 
     rule: PublicText
     state: Literal["now", "past"]
@@ -73,9 +73,9 @@ class UnitRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiagnosedUnit:
-    """One GPU of the workload. ``cluster`` null: it cannot be compared; ``odd_rank`` 1 is the oddest of all, odd or not.
+    """One GPU of the workload. ``cluster`` null: it cannot be compared; ``odd_rank`` 1 is the GPU furthest from the others.
 
-    ``rules`` stand in the order of the rule bar. ``held_to`` null: it is still held.
+    ``rules`` are in display order. ``held_to`` null: it is still held.
     """
 
     unit: UnitRef
@@ -92,7 +92,7 @@ class DiagnosedUnit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterExplanation:
-    """What the GPUs of a cluster share and the others do not. ``gain``: adjusted mutual information, 0–1."""
+    """An attribute that distinguishes the GPUs of a cluster from the others. ``gain``: adjusted mutual information, 0–1."""
 
     sentence: ScopedText
     attribute: PublicText
@@ -105,7 +105,7 @@ class ClusterExplanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuCluster:
-    """GPUs that behave alike; label 0 is the largest."""
+    """GPUs with similar behavior; label 0 is the largest cluster."""
 
     label: int
     size: int
@@ -115,7 +115,7 @@ class GpuCluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OddUnit:
-    """A GPU further from the others than chance explains. ``kinds``: by what, most telling first."""
+    """An outlier: a GPU significantly far from the others. ``kinds``: the features that differ, largest difference first."""
 
     unit: UnitRef
     distance: float
@@ -126,7 +126,7 @@ class OddUnit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingNumber:
-    """An estimate with its 95 % interval; null where it is not bounded or not known."""
+    """An estimate with its 95 % interval; null if it is unbounded or unknown."""
 
     value: float | None
     low: float | None
@@ -136,7 +136,7 @@ class FindingNumber:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingAnswer:
-    """A conclusion in words, with its size and its evidence."""
+    """A conclusion as text, with its size and its evidence."""
 
     kind: FindingKind
     severity: Severity
@@ -153,10 +153,10 @@ class FindingAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiagnosisAnswer:
-    """One workload, diagnosed over a window of its life.
+    """The diagnosis of one workload over a window of its life.
 
     ``linkage`` is SciPy's (n − 1) × 4 over the units of clusters in the order of ``compared``; ``leaves`` is the order of the
-    dendrogram; ``heights_for_counts[k − 1]`` cuts it into k clusters. ``gpu_hours`` and what follows are those of the window.
+    dendrogram; ``heights_for_counts[k − 1]`` cuts it into k clusters. ``gpu_hours``, wasted hours and energy are of the window.
     """
 
     workload: WorkloadRef
@@ -197,7 +197,7 @@ class DiagnosisAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadEvent:
-    """Something on the time axis; ``until`` null: a moment, or it goes on. ``unit`` null: it concerns all."""
+    """An event on the time axis; ``until`` null: a point in time, or ongoing. ``unit`` null: it concerns all units."""
 
     at: int
     until: int | None
@@ -208,7 +208,7 @@ class WorkloadEvent:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A bulk answer: a table, and what the headers of its response say of it."""
+    """A bulk answer: a table and its response headers."""
 
     table: pl.DataFrame
     headers: dict[str, str]
@@ -216,6 +216,6 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class ScatterPicture(Picture):
-    """Points, and ``density``: how many of all there are in each cell of a grid."""
+    """Points, and ``density``: the number of points in each cell of a grid."""
 
     density: pl.DataFrame

@@ -1,4 +1,4 @@
-"""Which GPUs a workload held when, in a fixed order, and what is known of each: its place, its ranks, its hardware."""
+"""The GPUs that a workload held and when, in a fixed order, with their nodes, ranks and hardware."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,18 +9,17 @@ from numpy.typing import NDArray
 
 from clusterscape.errors import QueryError
 from clusterscape.model import Allocation, Node, NodeId, Unit, UnitId, Workload
-from clusterscape.model.run_units import cluster_unit
+from clusterscape.model.durations import MINUTE_MS
+from clusterscape.model.runs import cluster_unit
 from clusterscape.query.context import QueryContext
 
 LAYOUT_TAGS = {"tp": "tensor-parallel rank", "dp": "data-parallel rank", "pp": "pipeline stage"}
-"""Sizes that a workload's tags may give, fastest varying first, as Megatron-LM orders ranks by default."""
-
-MINUTE_MS = 60_000
+"""Tags with parallelism sizes, fastest varying first, as Megatron-LM orders ranks by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldUnit:
-    """One GPU and when it was held: ``spans`` are disjoint [from, to), by time. ``is_open``: it still is."""
+    """One GPU and when it was held: ``spans`` are disjoint [from, to), by time. ``is_open``: it is still held."""
 
     unit: UnitId
     node: NodeId | None
@@ -32,15 +31,15 @@ class HeldUnit:
 
     def clip(self, start: int, end: int) -> list[tuple[int, int]]:
         """The spans within [start, end)."""
-        cut = [(max(begin, start), min(stop, end)) for begin, stop in self.spans]
-        return [(begin, stop) for begin, stop in cut if begin < stop]
+        clipped = [(max(begin, start), min(stop, end)) for begin, stop in self.spans]
+        return [(begin, stop) for begin, stop in clipped if begin < stop]
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
-    """The units that a workload held within [start, end), by node and index, cut to that window.
+class WorkloadHolding:
+    """The units that a workload held within the window [start, end), by node and index.
 
-    The end of what goes on is the next whole minute, so that questions asked together see the same window.
+    A running workload's window ends at the next whole minute, so that concurrent queries have the same window.
     """
 
     workload: Workload
@@ -52,28 +51,28 @@ class Holding:
     @property
     def names(self) -> list[UnitId]:
         """The units' ids."""
-        return [each.unit for each in self.units]
+        return [held.unit for held in self.units]
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What decides which samples belong to it."""
-        return (self.workload.id, self.window, tuple((each.unit, each.spans) for each in self.units))
+        """A cache key of its samples."""
+        return (self.workload.id, self.window, tuple((held.unit, held.spans) for held in self.units))
 
     def spans(self) -> list[list[tuple[int, int]]]:
         """When each unit was held within the window."""
         start, end = self.window or (0, 0)
-        return [each.clip(start, end) for each in self.units]
+        return [held.clip(start, end) for held in self.units]
 
     def gpu_hours(self) -> float:
-        """Held within the window until now."""
+        """GPU-hours held within the window until now."""
         return sum(self.held_ms(spans) for spans in self.spans()) / 3_600_000
 
     def held_ms(self, spans: Sequence[tuple[int, int]]) -> int:
-        """The length of ``spans``, without what is still to come."""
+        """The length of ``spans`` until now."""
         return sum(max(0, min(stop, self.now) - begin) for begin, stop in spans)
 
     def mask(self, times_ms: NDArray[np.int64], *, step_ms: int = 0) -> NDArray[np.bool_]:
-        """(time × unit): whether the unit was held then; with a step, at some time of the step."""
+        """(time × unit): whether the unit was held at that time, or with ``step_ms`` at any time of that step."""
         held = np.zeros((times_ms.size, len(self.units)), np.bool_)
         for column, spans in enumerate(self.spans()):
             for begin, stop in spans:
@@ -82,38 +81,39 @@ class Holding:
         return held
 
 
-def find_holding(context: QueryContext, workload: Workload, start: int | None, end: int | None) -> Holding:
-    """What ``workload`` held, cut to [start, end) of its life; raises QueryError for a window outside of it."""
+def find_holding(context: QueryContext, workload: Workload, start: int | None, end: int | None) -> WorkloadHolding:
+    """The units that ``workload`` held in [start, end) of its life; raises QueryError for a window outside of its life."""
     now = context.clock()
     until = workload.ended_at if workload.ended_at is not None else -(-now // MINUTE_MS) * MINUTE_MS
     spans: dict[UnitId, list[tuple[int, int]]] = {}
-    still: set[UnitId] = set()
-    for each in context.records.allocations(workload=workload.id):
-        stop = min(each.to_at if each.to_at is not None else until, until)
-        if each.from_at < stop:
-            spans.setdefault(each.unit, []).append((each.from_at, stop))
-        if _is_open(each, workload):
-            still.add(each.unit)
+    open_units: set[UnitId] = set()
+    for allocation in context.records.allocations(workload=workload.id):
+        stop = min(allocation.to_at if allocation.to_at is not None else until, until)
+        if allocation.from_at < stop:
+            spans.setdefault(allocation.unit, []).append((allocation.from_at, stop))
+        if _is_open(allocation, workload):
+            open_units.add(allocation.unit)
     if not spans:
-        return Holding(workload, (), None, None, now)
-    life = (min(begin for each in spans.values() for begin, _ in each), max(s for e in spans.values() for _, s in e))
+        return WorkloadHolding(workload, (), None, None, now)
+    all_spans = [span for unit_spans in spans.values() for span in unit_spans]
+    life = (min(begin for begin, _ in all_spans), max(stop for _, stop in all_spans))
     window = (max(life[0], start if start is not None else life[0]), min(life[1], end if end is not None else life[1]))
     if window[0] >= window[1]:
         raise QueryError(
-            "the window lies outside of the workload's life, or ends before it begins",
+            "the window is outside of the workload's life, or its end is not after its start",
             hint=f"It held GPUs from {life[0]} to {life[1]} (Unix ms).",
         )
-    places = {each.id: each for each in context.records.units() if each.id in spans}
-    merged = {unit: _merge(each) for unit, each in spans.items()}
-    units = _rank(merged, places, workload.nodes, still)
-    return Holding(workload, tuple(each for each in units if each.clip(*window)), life, window, now)
+    records = {unit.id: unit for unit in context.records.units() if unit.id in spans}
+    merged = {unit: _merge(unit_spans) for unit, unit_spans in spans.items()}
+    units = _assign_ranks(merged, records, workload.nodes, open_units)
+    return WorkloadHolding(workload, tuple(held for held in units if held.clip(*window)), life, window, now)
 
 
-def expand_units(holding: Holding, named: Sequence[str]) -> list[int]:
-    """The places of the named units among the holding's; ``node:*`` names all of a node. Others' names are left out."""
-    whole = {name.removesuffix(":*") for name in named if name.endswith(":*")}
-    single = set(named)
-    return [place for place, each in enumerate(holding.units) if each.unit in single or each.node in whole]
+def expand_units(holding: WorkloadHolding, named: Sequence[str]) -> list[int]:
+    """The indices of the named units in the holding; ``node:*`` names all units of a node. Unknown names are ignored."""
+    nodes = {name.removesuffix(":*") for name in named if name.endswith(":*")}
+    names = set(named)
+    return [index for index, held in enumerate(holding.units) if held.unit in names or held.node in nodes]
 
 
 def _is_open(allocation: Allocation, workload: Workload) -> bool:
@@ -130,81 +130,81 @@ def _merge(spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple(merged)
 
 
-def _rank(
+def _assign_ranks(
     spans: Mapping[UnitId, tuple[tuple[int, int], ...]],
-    places: Mapping[UnitId, Unit],
+    units: Mapping[UnitId, Unit],
     nodes: Sequence[str],
-    still: set[UnitId],
+    open_units: set[UnitId],
 ) -> list[HeldUnit]:
-    """Units by node and index. Ranks go in the scheduler's order of nodes; who comes later takes the ranks that are free."""
+    """Units by node and index. Ranks follow the scheduler's order of nodes; units that are added later get the free ranks."""
     order = {name: position for position, name in enumerate(nodes)}
 
-    def place(unit: UnitId) -> tuple[int, str, int, str]:
-        node, index = _place_of(unit, places)
+    def rank_order(unit: UnitId) -> tuple[int, str, int, str]:
+        node, index = _find_location(unit, units)
         return (order.get(node or "", len(order)), node or "", -1 if index is None else index, unit)
 
     global_ranks: dict[UnitId, int] = {}
     local_ranks: dict[UnitId, int] = {}
-    ordered = sorted(spans, key=lambda each: (spans[each][0][0], place(each)))
-    for at, comers in groupby(ordered, key=lambda each: spans[each][0][0]):
-        beside = [other for other in global_ranks if any(a <= at < b for a, b in spans[other])]
-        free = _free_ranks({global_ranks[other] for other in beside})
-        taken_here: dict[str, set[int]] = {}
-        for other in beside:
-            taken_here.setdefault(place(other)[1], set()).add(local_ranks[other])
-        free_here: dict[str, Iterator[int]] = {}
-        for unit in comers:
-            node = place(unit)[1]
+    ordered = sorted(spans, key=lambda unit: (spans[unit][0][0], rank_order(unit)))
+    for at, added in groupby(ordered, key=lambda unit: spans[unit][0][0]):
+        concurrent = [other for other in global_ranks if any(a <= at < b for a, b in spans[other])]
+        free = _free_ranks({global_ranks[other] for other in concurrent})
+        used_locally: dict[str, set[int]] = {}
+        for other in concurrent:
+            used_locally.setdefault(rank_order(other)[1], set()).add(local_ranks[other])
+        free_locally: dict[str, Iterator[int]] = {}
+        for unit in added:
+            node = rank_order(unit)[1]
             global_ranks[unit] = next(free)
-            local_ranks[unit] = next(free_here.setdefault(node, _free_ranks(taken_here.get(node, set()))))
-    found = []
-    for unit in sorted(spans, key=lambda each: place(each)[1:]):
-        at_node, index = _place_of(unit, places)
-        found.append(
+            local_ranks[unit] = next(free_locally.setdefault(node, _free_ranks(used_locally.get(node, set()))))
+    held_units = []
+    for unit in sorted(spans, key=lambda unit: rank_order(unit)[1:]):
+        at_node, index = _find_location(unit, units)
+        held_units.append(
             HeldUnit(
                 unit=unit,
                 node=at_node,
                 index=index,
                 spans=spans[unit],
-                is_open=unit in still,
+                is_open=unit in open_units,
                 global_rank=global_ranks[unit],
                 local_rank=local_ranks[unit],
             )
         )
-    return found
+    return held_units
 
 
-def _free_ranks(taken: set[int]) -> Iterator[int]:
-    return (rank for rank in count() if rank not in taken)
+def _free_ranks(used: set[int]) -> Iterator[int]:
+    return (rank for rank in count() if rank not in used)
 
 
-def _place_of(unit: UnitId, places: Mapping[UnitId, Unit]) -> tuple[NodeId | None, int | None]:
-    """From the inventory, or from the name of a unit that is gone."""
-    known = places.get(unit)
-    if known is not None and known.node is not None:
-        return known.node, known.index
+def _find_location(unit: UnitId, units: Mapping[UnitId, Unit]) -> tuple[NodeId | None, int | None]:
+    """The node and index from the inventory, or from the id of a unit that no longer exists."""
+    record = units.get(unit)
+    if record is not None and record.node is not None:
+        return record.node, record.index
     node, _, index = cluster_unit(unit).rpartition(":")
     number = index.partition("/")[0]
     return (NodeId(node) if node else None), (int(number) if number.isdigit() else None)
 
 
 def read_layout(workload: Workload, gpus: int) -> dict[str, int]:
-    """Sizes of the parallel layout from the workload's tags; empty where they do not multiply to its GPUs."""
+    """Sizes of the parallel layout from the workload's tags; empty if their product is not its number of GPUs."""
     sizes = {tag: int(workload.tags[tag]) for tag in LAYOUT_TAGS if workload.tags.get(tag, "").isdigit()}
     return sizes if sizes and int(np.prod(list(sizes.values()))) == gpus else {}
 
 
 def describe_units(
-    holding: Holding, nodes: Mapping[NodeId, Node], units: Mapping[UnitId, Unit]
+    holding: WorkloadHolding, nodes: Mapping[NodeId, Node], units: Mapping[UnitId, Unit]
 ) -> dict[str, list[str | int | None]]:
-    """Attributes of each unit for the explanation; the most telling name comes first."""
-    held = holding.units
-    node_of = [nodes.get(each.node) if each.node else None for each in held]
-    unit_of = [units.get(each.unit) for each in held]
+    """Attributes of each unit for the explanation, preferred names first."""
+    held_units = holding.units
+    node_of = [nodes.get(held.node) if held.node else None for held in held_units]
+    unit_of = [units.get(held.unit) for held in held_units]
     return {
-        "local rank": [each.local_rank for each in held],
-        "GPU index": [each.index for each in held],
-        "node": [each.node for each in held],
+        "local rank": [held.local_rank for held in held_units],
+        "GPU index": [held.index for held in held_units],
+        "node": [held.node for held in held_units],
         "rack": [node.rack if node else None for node in node_of],
         "machine type": [
             (unit.machine_type if unit else None) or (node.machine_type if node else None)
@@ -213,13 +213,13 @@ def describe_units(
         "driver": [node.driver_version if node else None for node in node_of],
         "partition": [", ".join(node.partitions) or None if node else None for node in node_of],
         "PCI bus": [_pci_bus(unit) for unit in unit_of],
-        "global rank": [each.global_rank for each in held],
+        "global rank": [held.global_rank for held in held_units],
         **_split_ranks(holding),
     }
 
 
-def keep_telling(attributes: Mapping[str, Sequence[str | int | None]]) -> dict[str, Sequence[str | int | None]]:
-    """Attributes that differ between units; each that is tried makes the explanation's test stricter."""
+def drop_constant(attributes: Mapping[str, Sequence[str | int | None]]) -> dict[str, Sequence[str | int | None]]:
+    """Attributes that differ between units; every tested attribute makes the test of the explanation stricter."""
     return {name: values for name, values in attributes.items() if len({*values} - {None}) > 1}
 
 
@@ -229,13 +229,13 @@ def _pci_bus(unit: Unit | None) -> str | None:
     return f"{parts[-3][-4:]}:{parts[-2]}" if len(parts) >= 3 else None
 
 
-def _split_ranks(holding: Holding) -> dict[str, list[str | int | None]]:
-    """A rank's place in each parallel dimension."""
+def _split_ranks(holding: WorkloadHolding) -> dict[str, list[str | int | None]]:
+    """The rank of each unit in each parallel dimension."""
     columns: dict[str, list[str | int | None]] = {}
     stride = 1
     for tag, size in read_layout(holding.workload, holding.workload.gpus_requested).items():
         columns[LAYOUT_TAGS[tag]] = [
-            None if each.global_rank is None else each.global_rank // stride % size for each in holding.units
+            None if held.global_rank is None else held.global_rank // stride % size for held in holding.units
         ]
         stride *= size
     return columns

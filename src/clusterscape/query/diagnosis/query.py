@@ -1,16 +1,18 @@
-"""Questions about one workload's GPUs. The analysis is imported when it is first asked for: it is heavy."""
+"""Queries on the GPUs of one workload. The analysis is imported on first use, since that is slow."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
 
 from clusterscape.errors import QueryError
+from clusterscape.executors import run_meanwhile
 from clusterscape.model import CATALOGUE, METRICS, MetricKind, WorkloadState
+from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.query.cache import VersionedCache
 from clusterscape.query.context import QueryContext
 from clusterscape.query.diagnosis.answers import (
@@ -25,44 +27,44 @@ from clusterscape.query.diagnosis.answers import (
     WorkloadEvent,
 )
 from clusterscape.query.diagnosis.holding import (
-    Holding,
+    WorkloadHolding,
     describe_units,
+    drop_constant,
     expand_units,
     find_holding,
-    keep_telling,
     read_layout,
 )
-from clusterscape.query.diagnosis.loading import Floats, Ints, RunLoader, Samples
+from clusterscape.query.diagnosis.loading import RunLoader, Samples
 from clusterscape.query.rule_notes import RuleNotes
 from clusterscape.query.series import NICE_STEPS_S
 from clusterscape.query.workloads import WorkloadQuery
 from clusterscape.watch.rulebook import RuleBook
 
 if TYPE_CHECKING:
-    from clusterscape.query.diagnosis.diagnosing import Judged
+    from clusterscape.query.diagnosis.diagnosing import AnalyzedWindow
 
-MOST_COMPARED = 1_000_000
-"""Values that GPUs are compared by: beyond that they are means of a few samples."""
+MAX_COMPARED = 1_000_000
+"""Upper bound of values that GPUs are compared by; beyond it, means of several samples are compared."""
 
-MOST_COMPANIONS = 1_500_000
-"""Values that findings are drawn from, of all metrics together."""
+MAX_COMPANIONS = 1_500_000
+"""Upper bound of values that findings are based on, of all metrics together."""
 
 
 MISSING_SHARE = 0.05
-"""Of a window: so much without samples at its begin or end is said."""
+"""A larger share of the window without samples at its start or end is reported in a note."""
 
 LOADING_MS = 30_000
-"""History that came within this is still being loaded."""
+"""If history arrived within this time, it is still being loaded."""
 
-JUDGINGS_KEPT = 4
-"""Each with the samples it was made from, some 20 MB of a long run."""
+CACHED_DIAGNOSES = 4
+"""Each holds its samples, about 20 MB for a long run."""
 
 LineSummary = Literal["none", "median", "clusters"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparing:
-    """What GPUs are compared by. ``metric`` None: the first that has samples; ``count`` and ``height`` None: a chosen cut."""
+class ComparisonOptions:
+    """How GPUs are compared. ``metric`` None: the first with samples; ``count`` and ``height`` None: an automatic cut."""
 
     metric: str | None = None
     by: By = "histogram"
@@ -73,23 +75,23 @@ class Comparing:
     significance: float = 0.05
 
 
-AS_USUAL = Comparing()
+DEFAULT_OPTIONS = ComparisonOptions()
 
 
 @dataclass(frozen=True, slots=True)
-class Judging:
-    """What the analysis says of a window, and what it was made from."""
+class CachedDiagnosis:
+    """The analysis of a window and its inputs."""
 
     metric: str | None
-    judged: "Judged"
+    analyzed: "AnalyzedWindow"
     companions: Samples
-    known: frozenset[str]
+    available_metrics: frozenset[str]
     machine_types: list[str]
     step_ms: int | None
 
 
 class DiagnosisQuery:
-    """Questions about the GPUs of one workload."""
+    """Queries on the GPUs of one workload."""
 
     def __init__(self, context: QueryContext, workloads: WorkloadQuery, book: RuleBook, notes: RuleNotes) -> None:
         self._context = context
@@ -97,29 +99,33 @@ class DiagnosisQuery:
         self._book = book
         self._notes = notes
         self._loader = RunLoader(context)
-        self._judgings = VersionedCache(JUDGINGS_KEPT)
+        self._diagnoses = VersionedCache(CACHED_DIAGNOSES)
 
     def within(self, context: QueryContext, workloads: WorkloadQuery, notes: RuleNotes) -> "DiagnosisQuery":
-        """The same questions within a viewer scope; samples, and what is found in them, are loaded and judged once for all."""
+        """The same queries within a viewer scope; cached samples and diagnoses are shared by all scopes."""
         scoped = copy(self)
         scoped._context, scoped._workloads, scoped._notes = context, workloads, notes
         return scoped
 
     def diagnosis(
-        self, workload: str, *, start_ms: int | None = None, end_ms: int | None = None, comparing: Comparing = AS_USUAL
+        self,
+        workload: str,
+        *,
+        start_ms: int | None = None,
+        end_ms: int | None = None,
+        options: ComparisonOptions = DEFAULT_OPTIONS,
     ) -> DiagnosisAnswer:
-        """Clusters by one metric, odd GPUs, what they share, and findings. Without samples: empty, and a note says why."""
-        from clusterscape.query.diagnosis import describing
-        from clusterscape.query.diagnosis.costs import compute_energy, compute_wasted_hours
+        """Clusters by one metric, their explanations, outlier GPUs, and findings. Empty without samples; a note says why."""
+        from clusterscape.query.diagnosis import diagnosing
+        from clusterscape.query.diagnosis.events import compute_energy, compute_wasted_hours
 
         holding = self._holding(workload, start_ms, end_ms)
-        with ThreadPoolExecutor(1) as aside:
-            counting = aside.submit(compute_wasted_hours, self._context, holding, self._loader)
-            judging = self._judge(holding, comparing)
-            wasted = counting.result()
-        judged = judging.judged
-        found, clustering = judged.diagnosis, judged.diagnosis.clustering
-        energy, energy_from = compute_energy(holding, judging.companions)
+        with run_meanwhile(partial(compute_wasted_hours, self._context, holding, self._loader)) as wait_for_hours:
+            cached = self._analyze(holding, options)
+            wasted = wait_for_hours()
+        analyzed = cached.analyzed
+        diagnosis, clustering = analyzed.diagnosis, analyzed.diagnosis.clustering
+        energy, energy_from = compute_energy(holding, cached.companions)
         record = holding.workload
         return DiagnosisAnswer(
             workload=record.id,
@@ -128,40 +134,40 @@ class DiagnosisQuery:
             project=record.project,
             partition=record.partition,
             state=record.state,
-            machine_types=judging.machine_types,
+            machine_types=cached.machine_types,
             layout=read_layout(record, record.gpus_requested),
             started_at=None if record.state is WorkloadState.WAITING else record.started_at,
             ended_at=record.ended_at,
             life=_window(holding.life),
             window=_window(holding.window),
             gpus=len(holding.units),
-            nodes=len({each.node for each in holding.units}),
+            nodes=len({held.node for held in holding.units}),
             gpu_hours=holding.gpu_hours(),
             wasted_gpu_hours=wasted,
             energy_joules=energy,
             energy_from=energy_from,
-            metrics=[replace(each, has_samples=each.name in judging.known) for each in _offered()],
-            metric=judging.metric,
-            by=comparing.by,
-            step_ms=judging.step_ms,
-            units=describing.describe_units(holding, judged, self._rules_of(holding)),
-            clusters=describing.describe_clusters(judged),
-            compared=[str(unit) for unit in found.run.pick(clustering.compared)],
+            metrics=[replace(metric, has_samples=metric.name in cached.available_metrics) for metric in _list_gauges()],
+            metric=cached.metric,
+            by=options.by,
+            step_ms=cached.step_ms,
+            units=diagnosing.describe_units(holding, analyzed, self._rules_of(holding)),
+            clusters=diagnosing.describe_clusters(analyzed),
+            compared=[str(unit) for unit in diagnosis.run.pick(clustering.compared)],
             linkage=clustering.tree.tolist(),
-            leaves=[str(unit) for unit in found.run.pick(describing.order_leaves(clustering))],
+            leaves=[str(unit) for unit in diagnosis.run.pick(diagnosing.order_leaves(clustering))],
             cut_height=clustering.height,
             cut_kind=clustering.cut.value,
-            heights_for_counts=describing.heights_for_counts(clustering),
-            odd=describing.describe_odd(judged),
-            odd_note=found.odd.note,
-            findings=[describing.describe_finding(finding) for finding in judged.findings],
-            notes=_notes(holding, judged.notes, self._describe_missing(holding, found.run.samples.times_ms)),
+            heights_for_counts=diagnosing.heights_for_counts(clustering),
+            odd=diagnosing.describe_odd(analyzed),
+            odd_note=diagnosis.odd.note,
+            findings=[diagnosing.describe_finding(finding) for finding in analyzed.findings],
+            notes=_notes(holding, analyzed.notes, self._describe_missing(holding, diagnosis.run.samples.times_ms)),
         )
 
     def histograms(
         self, workload: str, *, metric: str, start_ms: int | None = None, end_ms: int | None = None, bins: int = 40
     ) -> Picture:
-        """How a metric is distributed on each GPU."""
+        """The distribution of a metric on each GPU."""
         from clusterscape.query.diagnosis.pictures import draw_histograms
 
         check_metrics([metric])
@@ -178,26 +184,32 @@ class DiagnosisQuery:
         end_ms: int | None = None,
         points: int = 1000,
         summary: LineSummary = "none",
-        comparing: Comparing = AS_USUAL,
+        options: ComparisonOptions = DEFAULT_OPTIONS,
     ) -> pl.DataFrame:
-        """Lines of a picture ``points`` pixels wide; every extreme is in it.
+        """Lines for a chart ``points`` pixels wide, with all extremes.
 
-        Where no unit is named all are drawn, if they are few. ``summary`` "clusters": also median, 5th and 95th percentile of
-        each cluster that the diagnosis finds, named ``c0:median`` ….
+        Without ``units`` all are drawn, up to MAX_LINES. ``summary`` "clusters": also median, 5th and 95th percentile of each
+        cluster of the diagnosis, named ``c0:median`` ….
         """
-        from clusterscape.query.diagnosis.lines import MOST_LINES, SUMMARY, Band, draw_lines
+        from clusterscape.query.diagnosis.pictures import MAX_LINES, SUMMARY, LineBand, draw_lines
 
         check_metrics(metrics)
         holding = self._holding(workload, start_ms, end_ms)
         samples = self._load_lines(holding, metrics, points)
-        everyone = range(len(holding.units))
-        is_many = len(everyone) > MOST_LINES
-        columns = expand_units(holding, units) if units else [] if is_many or summary == "clusters" else [*everyone]
-        bands = [Band(everyone, [*SUMMARY])] if is_many else [Band(everyone, ["median"])] if summary != "none" else []
+        all_columns = range(len(holding.units))
+        is_many = len(all_columns) > MAX_LINES
+        columns = expand_units(holding, units) if units else [] if is_many or summary == "clusters" else [*all_columns]
+        bands = (
+            [LineBand(all_columns, [*SUMMARY])]
+            if is_many
+            else [LineBand(all_columns, ["median"])]
+            if summary != "none"
+            else []
+        )
         if summary == "clusters":
-            clustering = self._judge(holding, comparing).judged.diagnosis.clustering
+            clustering = self._analyze(holding, options).analyzed.diagnosis.clustering
             members = [clustering.members(label).tolist() for label in range(clustering.count)]
-            bands += [Band(each, [*SUMMARY], f"c{label}:") for label, each in enumerate(members)]
+            bands += [LineBand(columns_of, [*SUMMARY], f"c{label}:") for label, columns_of in enumerate(members)]
         return draw_lines(samples, metrics, holding, columns, bands, pixels=points)
 
     def scatter(
@@ -213,15 +225,15 @@ class DiagnosisQuery:
         significance: float = 0.001,
         most: int = 20_000,
     ) -> ScatterPicture:
-        """Two metrics against each other, and which points lie outside."""
+        """A scatter plot of two metrics, with outliers marked."""
         from clusterscape.query.diagnosis.pictures import draw_scatter
 
         check_metrics([x, y])
         holding = self._holding(workload, start_ms, end_ms)
         pair = [self._loader.load(holding, [name]) for name in (x, y)]
         if not np.array_equal(pair[0].times_ms, pair[1].times_ms):
-            # Of exporters that differ: brought onto one grid.
-            step = max((each.step_ms or 0 for each in pair), default=0) or None
+            # The metrics have different times, so they are aligned to one grid.
+            step = max((samples.step_ms or 0 for samples in pair), default=0) or None
             pair = [self._loader.load_steps(holding, [x, y], step)] * 2
         chosen = set(expand_units(holding, units))
         left_out = [column for column in range(len(holding.units)) if units and column not in chosen]
@@ -236,22 +248,20 @@ class DiagnosisQuery:
         )
 
     def events(self, workload: str, *, start_ms: int | None = None, end_ms: int | None = None) -> list[WorkloadEvent]:
-        """What happened to the workload."""
+        """Events of the workload."""
         from clusterscape.query.diagnosis.events import list_events
 
         holding = self._holding(workload, start_ms, end_ms)
         return list_events(self._context, holding, {rule.key: rule for rule in self._book.rules()}, self._notes)
 
     def warm_up(self) -> None:
-        """Load what a first diagnosis needs, and its compiled parts: seconds that nobody should wait for."""
+        """Imports and compiles what the first diagnosis needs, which takes seconds."""
         from clusterscape.query.diagnosis.diagnosing import warm_up
 
         warm_up()
 
-    # parts
-
-    def _describe_missing(self, holding: Holding, times_ms: Ints) -> list[str]:
-        """That samples begin late or end early, and whether some are on their way."""
+    def _describe_missing(self, holding: WorkloadHolding, times_ms: Int64s) -> list[str]:
+        """Notes if samples begin late or end early, and whether more are being loaded."""
         from clusterscape.analyze.diagnose.run_data import format_duration
 
         if holding.window is None or times_ms.size == 0:
@@ -262,119 +272,121 @@ class DiagnosisQuery:
         loaded_at = self._context.changes.versions.history_at
         notes = []
         if late_ms > least_ms:
-            why = "they were not measured, or not kept"
+            why = "earlier samples were not collected, or are no longer stored"
             if loaded_at is not None and holding.now - loaded_at < LOADING_MS:
-                why = "earlier ones are being loaded now, and the picture fills"
+                why = "earlier samples are still being loaded"
             notes.append(
-                f"The first sample is {format_duration(late_ms / 1000)} after the begin of this window: {why}."
+                f"The first sample is {format_duration(late_ms / 1000)} after the start of this window: {why}."
             )
         if early_ms > least_ms:
             notes.append(f"The last sample is {format_duration(early_ms / 1000)} before the end of this window.")
         return notes
 
-    def _judge(self, holding: Holding, comparing: Comparing) -> Judging:
-        if comparing.metric is not None:
-            check_metrics([comparing.metric])
-        if comparing.count is not None and comparing.height is not None:
-            raise QueryError("give a number of clusters or a height, not both")
+    def _analyze(self, holding: WorkloadHolding, options: ComparisonOptions) -> CachedDiagnosis:
+        if options.metric is not None:
+            check_metrics([options.metric])
+        if options.count is not None and options.height is not None:
+            raise QueryError("pass a number of clusters or a height, not both")
         version = self._loader.version(holding)
-        return self._judgings.get((holding.key, comparing), version, lambda: self._judge_anew(holding, comparing))
+        return self._diagnoses.get((holding.key, options), version, lambda: self._compute(holding, options))
 
-    def _judge_anew(self, holding: Holding, comparing: Comparing) -> Judging:
+    def _compute(self, holding: WorkloadHolding, options: ComparisonOptions) -> CachedDiagnosis:
         from clusterscape.analyze.diagnose import Options
         from clusterscape.analyze.diagnose.features import find_quantum
         from clusterscape.query.diagnosis import diagnosing
 
-        known = self._loader.known_metrics(holding)
-        metric = comparing.metric or next((each.name for each in _offered() if each.name in known), None)
-        wanted = {*diagnosing.FINDING_METRICS, "energy_joules"} & known | ({metric} if metric else set())
-        with ThreadPoolExecutor(1) as aside:  # reading is mostly decoding, outside of the interpreter's lock
-            reading = aside.submit(self._loader.load, holding, sorted(wanted), most=MOST_COMPANIONS)
+        available = self._loader.find_metrics(holding)
+        metric = options.metric or next((gauge.name for gauge in _list_gauges() if gauge.name in available), None)
+        needed = {*diagnosing.FINDING_METRICS, "energy_joules"} & available | ({metric} if metric else set())
+        load_companions = partial(self._loader.load, holding, sorted(needed), most=MAX_COMPANIONS)
+        with run_meanwhile(load_companions) as wait_for_companions:  # decoding releases the GIL
             fine = self._loader.load(holding, [metric] if metric else [])
-            companions = reading.result()
-        # Of the samples themselves: their means have finer steps than the metric.
+            companions = wait_for_companions()
+        # From the raw samples: their means have finer steps than the metric.
         quantum = None if metric is None else find_quantum(fine.values[metric])
-        fine = fine if metric is None else fine.thin(metric, MOST_COMPARED)
-        units = {each.id: each for each in self._context.records.units()} if holding.units else {}
-        nodes = {each.id: each for each in self._context.records.nodes()} if holding.units else {}
+        fine = fine if metric is None else fine.thin(metric, MAX_COMPARED)
+        units = {unit.id: unit for unit in self._context.records.units()} if holding.units else {}
+        nodes = {node.id: node for node in self._context.records.nodes()} if holding.units else {}
         attributes = describe_units(holding, nodes, units)
-        sizes = [unit.memory_bytes for each in holding.units if (unit := units.get(each.unit)) and unit.memory_bytes]
-        options = Options(
+        sizes = [unit.memory_bytes for held in holding.units if (unit := units.get(held.unit)) and unit.memory_bytes]
+        analysis_options = Options(
             metric=metric,
-            by=comparing.by,
-            max_lag=comparing.max_lag,
-            linkage=comparing.linkage,
-            count=None if comparing.count is None else min(comparing.count, max(1, len(holding.units))),
-            height=comparing.height,
-            significance=comparing.significance,
+            by=options.by,
+            max_lag=options.max_lag,
+            linkage=options.linkage,
+            count=None if options.count is None else min(options.count, max(1, len(holding.units))),
+            height=options.height,
+            significance=options.significance,
             quantum=quantum,
         )
         memory = float(np.median(sizes)) if sizes else None
-        judged = diagnosing.judge(holding, metric, fine, companions, keep_telling(attributes), memory, options)
-        machine_types = sorted({str(each) for each in attributes.get("machine type", []) if each is not None})
-        return Judging(metric, judged, companions, known, machine_types, fine.step_ms)
+        analyzed = diagnosing.analyze_window(
+            holding, metric, fine, companions, drop_constant(attributes), memory, analysis_options
+        )
+        machine_types = sorted({str(name) for name in attributes.get("machine type", []) if name is not None})
+        return CachedDiagnosis(metric, analyzed, companions, available, machine_types, fine.step_ms)
 
-    def _holding(self, workload: str, start: int | None, end: int | None) -> Holding:
+    def _holding(self, workload: str, start: int | None, end: int | None) -> WorkloadHolding:
         return find_holding(self._context, self._workloads.find(workload), start, end)
 
-    def _load_lines(self, holding: Holding, metrics: Sequence[str], points: int) -> Samples:
-        """Steps no longer than a pixel, with their extremes; raw samples where a pixel has few of them."""
+    def _load_lines(self, holding: WorkloadHolding, metrics: Sequence[str], points: int) -> Samples:
+        """Steps no longer than a pixel, with their extremes; raw samples if there are few per pixel."""
         if holding.window is None:
             return self._loader.load(holding, metrics)
         pixel_ms = (holding.window[1] - holding.window[0]) / points
-        step = max((each * 1000 for each in NICE_STEPS_S if each * 1000 <= pixel_ms), default=0)
+        step = max((step_s * 1000 for step_s in NICE_STEPS_S if step_s * 1000 <= pixel_ms), default=0)
         if step < 2 * self._loader.interval_ms(holding):
             return self._loader.load(holding, metrics)
         return self._loader.load_steps(holding, metrics, step, with_range=True)
 
-    def _rules_of(self, holding: Holding) -> dict[str, list[UnitRule]]:
-        """Rules that each unit breaks or broke in the window, in the order of the bar."""
+    def _rules_of(self, holding: WorkloadHolding) -> dict[str, list[UnitRule]]:
+        """Rules that each unit violates or violated in the window, in display order."""
         start, end = holding.window or (0, 0)
-        found: dict[str, dict[str, bool]] = {}
-        for each in self._context.records.violations(workload=holding.workload.id):
-            if each.since >= end or (each.until is not None and each.until <= start):
+        rules_by_unit: dict[str, dict[str, bool]] = {}
+        for violation in self._context.records.violations(workload=holding.workload.id):
+            if violation.since >= end or (violation.until is not None and violation.until <= start):
                 continue
-            for unit in holding.names if each.unit is None else [each.unit]:
-                broken = found.setdefault(unit, {})
-                broken[each.rule] = broken.get(each.rule, False) or each.until is None
-        order = {rule.key: place for place, rule in enumerate(self._book.rules())}
+            for unit in holding.names if violation.unit is None else [violation.unit]:
+                violated = rules_by_unit.setdefault(unit, {})
+                violated[violation.rule] = violated.get(violation.rule, False) or violation.until is None
+        order = {rule.key: index for index, rule in enumerate(self._book.rules())}
         return {
             unit: [
                 UnitRule(rule=rule, state="now" if is_now else "past")
-                for rule, is_now in sorted(broken.items(), key=lambda item: (order.get(item[0], len(order)), item[0]))
+                for rule, is_now in sorted(violated.items(), key=lambda item: (order.get(item[0], len(order)), item[0]))
             ]
-            for unit, broken in found.items()
+            for unit, violated in rules_by_unit.items()
         }
 
 
 def check_metrics(metrics: Sequence[str]) -> None:
-    """Raise QueryError for a metric that there is not."""
+    """Raise QueryError for an unknown metric."""
     unknown = [name for name in metrics if name not in METRICS]
     if unknown:
         raise QueryError(f"unknown metric {', '.join(unknown)}", hint="GET /api/v1/metrics lists them.")
 
 
-def _offered() -> list[DiagnosedMetric]:
-    """Gauges, those of the summary first: of a counter only the increase means something."""
-    gauges = [each for each in CATALOGUE if each.kind is MetricKind.GAUGE]
-    gauges.sort(key=lambda each: not each.summary)
-    return [DiagnosedMetric(name=e.name, label=e.label, unit=e.unit, has_samples=False) for e in gauges]
+def _list_gauges() -> list[DiagnosedMetric]:
+    """Gauges, summary metrics first. Counters are left out: only their increase is meaningful."""
+    gauges = [metric for metric in CATALOGUE if metric.kind is MetricKind.GAUGE]
+    gauges.sort(key=lambda gauge: not gauge.summary)
+    return [DiagnosedMetric(name=gauge.name, label=gauge.label, unit=gauge.unit, has_samples=False) for gauge in gauges]
 
 
 def _window(span: tuple[int, int] | None) -> TimeWindow | None:
     return None if span is None else TimeWindow(start=span[0], end=span[1])
 
 
-def _notes(holding: Holding, notes: Sequence[str], missing: Sequence[str]) -> list[str]:
-    """A workload that never held a GPU needs no further words."""
+def _notes(holding: WorkloadHolding, notes: Sequence[str], missing: Sequence[str]) -> list[str]:
+    """The notes of a diagnosis; for a workload that never held a GPU only the reason."""
     if holding.units:
         return [*missing, *notes]
     if holding.workload.state is WorkloadState.WAITING:
-        return ["The workload waits and has not held a GPU yet: there is nothing to diagnose."]
-    return ["It is not known which GPUs the workload held: there is nothing to diagnose."]
+        return ["Nothing to diagnose: the workload is waiting and has not held a GPU yet."]
+    return ["Nothing to diagnose: the GPUs of this workload are unknown."]
 
 
-def _without(values: Floats, columns: Sequence[int]) -> Floats:
+def _without(values: Float64s, columns: Sequence[int]) -> Float64s:
     if not columns:
         return values
     out = values.copy()

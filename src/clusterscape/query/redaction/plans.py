@@ -1,6 +1,6 @@
 """Compiles a type into the function that redacts its values, once per type, from the markers of ``model/identity_fields.py``.
 
-A text, an untyped document or an unknown type without a marker raises UnmarkedTextError: what nobody marked does not leave.
+A text, an untyped document or an unknown type without a marker raises UnmarkedTextError, so that unmarked data is never sent.
 """
 
 import dataclasses
@@ -21,11 +21,11 @@ from clusterscape.model.identity_fields import CHECKED_ATTRIBUTE, Reveals
 
 
 class UnmarkedTextError(TypeError):
-    """A type has a text without a marker."""
+    """A type has a text field without a marker."""
 
 
 class TextRules(Protocol):
-    """What one viewer reads in place of each kind of text; the same object where nothing is hidden.
+    """Redacts each kind of text for one viewer; returns the same object if nothing is hidden.
 
     ``is_covered``: whether the viewer's scope covers the owner; None: there is no owner.
     """
@@ -39,39 +39,39 @@ class TextRules(Protocol):
         ...
 
     def user(self, name: str, is_covered: bool | None) -> str:
-        """Of a login."""
+        """Redacts a login."""
         ...
 
     def project(self, name: str, is_covered: bool | None) -> str:
-        """Of a project."""
+        """Redacts a project."""
         ...
 
     def experiment(self, name: str, is_covered: bool | None) -> str:
-        """Of an experiment."""
+        """Redacts an experiment."""
         ...
 
     def owner_text(self, text: str, is_covered: bool | None, is_optional: bool) -> str | None:
-        """Of what the owner wrote."""
+        """Redacts a text that the owner wrote."""
         ...
 
     def tags(self, tags: Mapping[str, str], is_covered: bool | None) -> Mapping[str, str]:
-        """Of a workload's tags."""
+        """Redacts the tags of a workload."""
         ...
 
     def free_text(self, value: Any) -> Any:
-        """Of what anybody wrote: a text, or all texts of a document."""
+        """Redacts names in a text of any author, or in all texts of a document."""
         ...
 
     def scoped_text(self, value: Any) -> Any:
-        """Of a text, or all texts of a document, that may hold ids."""
+        """Redacts ids in a text, or in all texts of a document."""
         ...
 
 
 Plan = Callable[[Any, TextRules, bool | None], Any]
-"""Value, viewer, whether the viewer knows the owner of what encloses it. Returns the same object where nothing is hidden."""
+"""(value, the viewer's rules, whether the scope covers the owner) → the redacted value; the same object if nothing is hidden."""
 
-WITHHELD = "an operator can see why"
-"""In place of a text for operators."""
+WITHHELD = "hidden; operators can see it"
+"""Replaces a text that only operators may see."""
 
 IDS: Mapping[object, Reveals] = {
     WorkloadId: Reveals.WORKLOAD_ID,
@@ -84,7 +84,7 @@ _PLAIN = (bool, int, float, type(None), datetime)
 
 
 def compile_plan(kind: Any) -> Plan | None:
-    """How values of ``kind`` are redacted; None: they hold nothing that could be. Raises UnmarkedTextError."""
+    """The function that redacts values of ``kind``; None: they have nothing to redact. Raises UnmarkedTextError."""
     with _LOCK:
         if kind not in _PLANS:
             name = getattr(kind, "__name__", str(kind))
@@ -116,7 +116,7 @@ def _compile(kind: Any, where: str, *, is_checked: bool, is_optional: bool) -> P
     if is_checked and (kind in (str, object) or kind is Any):
         return None
     raise UnmarkedTextError(
-        f"{where} is a {getattr(kind, '__name__', kind)} without a marker: say with one of model/identity_fields.py whom it names"
+        f"{where} is a {getattr(kind, '__name__', kind)} without a marker: add one of model/identity_fields.py"
     )
 
 
@@ -170,7 +170,7 @@ def _compile_union(arms: Sequence[Any], where: str, is_checked: bool) -> Plan | 
         for kinds, plan in plans:
             if isinstance(value, kinds):
                 return _apply(plan, value, rules, is_covered)
-        raise UnmarkedTextError(f"{where} holds a {type(value).__name__}, which its type does not name")
+        raise UnmarkedTextError(f"{where} holds a {type(value).__name__}, which its type does not include")
 
     return redact
 
@@ -180,7 +180,7 @@ def _keep_missing(plan: Plan | None, value: Any, rules: TextRules, is_covered: b
 
 
 def _classes_of(kind: Any) -> tuple[type, ...]:
-    """What values of a type are instances of; a list may be a tuple, an int may stand for a float."""
+    """The classes of which values of a type are instances; a list may be a tuple, and a float an int."""
     if isinstance(kind, NewType):
         kind = kind.__supertype__
     if get_origin(kind) is Annotated:
@@ -199,15 +199,15 @@ def _compile_items(origin: Any, arms: Sequence[Any], where: str, is_checked: boo
     if origin is tuple and arms[-1:] != (...,):
         plans = [_compile(arm, where, is_checked=is_checked, is_optional=False) for arm in arms]
         if any(plan is not None for plan in plans):
-            raise UnmarkedTextError(f"{where} is a tuple of texts by position: give them names")
+            raise UnmarkedTextError(f"{where} is a tuple of texts: use named fields")
         return None
     plan = _compile(arms[0], where, is_checked=is_checked, is_optional=False)
     if plan is None:
         return None
-    make = {tuple: tuple, set: set, frozenset: frozenset, AbstractSet: frozenset}.get(origin, list)
+    build = {tuple: tuple, set: set, frozenset: frozenset, AbstractSet: frozenset}.get(origin, list)
 
     def redact(values: Iterable[Any], rules: TextRules, is_covered: bool | None) -> Any:
-        return make(plan(value, rules, is_covered) for value in values)
+        return build(plan(value, rules, is_covered) for value in values)
 
     return redact
 
@@ -237,19 +237,19 @@ def _is_struct(kind: Any) -> bool:
 _LOCK = threading.RLock()
 _PLANS: dict[Any, Plan | None] = {}
 _STRUCTS: dict[type, Plan | None] = {}
-_BEGUN: set[type] = set()
-"""Structs whose plan is being compiled: one that holds itself finds its plan when it is used."""
+_COMPILING: set[type] = set()
+"""Structs whose plan is being compiled; a recursive struct looks its plan up when it is used."""
 
 
 def _find_struct(kind: type) -> Plan | None:
     if kind not in _STRUCTS:
-        if kind in _BEGUN:
+        if kind in _COMPILING:
             return lambda value, rules, is_covered: _apply(_STRUCTS[kind], value, rules, is_covered)
-        _BEGUN.add(kind)
+        _COMPILING.add(kind)
         try:
             _STRUCTS[kind] = _compile_struct(kind)
         finally:
-            _BEGUN.discard(kind)
+            _COMPILING.discard(kind)
     return _STRUCTS[kind]
 
 
@@ -258,7 +258,7 @@ def _apply(plan: Plan | None, value: Any, rules: TextRules, is_covered: bool | N
 
 
 def _compile_struct(kind: type) -> Plan | None:
-    """The plan of a dataclass, pydantic model or msgspec struct. Whose its fields are, its own markers say."""
+    """The plan of a dataclass, pydantic model or msgspec struct. Its own markers determine the owner of its fields."""
     hints = _field_types(kind)
     is_checked = CHECKED_ATTRIBUTE in vars(kind)
     steps: list[tuple[str, Plan]] = []
@@ -272,12 +272,12 @@ def _compile_struct(kind: type) -> Plan | None:
             steps.append((name, plan))
     if not steps:
         return None
-    find = _owner_finder(owner)
+    find_owner = _owner_finder(owner)
     copy = _copier(kind)
 
     def redact(value: Any, rules: TextRules, is_covered: bool | None) -> Any:
-        if find is not None:
-            is_covered = find(value, rules)
+        if find_owner is not None:
+            is_covered = find_owner(value, rules)
         changes = {}
         for name, plan in steps:
             old = getattr(value, name)
@@ -302,28 +302,28 @@ def _field_types(kind: type) -> dict[str, Any]:
 
 
 def _find_owner_marker(hint: Any) -> Reveals | None:
-    """Of a single text; a list of users does not say whose something is."""
+    """The marker of a field that holds a single owner; a list of users is none."""
     arms = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     markers = {marker for arm in arms if (marker := _find_marker(arm)) in OWNER_MARKS}
     return next(iter(markers), None)
 
 
 def _owner_finder(fields: Mapping[Reveals, str]) -> Callable[[Any, TextRules], bool | None] | None:
-    """Looks the workload up only where the user and project are not both there: a lookup for every row costs."""
+    """A function that returns whether the scope covers the owner of a value; a workload is looked up only if needed (slow)."""
     user, project, workload = (fields.get(marker) for marker in OWNER_MARKS)
     if user is None and project is None and workload is None:
         return None
-    is_looked_up = user is None or project is None
+    needs_lookup = user is None or project is None
 
-    def find(value: Any, rules: TextRules) -> bool | None:
+    def covers_owner(value: Any, rules: TextRules) -> bool | None:
         if rules.covers(user and getattr(value, user), project and getattr(value, project)):
             return True
         if workload is None:
             return False
-        owned = getattr(value, workload)
-        return None if owned is None else is_looked_up and rules.covers_workload(owned)
+        workload_id = getattr(value, workload)
+        return None if workload_id is None else needs_lookup and rules.covers_workload(workload_id)
 
-    return find
+    return covers_owner
 
 
 def _copier(kind: type) -> Callable[[Any, dict[str, Any]], Any]:
@@ -337,7 +337,7 @@ def _copier(kind: type) -> Callable[[Any, dict[str, Any]], Any]:
 
 
 def read_markers(row: type) -> dict[str, Reveals]:
-    """The markers of the fields of a type that describes the columns of a table."""
+    """The markers of a type whose fields describe the columns of a table."""
     markers: dict[str, Reveals] = {}
     for name, hint in get_type_hints(row, include_extras=True).items():
         arms = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)

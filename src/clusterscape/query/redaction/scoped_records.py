@@ -1,11 +1,14 @@
-"""A record store within one viewer scope. Reads are redacted; of writes only documents of one's own pass.
+"""A record store within one viewer scope. Records are redacted. Of documents, a viewer sees the own ones, those on workloads
+that the scope covers, and those shared by all users.
 
-Questions by name (user, project, text) are asked by what the viewer reads: a foreign name matches nothing, its pseudonym does.
+Kinds of documents that are not listed here are hidden, so a new kind is hidden until it is added.
+
+Queries by name (user, project, text) match what the viewer sees: a hidden name matches nothing, its pseudonym does.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import NoReturn, TypedDict
+from typing import TypedDict
 
 import polars as pl
 
@@ -14,7 +17,7 @@ from clusterscape.model import (
     Allocation,
     Node,
     NodeId,
-    NodeTurn,
+    NodeStateChange,
     Partition,
     SourceStatus,
     Unit,
@@ -24,18 +27,90 @@ from clusterscape.model import (
     WorkloadId,
 )
 from clusterscape.model.identity_fields import ProjectName, PublicText, UserName
+from clusterscape.model.inventory import EXPORTER_QUESTIONS
+from clusterscape.model.observations import PRIORITY_PARTS
 from clusterscape.model.rules import Violation
 from clusterscape.model.runs import RunRecord, StoredRun
+from clusterscape.query.ownership import OWNER
 from clusterscape.query.redaction.pseudonyms import PROJECT, USER
-from clusterscape.query.redaction.redactor import Redactor
-from clusterscape.query.redaction.scoped_documents import ScopedDocuments
-from clusterscape.store.records.contract import Document, RecordStore, RunList, WorkloadFilter, WorkloadPage
+from clusterscape.query.redaction.redactor import ScopeRedactor
+from clusterscape.store.records.contract import Document, RecordReader, RunList, WorkloadFilter, WorkloadPage
 
-MOST_KEPT = 200_000
+_OWNERS = {"mute": "author", "rule-comment": "author"}
+"""The field of the owner, for kinds where it is not OWNER."""
+
+PUBLIC_SITE_KEYS = frozenset({"start-view"})
+
+
+class ScopedDocuments:
+    """Reads documents within a scope."""
+
+    def __init__(self, records: RecordReader, redactor: ScopeRedactor) -> None:
+        self._records = records
+        self._redactor = redactor
+        self._scope = redactor.scope
+        self._readers: Mapping[str, Callable[[Document], Document | None]] = {
+            "view": self._read_view,
+            "insight": self._read_view,
+            "site": self._read_site,
+            "mute": lambda document: document,
+            "rule-comment": self._read_comment,
+            "job_trace": self._read_upload,
+            PRIORITY_PARTS: lambda document: document,
+            EXPORTER_QUESTIONS: lambda document: document,
+        }
+
+    def find(self, kind: str, key: str) -> Document | None:
+        """One document, or None."""
+        read = self._readers.get(kind)
+        document = None if read is None else self._records.document(kind, key)
+        return None if document is None or read is None else read(document)
+
+    def all(self, kind: str) -> list[Document]:
+        """The documents that the scope may read, by key."""
+        read = self._readers.get(kind)
+        if read is None:
+            return []
+        return [shown for document in self._records.documents(kind) if (shown := read(document)) is not None]
+
+    def check_free(self, kind: str, key: str) -> None:
+        """Raise ForbiddenError if a document of this key exists and belongs to another user, or to all."""
+        if kind not in self._readers:
+            raise ForbiddenError("only operators may write this", hint="Ask an operator.")
+        document = self._records.document(kind, key)
+        if document is not None and not self._is_own(document):
+            raise ForbiddenError(
+                "this name is already in use", hint="Choose another name, or ask an operator to change it."
+            )
+
+    def _is_own(self, document: Document) -> bool:
+        user = self._scope.user
+        return user is not None and user == document.body.get(_OWNERS.get(document.kind, OWNER))
+
+    def _read_view(self, document: Document) -> Document | None:
+        """Own views unchanged, shared views without names, views of other users not at all."""
+        if self._is_own(document):
+            return document
+        if document.body.get(OWNER) is not None:
+            return None
+        return replace(document, body=self._redactor.free_text(document.body))
+
+    def _read_site(self, document: Document) -> Document | None:
+        return document if document.key in PUBLIC_SITE_KEYS else None
+
+    def _read_comment(self, document: Document) -> Document | None:
+        is_covered = self._redactor.covers_workload(str(document.body.get("workload")))
+        return document if is_covered or self._is_own(document) else None
+
+    def _read_upload(self, document: Document) -> Document | None:
+        return document if self._is_own(document) else None
+
+
+MAX_CACHED = 200_000
 
 
 class HistoryRow(TypedDict):
-    """Texts in the columns of ``workload_history``. Ids stay: queries look workloads up by them."""
+    """The text columns of ``workload_history``. Ids are not redacted here, since queries look workloads up by them."""
 
     id: PublicText
     kind: PublicText
@@ -46,28 +121,28 @@ class HistoryRow(TypedDict):
 
 
 class AnonymousWorkloads:
-    """Workloads as viewers read them who know nothing of the owner. The same record is redacted once, for all scopes."""
+    """Workloads for viewers whose scope does not cover the owner. Each record is redacted once, for all scopes."""
 
-    def __init__(self, redactor: Redactor) -> None:
+    def __init__(self, redactor: ScopeRedactor) -> None:
         self._redactor = redactor
-        self._kept: dict[WorkloadId, tuple[Workload, Workload]] = {}
+        self._cached: dict[WorkloadId, tuple[Workload, Workload]] = {}
 
     def find(self, workload: Workload) -> Workload:
         """The record without names."""
-        kept = self._kept.get(workload.id)
-        if kept is not None and kept[0] is workload:
-            return kept[1]
+        cached = self._cached.get(workload.id)
+        if cached is not None and cached[0] is workload:
+            return cached[1]
         redacted = replace(self._redactor.redact(workload), id=workload.id)
-        if len(self._kept) >= MOST_KEPT:
-            self._kept = {}
-        self._kept[workload.id] = (workload, redacted)
+        if len(self._cached) >= MAX_CACHED:
+            self._cached = {}
+        self._cached[workload.id] = (workload, redacted)
         return redacted
 
 
 class ScopedRecords:
-    """A RecordStore over the site's own."""
+    """A RecordReader that redacts what the unscoped reader returns."""
 
-    def __init__(self, records: RecordStore, redactor: Redactor, anonymous: AnonymousWorkloads) -> None:
+    def __init__(self, records: RecordReader, redactor: ScopeRedactor, anonymous: AnonymousWorkloads) -> None:
         self.scope = redactor.scope
         self._records = records
         self._redactor = redactor
@@ -78,76 +153,69 @@ class ScopedRecords:
     def _redact(self, workload: Workload) -> Workload:
         return workload if self.scope.covers(workload.user, workload.project) else self._anonymous.find(workload)
 
-    # workloads
-
     def workload(self, workload: WorkloadId) -> Workload | None:
         """One workload, or None."""
         record = self._records.workload(workload)
         return None if record is None else self._redact(record)
 
     def find_workloads(self, workloads: Iterable[WorkloadId]) -> list[Workload]:
-        """Those of ``workloads`` that are known."""
+        """Those of ``workloads`` that exist."""
         return [self._redact(workload) for workload in self._records.find_workloads(workloads)]
 
     def active_workloads(self) -> list[Workload]:
         """Everything waiting, running or suspended; the same list until it changes."""
         listed = self._records.active_workloads()
-        kept = self._active
-        if kept is None or kept[0] is not listed:
-            kept = self._active = (listed, [self._redact(workload) for workload in listed])
-        return kept[1]
+        cached = self._active
+        if cached is None or cached[0] is not listed:
+            cached = self._active = (listed, [self._redact(workload) for workload in listed])
+        return cached[1]
 
     def workloads(self, where: WorkloadFilter, *, limit: int = 100, offset: int = 0) -> WorkloadPage:
-        """A page of workloads that match by what is seen of them."""
-        meant = self._translate(where)
-        if meant is None:
+        """A page of workloads that match by their redacted fields."""
+        translated = self._translate(where)
+        if translated is None:
             return WorkloadPage(workloads=[], total=0, limit=limit, offset=offset)
-        page = self._records.workloads(meant, limit=limit, offset=offset)
+        page = self._records.workloads(translated, limit=limit, offset=offset)
         return replace(page, workloads=[self._redact(workload) for workload in page.workloads])
 
     def _translate(self, where: WorkloadFilter) -> WorkloadFilter | None:
-        """The question that the store understands; None where nothing can match.
+        """The filter with real names; None if nothing can match.
 
-        A name is either known, and then only known workloads match, or a pseudonym, and then only others do.
+        A visible name matches only workloads that the scope covers, a pseudonym only others.
         """
         names = self._redactor.names
         text = (where.text or "").strip()
         user, project = where.user, where.project
-        sought_user, sought_project = names.real(USER, text), names.real(PROJECT, text)
-        if sought_user is not None and user in (None, text):
+        if names.real(USER, text) is not None and user in (None, text):
             user, text = text, ""
-        elif sought_project is not None and project in (None, text):
+        elif names.real(PROJECT, text) is not None and project in (None, text):
             project, text = text, ""
-        foreign_user = None if user is None else names.real(USER, user)
-        foreign_project = None if project is None else names.real(PROJECT, project)
-        known = {
-            foreign is None
-            for asked, foreign in ((user, foreign_user), (project, foreign_project))
-            if asked is not None
-        }
-        if len(known) == 2:
+        real_user = None if user is None else names.real(USER, user)
+        real_project = None if project is None else names.real(PROJECT, project)
+        is_visible = {real is None for name, real in ((user, real_user), (project, real_project)) if name is not None}
+        if len(is_visible) == 2:
             return None
         return replace(
             where,
-            user=foreign_user or user,
-            project=foreign_project or project,
+            user=real_user or user,
+            project=real_project or project,
             text=text or None,
-            known_to=(self.scope.user, self.scope.projects),
-            is_known=next(iter(known), None),
+            visible_to=(self.scope.user, self.scope.projects),
+            is_known=next(iter(is_visible), None),
         )
 
     def workload_history(self) -> pl.DataFrame:
-        """Every workload as a row, with pseudonyms in place of foreign users and projects."""
+        """Every workload as a row, with pseudonyms of users and projects outside of the scope."""
         return self._redactor.redact_table(self._records.workload_history(), HistoryRow)
 
     def workload_spans(self, *, since_ms: UnixMs) -> pl.DataFrame:
-        """When each workload asked for and held units: ids and times."""
+        """When each workload waited and ran: ids and times."""
         return self._records.workload_spans(since_ms=since_ms)
 
-    # who held what, and what broke which rule: ids, units and numbers
+    # Allocations and violations contain only ids, units and numbers.
 
     def open_allocations(self) -> list[Allocation]:
-        """Who holds what now."""
+        """Current allocations."""
         return self._records.open_allocations()
 
     def allocations(
@@ -166,7 +234,7 @@ class ScopedRecords:
         return self._records.allocation_spans(start_ms=start_ms, end_ms=end_ms)
 
     def open_violations(self) -> list[Violation]:
-        """What breaks a rule now."""
+        """Current violations."""
         return self._records.open_violations()
 
     def violations(
@@ -184,19 +252,19 @@ class ScopedRecords:
         """Violations that overlap [start, end) as columns."""
         return self._records.violation_spans(start_ms=start_ms, end_ms=end_ms)
 
-    # the machines
+    # Inventory.
 
     def nodes(self) -> list[Node]:
-        """All nodes, by id; reasons name nobody."""
+        """All nodes, by id; names in reasons are redacted."""
         return self._redactor.redact(self._records.nodes(), list[Node])
 
-    def node_states(self, *, at_ms: UnixMs) -> list[NodeTurn]:
-        """The last state of each node that was known at ``at_ms``; reasons name nobody."""
-        return self._redactor.redact(self._records.node_states(at_ms=at_ms), list[NodeTurn])
+    def node_states(self, *, at_ms: UnixMs) -> list[NodeStateChange]:
+        """The last recorded state of each node at ``at_ms``; names in reasons are redacted."""
+        return self._redactor.redact(self._records.node_states(at_ms=at_ms), list[NodeStateChange])
 
-    def node_turns(self, node: NodeId, *, start_ms: UnixMs) -> list[NodeTurn]:
-        """How a node turned; reasons name nobody."""
-        return self._redactor.redact(self._records.node_turns(node, start_ms=start_ms), list[NodeTurn])
+    def node_state_changes(self, node: NodeId, *, start_ms: UnixMs) -> list[NodeStateChange]:
+        """State changes of a node; names in reasons are redacted."""
+        return self._redactor.redact(self._records.node_state_changes(node, start_ms=start_ms), list[NodeStateChange])
 
     def partitions(self) -> list[Partition]:
         """All partitions, by name."""
@@ -210,59 +278,31 @@ class ScopedRecords:
         """Last known state of every source."""
         return self._records.sources()
 
-    # runs: their owner's workspace; others' show only as workloads that hold GPUs
+    # Runs of other users are visible only as workloads that hold GPUs.
 
-    def _shows(self, record: RunRecord) -> bool:
+    def _is_visible(self, record: RunRecord) -> bool:
         return self.scope.covers(record.owned_by, record.summary.about.workload)
 
     def run(self, run: str) -> StoredRun | None:
-        """One tracked run that may be seen, or None."""
+        """One tracked run, or None if it does not exist or is hidden."""
         stored = self._records.run(run)
-        return stored if stored is not None and self._shows(stored.record) else None
+        return stored if stored is not None and self._is_visible(stored.record) else None
 
     def run_record(self, run: str) -> RunRecord | None:
-        """One tracked run that may be seen, as lists show it, or None."""
+        """One tracked run as in lists, or None if it does not exist or is hidden."""
         record = self._records.run_record(run)
-        return record if record is not None and self._shows(record) else None
+        return record if record is not None and self._is_visible(record) else None
 
     def runs(self, *, after: int = 0) -> RunList:
-        """The tracked runs that may be seen, without their details."""
-        everything = self._records.runs(after=after)
-        shown = [record for record in everything.records if self._shows(record)]
-        return replace(everything, records=shown, total=len(shown))
-
-    # documents
+        """The visible tracked runs, without their details."""
+        run_list = self._records.runs(after=after)
+        visible = [record for record in run_list.records if self._is_visible(record)]
+        return replace(run_list, records=visible, total=len(visible))
 
     def document(self, kind: str, key: str) -> Document | None:
-        """One document, as far as it may be seen, or None."""
+        """One document, redacted, or None if it does not exist or is hidden."""
         return self._documents.find(kind, key)
 
     def documents(self, kind: str) -> list[Document]:
-        """Those of ``kind`` that may be seen, by key."""
+        """The visible documents of ``kind``, redacted, by key."""
         return self._documents.all(kind)
-
-    def write_document(self, kind: str, key: str, body: Mapping[str, object], *, at_ms: UnixMs) -> None:
-        """Insert or replace one's own document."""
-        self._documents.check_free(kind, key)
-        self._records.write_document(kind, key, body, at_ms=at_ms)
-
-    def remove_document(self, kind: str, key: str) -> bool:
-        """Forget a document that may be seen; returns whether there was one."""
-        if self._documents.find(kind, key) is None:
-            return False
-        self._documents.check_free(kind, key)
-        return self._records.remove_document(kind, key)
-
-    # what only ingest and operators write
-
-    def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise ForbiddenError("this is written by operators only", hint="Ask one of them.")
-
-    write_inventory = write_node_states = write_workloads = write_allocations = write_sources = write_violations = (
-        _refuse
-    )
-    remove_nodes = remove_partitions = remove_units = remove_sources = remove_violations = _refuse
-    replace_violations = remove_ended_before = remove_workload = write_run = remove_run = _refuse
-
-    def close(self) -> None:
-        """The site's own store is closed by the site."""

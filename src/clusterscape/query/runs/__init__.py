@@ -1,4 +1,10 @@
-"""Tracked runs: lists, one run, workloads of runs that executed together, and their metrics as lines."""
+"""Tracked runs: lists, single runs, run workloads, and metrics as lines.
+
+``answers``: the shapes of answers.
+``query``: lists, the tree, and details of one run.
+``rows``: rows and facts of runs, and derived metrics.
+``series``: metrics as lines over seconds, steps or epochs; repeats as bands.
+"""
 
 from clusterscape.query.runs.query import RunQuery
 from clusterscape.query.runs.series import RunSeriesQuery

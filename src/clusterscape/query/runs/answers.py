@@ -1,20 +1,20 @@
 """The shapes of answers about runs. Times are Unix ms, missing is null.
 
-A *run workload* is what a plan calls a workload: runs that executed together. ``workload`` of a run is its own id among all
+A *run workload* is a workload of a plan: runs that executed together. ``workload`` of a run is the run's own id among all
 workloads of the site.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
-from clusterscape.analyze.runs.estimates import Estimate
+from clusterscape.analyze.runs.lines import Estimate
 from clusterscape.model.identity_fields import access_checked
 from clusterscape.model.runs import RunEnergy, RunListener, RunMark, RunWork
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTimes:
-    """Seconds; null where a run has not come so far."""
+    """Durations of a run's stages in seconds; null for stages that it has not reached."""
 
     queued_s: float | None
     barrier_s: float | None
@@ -25,7 +25,7 @@ class RunTimes:
 @access_checked("run")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSlowdown:
-    """How much longer the same work took than alone (1.3: 30 % longer), and what it took in joules against alone."""
+    """The slowdown of a run compared with running alone (1.3: 30 % longer), and the same for its energy."""
 
     ratio: float
     energy_ratio: float | None
@@ -36,7 +36,7 @@ class RunSlowdown:
 @access_checked("run")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
-    """A run in a list. ``workload`` is the id under which everything else of it is found."""
+    """A run in a list. ``workload`` is its id among all workloads of the site."""
 
     run: str
     workload: str
@@ -60,12 +60,12 @@ class RunRow:
     times: RunTimes
     samples: int
     energy: RunEnergy | None
-    cpu_joules: float | None  # of whole processor packages
+    cpu_joules: float | None  # of whole CPU packages
     work: RunWork | None
-    joules_per_work: float | None  # joules for one of work.unit
+    joules_per_work: float | None  # per work.unit
     slowdown: RunSlowdown | None
     gpu_util_ratio: float | None  # mean over time and GPUs
-    power_watts: float | None  # mean, GPUs added up
+    power_watts: float | None  # mean, sum of all GPUs
     memory_peak_bytes: float | None  # of GPUs
     cpu_cores: float | None  # mean
     process_memory_peak_bytes: float | None
@@ -75,14 +75,14 @@ class RunRow:
 @access_checked("run")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunWorkload:
-    """Runs that executed together, as one thing. ``repeats`` is the place in ``repeats`` of its experiment."""
+    """Runs that executed together."""
 
     id: str
     experiment: str | None
     group: str | None
     host: str | None
     user: str | None
-    state: str  # completed where every run is; else that of the first that is not
+    state: str  # completed if every run is; else the state of the first that is not
     collocation: str | None
     device_type: str | None
     runs: list[str]
@@ -90,17 +90,17 @@ class RunWorkload:
     ended_at: int | None
     makespan_s: float | None
     energy: RunEnergy | None
-    per_second: float | None  # of all its runs together
+    per_second: float | None  # throughput of all its runs together
     work_unit: str | None
     joules_per_work: float | None
     slowdown: float | None  # mean of its runs'
-    fairness: float | None  # Jain's index of their progress against running alone
+    fairness: float | None  # Jain's index of their progress compared with running alone
 
 
 @access_checked("run")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRepeats:
-    """Workloads that did the same again, with 95 % confidence intervals over them."""
+    """Run workloads that repeat each other, with means and 95 % confidence intervals."""
 
     workloads: list[str]
     label: str
@@ -126,7 +126,7 @@ class RunExperiment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTree:
-    """Experiments, newest first; ``rows`` holds the runs they name. ``left_out``: older runs beyond the limit."""
+    """Experiments, newest first; ``rows``: their runs. ``left_out``: the number of older runs beyond the limit."""
 
     experiments: list[RunExperiment]
     rows: list[RunRow]
@@ -136,7 +136,7 @@ class RunTree:
 @access_checked("run")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunMetric:
-    """One series of a run: ask for its samples by metric and unit. Statistics are of its finite samples."""
+    """One series of a run, identified by metric and unit. Statistics are of its finite samples."""
 
     metric: str
     unit: str
@@ -154,12 +154,12 @@ class RunMetric:
 @access_checked("run")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunAnswer:
-    """Everything of one run but its samples."""
+    """One run with all details except its samples."""
 
     row: RunRow
     command: list[str]
     cwd: str | None
-    listens_to: list[str]  # listeners it was started with, as `-l` takes them
+    listens_to: list[str]  # listeners it was started with, as in `-l`
     marks: list[RunMark]
     listeners: dict[str, RunListener]
     environment: dict[str, Any]
@@ -168,25 +168,25 @@ class RunAnswer:
     not_finite: int  # samples that were NaN or infinite, which the store does not hold
     dropped: int
     leftovers: int  # processes that outlived the run
-    left_out: dict[str, int]  # what was more than the server keeps of one run, by kind
+    left_out: dict[str, int]  # number of items beyond the limits per run, by kind
 
 
 @access_checked("run")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunMetricName:
-    """A metric that some of the runs have; ``scopes`` say what it can stand for."""
+    """A metric that some of the runs have; ``scopes``: what it was measured of (process, device, …)."""
 
     metric: str
     scopes: list[str]
     runs: int
-    unit: str | None  # its physical unit, where the catalogue knows the metric
+    unit: str | None  # its physical unit, if the metric is in the catalogue
     label: str | None
 
 
 @access_checked("run")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunMetrics:
-    """Metrics, epochs and phases that the runs asked about have."""
+    """The metrics and phases of the requested runs, and whether they have steps and epochs."""
 
     metrics: list[RunMetricName]
     phases: list[str]

@@ -1,4 +1,4 @@
-"""Lists of runs, the tree of experiments, workloads and runs, and everything of one run."""
+"""Lists of runs, the tree of experiments, workloads and runs, and details of one run."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,8 +19,16 @@ from clusterscape.query.runs.answers import (
     RunTree,
     RunWorkload,
 )
-from clusterscape.query.runs.derived import DERIVED, JOULES_PER_WORK, find_sources, label_of
-from clusterscape.query.runs.rows import facts_of, metrics_of, row_of, workload_row
+from clusterscape.query.runs.rows import (
+    DERIVED,
+    JOULES_PER_WORK,
+    facts_of,
+    find_sources,
+    label_of,
+    metrics_of,
+    row_of,
+    workload_row,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +44,7 @@ class _AllRuns:
 
 
 class RunQuery:
-    """Answers about runs."""
+    """Queries on runs."""
 
     def __init__(self, context: QueryContext) -> None:
         self._records = context.records
@@ -45,7 +53,7 @@ class RunQuery:
         self._facts: Mapping[str, tuple[RunRecord, RunFacts]] = {}
 
     def all(self, *, experiment: str | None = None, limit: int = 1000) -> list[RunRow]:
-        """Newest first."""
+        """All runs, newest first."""
         runs = self._read()
         names = [run for run, record in runs.records.items() if experiment in (None, record.summary.about.experiment)]
         return [runs.row(run) for run in names[:limit]]
@@ -53,19 +61,19 @@ class RunQuery:
     def tree(self, *, limit: int = 5000) -> RunTree:
         """Experiment → workload → run, newest first, with the newest ``limit`` runs."""
         runs = self._read()
-        kept: list[WorkloadFacts] = []
+        shown: list[WorkloadFacts] = []
         count = 0
-        for workload in reversed(runs.workloads):  # whole workloads: half of one would be shown wrongly
-            if count + len(workload.runs) > limit and kept:
+        for workload in reversed(runs.workloads):  # only whole workloads: a part of one would have wrong sums
+            if count + len(workload.runs) > limit and shown:
                 break
             count += len(workload.runs)
-            kept.append(workload)
+            shown.append(workload)
         experiments: dict[str | None, list[WorkloadFacts]] = {}
-        for workload in kept:
+        for workload in shown:
             experiments.setdefault(workload.runs[0].experiment, []).append(workload)
         return RunTree(
             experiments=[_experiment(name, workloads) for name, workloads in experiments.items()],
-            rows=[runs.row(run.run) for workload in kept for run in workload.runs],
+            rows=[runs.row(run.run) for workload in shown for run in workload.runs],
             left_out=len(runs.records) - count,
         )
 
@@ -78,11 +86,11 @@ class RunQuery:
         return workload_row(workload), [runs.row(run.run) for run in workload.runs]
 
     def has(self, run: str) -> bool:
-        """Whether there is such a run."""
+        """Whether the run exists."""
         return self._records.run_record(run) is not None
 
     def existing(self, runs: Sequence[str]) -> list[str]:
-        """Those of ``runs`` that exist: others may have been deleted since. Raises NotFoundError where none is left."""
+        """Those of ``runs`` that exist; others may have been deleted. Raises NotFoundError if none exists."""
         records = self._read().records
         existing = [run for run in dict.fromkeys(runs) if run in records]
         if runs and not existing:
@@ -90,7 +98,7 @@ class RunQuery:
         return existing
 
     def one(self, run: str) -> RunAnswer:
-        """Raises NotFoundError."""
+        """One run with its details. Raises NotFoundError."""
         runs, stored = self._read(), self.stored(run)
         if run not in runs.records:
             raise NotFoundError(f"no run `{run}`", hint="GET /api/v1/runs lists them.")
@@ -112,9 +120,9 @@ class RunQuery:
         )
 
     def metrics(self, runs: Sequence[str]) -> RunMetrics:
-        """What the named runs have to show."""
+        """The metrics and phases of the named runs."""
         scopes: dict[str, set[str]] = {}
-        having: Counter[str] = Counter()
+        run_counts: Counter[str] = Counter()
         phases: dict[str, None] = {}
         has_steps = has_epochs = False
         work: list[str] = []  # the unit of work of each run that reports it
@@ -124,14 +132,14 @@ class RunQuery:
             series = metrics_of(stored)
             for metric in series:
                 scopes.setdefault(metric.metric, set()).add(metric.scope or "run")
-            having.update({metric.metric for metric in series if metric.count})
+            run_counts.update({metric.metric for metric in series if metric.count})
             has_steps = has_steps or stored.detail.steps is not None
             for mark in stored.detail.marks:
                 has_epochs = has_epochs or mark.kind == "epoch"
                 if mark.kind == "phase":
                     phases[str(mark.name)] = None
         return RunMetrics(
-            metrics=[_metric_name(name, scopes[name], having[name]) for name in sorted(scopes) if having[name]]
+            metrics=[_metric_name(name, scopes[name], run_counts[name]) for name in sorted(scopes) if run_counts[name]]
             + [_derived_name(name, work) for name in DERIVED if work],
             phases=list(phases),
             has_steps=has_steps,
@@ -146,24 +154,24 @@ class RunQuery:
         return stored
 
     def _read(self) -> _AllRuns:
-        """Computed once for each version of the runs."""
-        # The version before reading: what is written meanwhile belongs to a later one, and is read again then.
+        """All runs, cached by version."""
+        # The version is taken before reading: concurrent writes belong to a later version, and are read again then.
         versions = self._changes.versions
         return self._cache.get("runs", (versions.runs, versions.inventory), self._read_all)
 
     def _read_all(self) -> _AllRuns:
         records = {record.run: record for record in self._records.runs().records}
-        kept = self._facts
-        # Of runs that did not change, the store returns the same object, and the facts of it are kept.
+        cached = self._facts
+        # The store returns the same object for an unchanged run, so its facts are reused.
         self._facts = facts = {
-            run: entry if (entry := kept.get(run)) is not None and entry[0] is record else (record, facts_of(record))
+            run: entry if (entry := cached.get(run)) is not None and entry[0] is record else (record, facts_of(record))
             for run, record in records.items()
         }
         runs = [run for _, run in facts.values()]
         workloads = find_workloads(runs)
         newest_first = sorted(runs, key=lambda run: (run.queued_at or 0, run.run), reverse=True)
-        of_run = {run.run: workload for workload in workloads for run in workload.runs}
-        return _AllRuns({run.run: records[run.run] for run in newest_first}, workloads, of_run)
+        workload_of = {run.run: workload for workload in workloads for run in workload.runs}
+        return _AllRuns({run.run: records[run.run] for run in newest_first}, workloads, workload_of)
 
 
 def _experiment(name: str | None, workloads: Sequence[WorkloadFacts]) -> RunExperiment:
@@ -192,26 +200,26 @@ def _experiment(name: str | None, workloads: Sequence[WorkloadFacts]) -> RunExpe
 
 
 def _label(runs: Sequence[RunFacts]) -> str:
-    """What was repeated, in a few words: ``2 × train.py lr=0.1, mps, H200``."""
+    """A short label of repeated runs: ``2 × train.py lr=0.1, mps, H200``."""
     parts = Counter(
         " ".join(
             [next(iter(run.command), run.run).rpartition("/")[2], *(f"{key}={value}" for key, value in run.params)]
         )
         for run in runs
     )
-    told = " + ".join(f"{count} × {what}" if count > 1 else what for what, count in parts.items())
-    more = [word for word in (runs[0].collocation, runs[0].device_type) if word not in (None, "", "-")]
-    return ", ".join([told, *map(str, more)])
+    commands = " + ".join(f"{count} × {command}" if count > 1 else command for command, count in parts.items())
+    details = [detail for detail in (runs[0].collocation, runs[0].device_type) if detail not in (None, "", "-")]
+    return ", ".join([commands, *map(str, details)])
 
 
 def _metric_name(name: str, scopes: set[str], runs: int) -> RunMetricName:
-    known = METRICS.get(name)
+    metric = METRICS.get(name)
     return RunMetricName(
         metric=name,
         scopes=sorted(scopes),
         runs=runs,
-        unit=known.unit.value if known else None,
-        label=known.label if known else None,
+        unit=metric.unit.value if metric else None,
+        label=metric.label if metric else None,
     )
 
 

@@ -1,13 +1,17 @@
-"""From what is stored of runs to rows and facts."""
+"""Converts stored runs to rows and facts, and computes derived metrics: throughput and energy per unit of work."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from clusterscape.analyze.runs.lines import Total, add_up, compute_efficiency, total_of_rate
 from clusterscape.analyze.runs.workloads import RunFacts, Slowdown, WorkloadFacts
-from clusterscape.model.run_units import place_in_run
-from clusterscape.model.runs import RunEnergy, RunFigures, RunMoments, RunRecord, SeriesFigures, StoredRun
+from clusterscape.model.arrays import Float64s, Int64s
+from clusterscape.model.runs import RunEnergy, RunFigures, RunMoments, RunRecord, SeriesFigures, StoredRun, place_in_run
 from clusterscape.query.runs.answers import RunMetric, RunRow, RunSlowdown, RunTimes, RunWorkload
 
 
 def facts_of(record: RunRecord) -> RunFacts:
-    """What comparing needs."""
+    """The facts by which runs are compared."""
     summary, about, moments = record.summary, record.summary.about, record.summary.moments
     energy, work = _figures(record).energy, _figures(record).work
     command = about.command or []
@@ -18,7 +22,7 @@ def facts_of(record: RunRecord) -> RunFacts:
         user=record.owned_by,
         host=about.host,
         state=summary.state,
-        command=tuple(command[1:] or command),  # another interpreter is still the same script
+        command=tuple(command[1:] or command),  # without the interpreter, which may differ for the same script
         params=tuple(sorted(summary.params.items())),
         devices=tuple(about.devices or ()),
         device_type=summary.device_type,
@@ -36,7 +40,7 @@ def facts_of(record: RunRecord) -> RunFacts:
 
 
 def row_of(record: RunRecord, workload: WorkloadFacts) -> RunRow:
-    """A run in a list."""
+    """The list row of a run."""
     summary, about, figures = record.summary, record.summary.about, _figures(record)
     energy, work = figures.energy, figures.work
     return RunRow(
@@ -83,12 +87,12 @@ def _figures(record: RunRecord) -> RunFigures:
 
 
 def workload_row(workload: WorkloadFacts) -> RunWorkload:
-    """Runs that executed together, for a list."""
+    """The list row of a run workload."""
     first = workload.runs[0]
     starts = [run.started_at for run in workload.runs if run.started_at is not None]
     ends = [run.ended_at for run in workload.runs if run.ended_at is not None]
     amounts = [run.work_amount for run in workload.runs if run.work_amount is not None]
-    is_told = len(amounts) == len(workload.runs) and workload.work_unit is not None
+    has_all_amounts = len(amounts) == len(workload.runs) and workload.work_unit is not None
     energy = None
     if workload.joules is not None:
         scope = first.joules_scope or "process"
@@ -109,7 +113,7 @@ def workload_row(workload: WorkloadFacts) -> RunWorkload:
         energy=energy,
         per_second=workload.per_second,
         work_unit=workload.work_unit,
-        joules_per_work=_ratio(workload.joules, sum(amounts) if is_told else None),
+        joules_per_work=_ratio(workload.joules, sum(amounts) if has_all_amounts else None),
         slowdown=workload.slowdown,
         fairness=workload.fairness,
     )
@@ -164,3 +168,94 @@ def _between(begin: int | None, end: int | None) -> float | None:
 
 def _ratio(joules: float | None, amount: float | None) -> float | None:
     return joules / amount if joules is not None and amount else None
+
+
+ENERGY = "energy_joules"
+STEP = "step"
+SAMPLES = "samples"
+JOULES_PER_WORK = "joules_per_work"
+WORK_PER_SECOND = "work_per_second"
+WORK_PER_SECOND_PER_WATT = "work_per_second_per_watt"
+DERIVED = (JOULES_PER_WORK, WORK_PER_SECOND, WORK_PER_SECOND_PER_WATT)
+_LABELS = {
+    JOULES_PER_WORK: "Joules per {singular}",
+    WORK_PER_SECOND: "{plural} per second",
+    WORK_PER_SECOND_PER_WATT: "{plural}/s per watt",
+}
+Pieces = Mapping[tuple[str, str], tuple[Int64s, Float64s]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkSources:
+    """The series from which a run's work and energy are computed."""
+
+    unit_of_work: str
+    energy_units: Sequence[str]  # the run's share of its GPUs if measured, else whole GPUs
+    metric: str
+    unit: str
+    is_rate: bool
+    factor: float  # samples in a step
+
+    @property
+    def metrics(self) -> tuple[str, str]:
+        """The metrics to read."""
+        return (ENERGY, self.metric)
+
+    @property
+    def units(self) -> list[str]:
+        """The units to read."""
+        return [*self.energy_units, self.unit]
+
+
+def find_sources(run: StoredRun) -> WorkSources | None:
+    """None if the run does not report its work, or has no energy samples."""
+    figures = run.summary.figures
+    work = None if figures is None else figures.work
+    energy = [
+        (unit, series.scope)
+        for (unit, _, metric), series in ((key.partition(" "), series) for key, series in run.detail.series.items())
+        if metric == ENERGY and series.count > 1
+    ]
+    if work is None or not energy:
+        return None
+    run_unit = f"run:{run.run}"
+    is_steps = work.basis != SAMPLES and f"{run_unit} {work.basis}" not in run.detail.series
+    steps = run.detail.steps
+    factor = 1.0
+    if is_steps and steps is not None and work.amount:
+        factor = work.amount / (steps.last - steps.first + 1)
+    processes = [unit for unit, scope in energy if scope == "process"]
+    return WorkSources(
+        unit_of_work=work.unit,
+        energy_units=processes or [unit for unit, scope in energy if scope == "device"],
+        metric=STEP if is_steps else work.basis,
+        unit=run_unit,
+        is_rate=not is_steps and work.basis != SAMPLES,
+        factor=factor,
+    )
+
+
+def derive(names: Sequence[str], sources: WorkSources, pieces: Pieces) -> dict[str, tuple[Int64s, Float64s]]:
+    """Times and values of the derived metrics ``names``, from the stored series of ``sources``."""
+    work_series = pieces.get((sources.metric, sources.unit))
+    energy = add_up([Total(*pieces[ENERGY, unit]) for unit in sources.energy_units if (ENERGY, unit) in pieces])
+    if work_series is None:
+        return {}
+    work = total_of_rate(*work_series) if sources.is_rate else Total(work_series[0], work_series[1] * sources.factor)
+    efficiency = compute_efficiency(energy, work)
+    columns = {
+        JOULES_PER_WORK: efficiency.joules_per_work,
+        WORK_PER_SECOND: efficiency.per_second,
+        WORK_PER_SECOND_PER_WATT: efficiency.per_second_per_watt,
+    }
+    return {
+        name: (efficiency.times_ms, columns[name]) for name in names if name in columns and len(efficiency.times_ms)
+    }
+
+
+def label_of(name: str, units_of_work: set[str]) -> str:
+    """The label of a derived metric, such as ``Joules per sample`` if all runs count samples."""
+    plural = units_of_work.pop() if len(units_of_work) == 1 else "work"
+    singular = plural.removesuffix("s") if len(plural) > 2 else plural
+    text = _LABELS[name].format(singular=singular, plural=plural)
+    return text[0].upper() + text[1:]

@@ -1,4 +1,4 @@
-"""Metrics of many runs as lines over seconds, steps or epochs, thinned here; and repeats of them as bands."""
+"""Metrics of many runs as downsampled lines over seconds, steps or epochs, and repeats as bands."""
 
 import re
 from bisect import bisect_right
@@ -8,30 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from clusterscape.analyze.runs.lines import (
-    Floats,
-    Ints,
-    Line,
-    cut,
-    join_repeats,
-    over_epochs,
-    over_seconds,
-    over_steps,
-    thin,
-)
+from clusterscape.analyze.runs.lines import Line, cut, join_repeats, over_epochs, over_seconds, over_steps, thin
 from clusterscape.errors import QueryError
 from clusterscape.model import UnitId, UnixMs
+from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.model.runs import RunMark
 from clusterscape.query.context import QueryContext
-from clusterscape.query.runs.derived import DERIVED, Pieces, derive, find_sources
 from clusterscape.query.runs.query import RunQuery
-from clusterscape.query.runs.rows import metrics_of
+from clusterscape.query.runs.rows import DERIVED, Pieces, derive, find_sources, metrics_of
 
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,9})?")
-MOST_LINES = 2000
-MOST_REPEATS = 10_000
-"""Lines that are joined to bands."""
-MOST_VALUES = 4_000_000
+MAX_LINES = 2000
+MAX_REPEATS = 10_000
+"""Upper bound of lines that are joined to bands."""
+MAX_VALUES = 4_000_000
 STEP = "step"
 AXES = ("time", "step", "epoch")
 BANDS = ("interval", "range", "deviation")
@@ -43,7 +33,7 @@ Named = tuple[tuple[str, str, str | None, str | None], Line]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineRequest:
-    """Which lines. ``axis`` is time (seconds since the start, or since the first ``phase`` of that name), step or epoch."""
+    """Selects lines. ``axis`` is time (seconds since the start, or since the first ``phase`` of that name), step or epoch."""
 
     runs: Sequence[str]
     metrics: Sequence[str]
@@ -56,60 +46,60 @@ class LineRequest:
 
 
 class RunSeriesQuery:
-    """Lines and bands."""
+    """Queries on metrics of runs."""
 
     def __init__(self, context: QueryContext, runs: RunQuery) -> None:
         self._metrics = context.metrics
         self._clock = context.clock
         self._runs = runs
 
-    def lines(self, asked: LineRequest) -> pl.DataFrame:
-        """``run``, ``metric``, ``place`` (null: the run as a whole), ``scope``, ``x``, ``value``; x rises within a line.
+    def lines(self, request: LineRequest) -> pl.DataFrame:
+        """``run``, ``metric``, ``place`` (null: the whole run), ``scope``, ``x``, ``value``; x increases within a line.
 
-        Words are codes of dictionaries (Enum). Columns are put together without polars' engine: it hands work to threads of
-        its own, and on a busy machine waiting for each of them costs more than the work.
+        Strings are dictionary-encoded (Enum). Columns are built without polars' engine: it uses its own threads, and on a busy
+        machine waiting for them costs more than the work.
         """
-        _check(asked)
-        parts = [part for run in self._runs.existing(asked.runs) for part in self._lines_of(run, asked)]
-        if len(parts) > MOST_LINES:
-            raise QueryError(f"these are {len(parts)} lines", hint=f"Ask for at most {MOST_LINES}.")
+        _check(request)
+        parts = [part for run in self._runs.existing(request.runs) for part in self._lines_of(run, request)]
+        if len(parts) > MAX_LINES:
+            raise QueryError(f"{len(parts)} lines are too many", hint=f"Request at most {MAX_LINES}.")
         part_of_row = np.repeat(np.arange(len(parts)), [len(line.x) for _, line in parts])
         columns = [
-            _words(name, [named[place] for named, _ in parts])[part_of_row]
-            for place, name in enumerate(("run", "metric", "place", "scope"))
+            _encode(name, [key[index] for key, _ in parts])[part_of_row]
+            for index, name in enumerate(("run", "metric", "place", "scope"))
         ]
         x = np.concatenate([line.x for _, line in parts] or [np.empty(0)])
         value = np.concatenate([line.y for _, line in parts] or [np.empty(0)])
         return pl.DataFrame([*columns, pl.Series("x", x), pl.Series("value", value)])
 
-    def bands(self, groups: Sequence[Sequence[str]], asked: LineRequest, *, band: str) -> pl.DataFrame:
-        """``group`` (place among ``groups``), ``metric``, ``x``, ``mean``, ``low``, ``high``, ``lines``.
+    def bands(self, groups: Sequence[Sequence[str]], request: LineRequest, *, band: str) -> pl.DataFrame:
+        """``group`` (index in ``groups``), ``metric``, ``x``, ``mean``, ``low``, ``high``, ``lines``.
 
-        A run with several lines of a metric (GPUs, ranks) takes part with each of them. Where it has them of several scopes
-        and none is asked for, only the narrowest counts: the memory of its process, not that of the whole GPU.
+        A run with several lines of a metric (GPUs, ranks) contributes each of them. If they have several scopes and none is
+        requested, only the narrowest counts: the memory of its process, not that of the whole GPU.
         """
         if band not in BANDS:
-            raise QueryError(f"unknown band `{band}`", hint=f"There are: {', '.join(BANDS)}.")
-        _check_bands(groups, asked)
+            raise QueryError(f"unknown band `{band}`", hint=f"Choose one of {', '.join(BANDS)}.")
+        _check_bands(groups, request)
         existing = set(self._runs.existing([run for group in groups for run in group]))
         frames = []
         for number, group in enumerate(groups):
-            whole = LineRequest(
+            group_request = LineRequest(
                 runs=group,
-                metrics=asked.metrics,
-                scope=asked.scope,
-                axis=asked.axis,
-                phase=asked.phase,
-                start=asked.start,
-                end=asked.end,
-                points=MOST_VALUES,
+                metrics=request.metrics,
+                scope=request.scope,
+                axis=request.axis,
+                phase=request.phase,
+                start=request.start,
+                end=request.end,
+                points=MAX_VALUES,
             )
-            _check(whole, is_thinned=False)
+            _check(group_request, is_thinned=False)
             runs = [run for run in dict.fromkeys(group) if run in existing]
-            found = [part for run in runs for part in _narrowest(self._lines_of(run, whole))]
-            for metric in dict.fromkeys(asked.metrics):
+            lines = [part for run in runs for part in _narrowest(self._lines_of(run, group_request))]
+            for metric in dict.fromkeys(request.metrics):
                 joined = join_repeats(
-                    [line for name, line in found if name[1] == metric], points=asked.points, band=band
+                    [line for key, line in lines if key[1] == metric], points=request.points, band=band
                 )
                 columns = {"x": joined.x, "mean": joined.mean, "low": joined.low, "high": joined.high}
                 frame = pl.DataFrame({**columns, "lines": joined.lines})
@@ -118,36 +108,36 @@ class RunSeriesQuery:
                 )
         return pl.concat(frames)
 
-    def _lines_of(self, run: str, asked: LineRequest) -> list[Named]:
+    def _lines_of(self, run: str, request: LineRequest) -> list[Named]:
         stored = self._runs.stored(run)
         series = [
             metric
             for metric in metrics_of(stored)
-            if metric.metric in asked.metrics and metric.count and asked.scope in (None, metric.scope)
+            if metric.metric in request.metrics and metric.count and request.scope in (None, metric.scope)
         ]
-        derived = [name for name in asked.metrics if name in DERIVED and asked.scope in (None, "run")]
+        derived = [name for name in request.metrics if name in DERIVED and request.scope in (None, "run")]
         sources = find_sources(stored) if derived else None
         begin, end = stored.summary.moments.running, stored.summary.moments.ended
         if not (series or sources) or begin is None:
             return []
-        names = [*(metric.metric for metric in series), *([STEP] if asked.axis == "step" else [])]
+        names = [*(metric.metric for metric in series), *([STEP] if request.axis == "step" else [])]
         units = [*(metric.unit for metric in series), f"run:{run}"]
         if sources is not None:
             names, units = [*names, *sources.metrics], [*units, *sources.units]
-        # Of several samples in one millisecond ingest moves the later ones on: at most by their number.
-        most = max((figures.count for figures in stored.detail.series.values()), default=0)
-        pieces = self._read(names, units, begin, (end or self._clock()) + most + 1)
-        axis = _Axis(asked, stored.detail.marks, begin, end or self._clock(), pieces, f"run:{run}")
+        # Ingest shifts samples of the same millisecond to later ones, at most by their number.
+        max_shift = max((figures.count for figures in stored.detail.series.values()), default=0)
+        pieces = self._read(names, units, begin, (end or self._clock()) + max_shift + 1)
+        axis = _Axis(request, stored.detail.marks, begin, end or self._clock(), pieces, f"run:{run}")
         lines: list[Named] = []
         for metric in series:
             key = (metric.metric, metric.unit)
             if key in pieces:
-                line = cut(axis.place(*pieces[key], unit=metric.unit), start=asked.start, end=asked.end)
-                lines.append(((run, metric.metric, metric.place, metric.scope), thin(line, asked.points)))
+                line = cut(axis.place(*pieces[key], unit=metric.unit), start=request.start, end=request.end)
+                lines.append(((run, metric.metric, metric.place, metric.scope), thin(line, request.points)))
         if sources is not None:
             for name, (times, values) in derive(derived, sources, pieces).items():
-                line = cut(axis.place(times, values, unit=f"run:{run}"), start=asked.start, end=asked.end)
-                lines.append(((run, name, None, "run"), thin(line, asked.points)))
+                line = cut(axis.place(times, values, unit=f"run:{run}"), start=request.start, end=request.end)
+                lines.append(((run, name, None, "run"), thin(line, request.points)))
         return lines
 
     def _read(self, names: Sequence[str], units: Sequence[str], start_ms: int, end_ms: int) -> Pieces:
@@ -161,58 +151,58 @@ class RunSeriesQuery:
 
 
 def _narrowest(lines: Sequence[Named]) -> list[Named]:
-    """Of each metric of one run only the lines of the narrowest scope."""
+    """For each metric of one run, only the lines of the narrowest scope."""
     ranks = {scope: rank for rank, scope in enumerate(NARROW_FIRST)}
-    least: dict[str, int] = {}
+    narrowest: dict[str, int] = {}
     for (_, metric, _, scope), _ in lines:
-        least[metric] = min(least.get(metric, len(ranks)), ranks.get(scope or "", len(ranks)))
-    return [part for part in lines if ranks.get(part[0][3] or "", len(ranks)) == least[part[0][1]]]
+        narrowest[metric] = min(narrowest.get(metric, len(ranks)), ranks.get(scope or "", len(ranks)))
+    return [part for part in lines if ranks.get(part[0][3] or "", len(ranks)) == narrowest[part[0][1]]]
 
 
-def _words(name: str, values: Sequence[str | None]) -> pl.Series:
+def _encode(name: str, values: Sequence[str | None]) -> pl.Series:
     return pl.Series(name, values, dtype=pl.Enum([value for value in dict.fromkeys(values) if value is not None]))
 
 
-def _split(table: pl.DataFrame) -> dict[tuple[str, str], tuple[Ints, Floats]]:
-    """Times and values of each (metric, unit) of a table that is sorted by them: few long stretches, whose ends are sought."""
+def _split(table: pl.DataFrame) -> dict[tuple[str, str], tuple[Int64s, Float64s]]:
+    """Times and values of each (metric, unit) of a table that is sorted by them; finds the ends of groups by bisection."""
     metric, unit = table["metric"], table["unit"]
     times, values = table["time_ms"].to_numpy(), table["value"].to_numpy()
 
     def key_of(row: int) -> tuple[str, str]:
         return metric[row], unit[row]
 
-    found = {}
+    pieces = {}
     begin = 0
     while begin < len(table):
         key, reach = key_of(begin), 1
         while begin + reach < len(table) and key_of(begin + reach) == key:
             reach *= 2
-        inside = begin + reach // 2  # the last row that is known to belong here
+        inside = begin + reach // 2  # the last row known to have this key
         end = inside + bisect_right(range(inside, min(begin + reach, len(table))), key, key=key_of)
-        found[key] = (times[begin:end], values[begin:end])
+        pieces[key] = (times[begin:end], values[begin:end])
         begin = end
-    return found
+    return pieces
 
 
 class _Axis:
-    """Where a sample stands on the x axis."""
+    """Maps samples to the x axis."""
 
     def __init__(
         self,
-        asked: LineRequest,
+        request: LineRequest,
         marks: Sequence[RunMark],
         begin_ms: int,
         end_ms: int,
-        pieces: Mapping[tuple[str, str], tuple[Ints, Floats]],
-        own: str,
+        pieces: Mapping[tuple[str, str], tuple[Int64s, Float64s]],
+        run_unit: str,
     ) -> None:
-        self._asked = asked
+        self._request = request
         self._end_ms = end_ms
         self._zero_ms = begin_ms
         self._pieces = pieces
-        self._own = own
-        if asked.phase is not None:
-            begins = [mark.at for mark in marks if mark.kind == "phase" and mark.name == asked.phase and mark.at]
+        self._run_unit = run_unit
+        if request.phase is not None:
+            begins = [mark.at for mark in marks if mark.kind == "phase" and mark.name == request.phase and mark.at]
             self._zero_ms = min(begins, default=end_ms + 1)
             self._has_zero = bool(begins)
         else:
@@ -221,43 +211,45 @@ class _Axis:
         self._epoch_times = np.array([at for at, _ in epochs], np.int64)
         self._epochs = np.array([number for _, number in epochs])
 
-    def place(self, times_ms: Ints, values: Floats, *, unit: str) -> Line:
+    def place(self, times_ms: Int64s, values: Float64s, *, unit: str) -> Line:
         """The line of one series."""
-        if self._asked.axis == "epoch":
+        if self._request.axis == "epoch":
             return over_epochs(times_ms, values, self._epoch_times, self._epochs, end_ms=self._end_ms)
-        if self._asked.axis == "step":
-            known = self._pieces.get((STEP, unit)) or self._pieces.get((STEP, self._own))
-            return over_steps(times_ms, values, *known) if known else Line(np.empty(0), np.empty(0))
+        if self._request.axis == "step":
+            steps = self._pieces.get((STEP, unit)) or self._pieces.get((STEP, self._run_unit))
+            return over_steps(times_ms, values, *steps) if steps else Line(np.empty(0), np.empty(0))
         if not self._has_zero:
             return Line(np.empty(0), np.empty(0))
         return over_seconds(times_ms, values, zero_ms=self._zero_ms)
 
 
 def _epoch_of(mark: RunMark) -> tuple[int, float] | None:
-    """When a numbered epoch begins, and its number; None for other marks: earlier versions stored what they were sent."""
+    """The start and number of an epoch; None for other marks, and for names that are no numbers, which old versions stored."""
     if mark.kind != "epoch" or mark.at is None or mark.name is None or _NUMBER.fullmatch(mark.name) is None:
         return None
     return mark.at, float(mark.name)
 
 
-def _check_bands(groups: Sequence[Sequence[str]], asked: LineRequest) -> None:
-    lines = sum(map(len, groups)) * len(asked.metrics)
-    if lines > MOST_REPEATS or len(groups) * len(asked.metrics) * asked.points > MOST_VALUES:
+def _check_bands(groups: Sequence[Sequence[str]], request: LineRequest) -> None:
+    lines = sum(map(len, groups)) * len(request.metrics)
+    if lines > MAX_REPEATS or len(groups) * len(request.metrics) * request.points > MAX_VALUES:
         raise QueryError(
-            f"{lines} lines of {len(groups)} groups with {asked.points} points each are too many",
-            hint=f"Ask for at most {MOST_REPEATS} lines and {MOST_VALUES} values.",
+            f"{lines} lines of {len(groups)} groups with {request.points} points each are too many",
+            hint=f"Request at most {MAX_REPEATS} lines and {MAX_VALUES} values.",
         )
 
 
-def _check(asked: LineRequest, *, is_thinned: bool = True) -> None:
-    if not asked.runs or not asked.metrics:
-        raise QueryError("name at least one run and one metric", hint="GET /api/v1/runs/metrics lists what runs have.")
-    if asked.axis not in AXES:
-        raise QueryError(f"unknown axis `{asked.axis}`", hint=f"There are: {', '.join(AXES)}.")
-    if asked.phase is not None and asked.axis != "time":
-        raise QueryError("phases align lines over time only", hint="Leave the phase out, or choose the axis time.")
-    if is_thinned and len(asked.runs) * len(asked.metrics) * asked.points > MOST_VALUES:
+def _check(request: LineRequest, *, is_thinned: bool = True) -> None:
+    if not request.runs or not request.metrics:
         raise QueryError(
-            f"{len(asked.runs)} runs × {len(asked.metrics)} metrics × {asked.points} points are too many",
-            hint=f"Ask for fewer: at most {MOST_VALUES} values.",
+            "pass at least one run and one metric", hint="GET /api/v1/runs/metrics lists the metrics of runs."
+        )
+    if request.axis not in AXES:
+        raise QueryError(f"unknown axis `{request.axis}`", hint=f"Choose one of {', '.join(AXES)}.")
+    if request.phase is not None and request.axis != "time":
+        raise QueryError("phase requires the axis time", hint="Omit phase, or choose the axis time.")
+    if is_thinned and len(request.runs) * len(request.metrics) * request.points > MAX_VALUES:
+        raise QueryError(
+            f"{len(request.runs)} runs × {len(request.metrics)} metrics × {request.points} points are too many",
+            hint=f"Request fewer: at most {MAX_VALUES} values.",
         )

@@ -1,14 +1,14 @@
-"""This cluster's own history as a job trace: every workload that asked for GPUs, ended, running or waiting.
+"""This cluster's history as a job trace: every workload that requested GPUs, ended, running or waiting.
 
-A requeued or preempted workload has a row for each execution, as in ``sacct --duplicates``. Decides what of a workload's record
-becomes a job's columns. Tracked runs are left out: they run inside jobs.
+A requeued or preempted workload has a row for each execution, as in ``sacct --duplicates``. Tracked runs are excluded: they run
+inside jobs.
 """
 
 import polars as pl
 
 from clusterscape.model import UnitKind, UnixMs, WorkloadKind, WorkloadState
 from clusterscape.model.jobs import JOB_COLUMNS, UNTIL_KEY, CleaningNote, JobStatus, JobTrace
-from clusterscape.store.records.contract import RecordStore
+from clusterscape.store.records.contract import RecordReader
 
 FORMAT = "history"
 
@@ -23,17 +23,17 @@ _STATUSES = {
 }
 
 
-def read_history(records: RecordStore, *, name: str, now_ms: UnixMs) -> JobTrace:
-    """The history up to now. A job that still runs has no run time yet, one that waits no wait; both end in no way."""
+def read_history(records: RecordReader, *, name: str, now_ms: UnixMs) -> JobTrace:
+    """The history up to now. A running job has no run time yet, a waiting job no waiting time; both have an unknown status."""
     frame = records.workload_history().filter(pl.col("kind") != WorkloadKind.RUN.value)
     frame = frame.sort("submitted_at", "id", nulls_last=True).with_row_index("line", offset=1)
     notes: list[CleaningNote] = []
     frame = _drop(frame, pl.col("submitted_at").is_null(), "no submit time", notes)
-    frame = _drop(frame, pl.col("gpus_requested") <= 0, "asks for no GPU", notes)
+    frame = _drop(frame, pl.col("gpus_requested") <= 0, "requests no GPU", notes)
     _note(frame, pl.col("state") == WorkloadState.RUNNING.value, "still running: no run time yet", notes)
     _note(frame, pl.col("state") == WorkloadState.SUSPENDED.value, "suspended: no run time yet", notes)
     _note(frame, pl.col("state") == WorkloadState.WAITING.value, "still waiting", notes)
-    _note(frame, pl.col("state") == WorkloadState.PREEMPTED.value, "pre-empted: counted as cancelled", notes)
+    _note(frame, pl.col("state") == WorkloadState.PREEMPTED.value, "preempted: counted as cancelled", notes)
     total = sum(unit.kind is UnitKind.GPU for unit in records.units())
     return JobTrace(
         name=name,
@@ -60,10 +60,10 @@ def _note(frame: pl.DataFrame, where: pl.Expr, reason: str, notes: list[Cleaning
 
 
 def _to_columns(frame: pl.DataFrame) -> pl.DataFrame:
-    """A skewed clock's negative span counts as none."""
+    """The columns of a job trace; negative spans of skewed clocks count as 0."""
     statuses = {state.value: status.value for state, status in _STATUSES.items()}
     status = pl.col("state").replace_strict(statuses, default=JobStatus.UNKNOWN.value, return_dtype=pl.String)
-    # A waiting job's start is only foretold.
+    # The start of a waiting job is only predicted.
     started = pl.when(pl.col("state") != WorkloadState.WAITING.value).then(pl.col("started_at"))
     return frame.select(
         pl.col("line").cast(pl.Int64),

@@ -1,8 +1,8 @@
-"""The live queue: nodes, who holds them until when by limit, who waits in which order, what is reserved, who preempts whom.
+"""The live queue: nodes, their holders and time limits, waiting jobs in order, reservations and preemption rules.
 
-Every answer about waiting starts here: plan, promise, forecast, what-if, and what free GPUs are good for. Partitions that share
-nodes, or that one job names together, share one pool and with it one queue; each job still gets only nodes of its own
-partitions. Only GPUs are counted, not CPUs, memory and quotas. How a queue is planned is in `queue_plan.py`.
+Every answer about waiting is based on it: plan, promise, forecast, what-if, and what could start on free GPUs. Partitions that
+share nodes, or that one job lists together, form one pool with one queue; each job still gets only nodes of its own partitions.
+Only GPUs are counted, not CPUs, memory and quotas. `queue_plan.py` plans the queue.
 """
 
 import math
@@ -25,15 +25,16 @@ from clusterscape.model import (
     WorkloadState,
 )
 from clusterscape.model.observations import SCHEDULER_RULES
+from clusterscape.query.cache import SameObjects
 from clusterscape.query.context import QueryContext
 from clusterscape.query.reasons import waits_for_gpus
-from clusterscape.store.records.contract import RecordStore
+from clusterscape.store.records.contract import RecordReader
 
 DEFAULT_LIMIT_S = 7 * 86_400
-"""What is assumed of a workload without a time limit in a partition without one."""
+"""The assumed time limit of a workload without one, in a partition without one."""
 
 READ_EVERY_S = 15
-"""The queue is read again when the inventory changed, and after this time, because the clock is part of it."""
+"""The queue is read again when the inventory changes, and after this time, because it contains the current time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class QueueNode:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """GPUs of one node that a workload holds; ``end_s`` by its limit. ``partition`` and ``qos`` say who may preempt it."""
+    """GPUs of one node that a workload holds until ``end_s``, its limit. ``partition`` and ``qos`` decide who may preempt it."""
 
     workload: str
     node: str
@@ -63,7 +64,7 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class QueueJob:
-    """A waiting workload. ``is_planned``: only GPUs are missing, nothing else. ``others``: further partitions it may start in."""
+    """A waiting workload. ``is_planned``: it waits only for GPUs. ``others``: further partitions that it may start in."""
 
     workload: str
     partition: str
@@ -87,18 +88,18 @@ class QueueJob:
 
     @property
     def total_gpus(self) -> int:
-        """Over all nodes."""
+        """GPUs on all its nodes."""
         return self.nodes * self.gpus
 
     @property
     def order(self) -> tuple[int, int, str]:
-        """Who goes first: priority, then time in the queue, then the name."""
+        """The sort key of the queue: priority, then time in the queue, then id."""
         return (-self.priority, self.queued_s, self.workload)
 
 
 @dataclass(frozen=True, slots=True)
 class LiveQueue:
-    """One moment. ``waiting`` is in queue order over all partitions; keys of the mappings are names."""
+    """The queue at one moment. ``waiting`` is in queue order over all partitions; keys of the mappings are names."""
 
     now_s: int
     nodes: Mapping[str, QueueNode]
@@ -106,29 +107,29 @@ class LiveQueue:
     waiting: tuple[QueueJob, ...]
     max_times_s: Mapping[str, int | None]  # by partition, only those that are up
     reservations: tuple[Reservation, ...] = ()
-    preemption: PreemptionRules | None = None  # None: the scheduler does not say
+    preemption: PreemptionRules | None = None  # None: unknown
 
     def with_jobs(self, jobs: Iterable[QueueJob]) -> "LiveQueue":
-        """The same cluster with other jobs waiting."""
+        """The same cluster with other waiting jobs."""
         return replace(self, waiting=tuple(sorted(jobs, key=lambda job: job.order)))
 
     def planned(self) -> tuple[QueueJob, ...]:
-        """Those that wait for GPUs only."""
+        """Jobs that wait only for GPUs."""
         return tuple(job for job in self.waiting if job.is_planned)
 
     def open_nodes(self, partition: str) -> list[QueueNode]:
-        """Nodes in service that jobs of a partition may get."""
+        """Nodes of a partition that are in service."""
         return [node for node in self.nodes.values() if node.is_open and partition in node.partitions]
 
     def usable_nodes(self, job: QueueJob) -> list[QueueNode]:
         """Nodes in service that a job could run on."""
-        wanted = set(job.partitions)
-        nodes = [node for node in self.nodes.values() if not wanted.isdisjoint(node.partitions)]
+        partitions = set(job.partitions)
+        nodes = [node for node in self.nodes.values() if not partitions.isdisjoint(node.partitions)]
         types = accepted_types(job, {node.machine_type for node in nodes})
         return [node for node in nodes if node.is_open and node.machine_type in types and node.name not in job.avoids]
 
     def free_by_node(self) -> dict[str, int]:
-        """GPUs that nobody holds, of nodes in service."""
+        """Free GPUs of nodes in service."""
         free = {name: node.gpus if node.is_open else 0 for name, node in self.nodes.items()}
         for held in self.held:
             if self.nodes[held.node].is_open:
@@ -137,13 +138,13 @@ class LiveQueue:
 
 
 def accepted_types(job: QueueJob, machine_types: Iterable[str | None]) -> set[str | None]:
-    """Of the machine types in its partitions those it may run on: the one it names, or all where none of them is that."""
+    """The machine types that a job may run on: the requested one, or all of its partitions if none of them matches."""
     types = set(machine_types)
     return {job.machine_type} if job.machine_type is not None and job.machine_type in types else types
 
 
 def read_live_queue(context: QueryContext) -> LiveQueue:
-    """The queue as the stores hold it now. All who ask about the same inventory within READ_EVERY_S get the same one."""
+    """The current queue, cached for READ_EVERY_S while the inventory does not change."""
     version = (context.changes.versions.inventory, context.clock() // (READ_EVERY_S * 1000))
     return context.cache.get("live-queue", version, lambda: _read_stores(context))
 
@@ -161,8 +162,8 @@ def _read_stores(context: QueryContext) -> LiveQueue:
     )
 
 
-def read_scheduler_rules(records: RecordStore) -> tuple[list[Reservation], PreemptionRules | None]:
-    """What all sources reported last; no rules of preemption where none of them could say."""
+def read_scheduler_rules(records: RecordReader) -> tuple[list[Reservation], PreemptionRules | None]:
+    """The last reported reservations and preemption rules; None for the rules if no source reported them."""
     reservations: list[Reservation] = []
     preemption: PreemptionRules | None = None
     for document in records.documents(SCHEDULER_RULES):
@@ -174,9 +175,9 @@ def read_scheduler_rules(records: RecordStore) -> tuple[list[Reservation], Preem
 
 @dataclass(frozen=True, slots=True)
 class NodeTable:
-    """What changes seldom: nodes with GPUs by name, the node of each GPU that can be given whole, longest times by partition.
+    """What changes rarely: nodes with GPUs by name, the node of each whole GPU, maximum times by partition.
 
-    Only partitions that are up have a longest time (None: no limit). GPUs that are cut into MIG instances are left out.
+    Only partitions that are up have a maximum time (None: no limit). GPUs that are split into MIG instances are excluded.
     """
 
     nodes: Mapping[str, QueueNode]
@@ -184,35 +185,22 @@ class NodeTable:
     max_times_s: Mapping[str, int | None]
 
 
-class _SameLists:
-    """Equal where these very lists are meant: stores hand out the same ones until something in them changes."""
-
-    def __init__(self, *lists: Sequence[object]) -> None:
-        self._lists = lists
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _SameLists) and all(a is b for a, b in zip(self._lists, other._lists, strict=True))
-
-    def __hash__(self) -> int:
-        return hash(tuple(map(id, self._lists)))
-
-
 def find_node_table(context: QueryContext) -> NodeTable:
-    """Of the stores now; read again only when they changed, because reading all units takes longer than reading the queue."""
+    """The current table, built again only when the records change, because that takes longer than reading the queue."""
     records = context.records
     nodes, partitions, units = records.nodes(), records.partitions(), records.units()
-    version = _SameLists(nodes, partitions, units)
+    version = SameObjects(nodes, partitions, units)
     return context.cache.get("node-table", version, lambda: read_node_table(nodes, partitions, units))
 
 
 def read_node_table(nodes: Sequence[Node], partitions: Sequence[Partition], units: Sequence[Unit]) -> NodeTable:
-    """A node whose state nobody reports is in service until a source says otherwise."""
-    cut = {unit.parent for unit in units if unit.parent is not None}
+    """A node of unknown state counts as in service."""
+    split = {unit.parent for unit in units if unit.parent is not None}
     node_of_gpu: dict[str, str] = {
-        unit.id: unit.node for unit in units if unit.kind is UnitKind.GPU and unit.node and unit.id not in cut
+        unit.id: unit.node for unit in units if unit.kind is UnitKind.GPU and unit.node and unit.id not in split
     }
     sizes = Counter(node_of_gpu.values())
-    # Where no unit of a node is reported yet, its own count stands.
+    # A node whose units are not reported yet has the GPU count of its record.
     listed = {unit.node for unit in units}
     sizes.update({str(node.id): node.gpu_count for node in nodes if node.id not in listed})
     members: dict[str, list[str]] = {}
@@ -244,7 +232,7 @@ def read_queue(
     reservations: Iterable[Reservation] = (),
     preemption: PreemptionRules | None = None,
 ) -> LiveQueue:
-    """The queue from records. A shared GPU is held once."""
+    """The queue from records. A shared GPU counts once."""
     return LiveQueue(
         now_s,
         table.nodes,
@@ -257,7 +245,7 @@ def read_queue(
 
 
 def read_jobs(workloads: Iterable[Workload], table: NodeTable, now_s: int) -> tuple[QueueJob, ...]:
-    """Those of the workloads that wait for GPUs, in queue order."""
+    """The workloads that wait for GPUs, in queue order."""
     largest: dict[tuple[str, str | None], int] = {}
     for node in table.nodes.values():
         for partition in node.partitions:
@@ -284,7 +272,7 @@ def _read_job(
     count = workload.nodes_requested or math.ceil(workload.gpus_requested / size)
     queued_at = workload.eligible_at or workload.submitted_at
     expected = workload.expected_start_at
-    named = workload.tags.get("partitions", "").split(",")
+    partitions = workload.tags.get("partitions", "").split(",")
     return QueueJob(
         workload=workload.id,
         partition=partition,
@@ -296,7 +284,7 @@ def _read_job(
         queued_s=now_s if queued_at is None else queued_at // 1000,
         is_planned=waits_for_gpus(workload.pending_reason) and partition in limits,
         expected_s=None if expected is None else expected // 1000,
-        others=tuple(name for name in named if name and name != partition and name in limits),
+        others=tuple(name for name in partitions if name and name != partition and name in limits),
         qos=workload.qos,
         reservation=workload.tags.get("reservation"),
     )
@@ -309,9 +297,13 @@ def _limit(workload: Workload, limits: Mapping[str, int | None]) -> int:
 def _read_held(
     workloads: Sequence[Workload], allocations: Sequence[Allocation], table: NodeTable, now_s: int
 ) -> tuple[Holding, ...]:
-    """By unit where that is known, see also ``find_unplaced``. Of those that share a GPU the last to end counts."""
-    active: dict[str, Workload] = {each.id: each for each in workloads if each.state is not WorkloadState.WAITING}
-    starts = {name: now_s if each.started_at is None else each.started_at // 1000 for name, each in active.items()}
+    """Holdings by unit, or by node if units are unknown (``find_unplaced``). On a shared GPU the last holder to end counts."""
+    active: dict[str, Workload] = {
+        workload.id: workload for workload in workloads if workload.state is not WorkloadState.WAITING
+    }
+    starts = {
+        name: now_s if workload.started_at is None else workload.started_at // 1000 for name, workload in active.items()
+    }
     ends = {name: starts[name] + _limit(workload, table.max_times_s) for name, workload in active.items()}
     holder: dict[str, str] = {}
     for allocation in allocations:
@@ -330,7 +322,7 @@ def _read_held(
 
 
 def find_unplaced(workloads: Iterable[Workload], allocations: Iterable[Allocation]) -> dict[tuple[str, str], int]:
-    """GPUs by workload and node, of those that run and of which no unit is known: they hold them evenly on their nodes."""
+    """GPUs by workload and node, of running workloads whose units are unknown, spread evenly over their nodes."""
     placed = {allocation.workload for allocation in allocations}
     return {
         (workload.id, node): math.ceil(workload.gpus_requested / len(workload.nodes))

@@ -1,38 +1,30 @@
-"""What is learned from this cluster's own history, and when it is learned again. Requests never train: ``tend`` does.
+"""Models that are trained on this cluster's history, and when they are retrained. Trained by `services/forecasts.py`."""
 
-Models are made anew from the history at each start: that takes seconds, and a kept file could disagree with the history.
-"""
-
-import threading
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from clusterscape.analyze.jobs.features import AskedJobs, RanJobs, RunHistory, take_jobs, to_ran_jobs
+from clusterscape.analyze.jobs.features import EncodedJobs, JobTable, RunHistory, to_job_table
 from clusterscape.analyze.jobs.runtime import LEVELS, RuntimeDistribution
-from clusterscape.analyze.jobs.runtime_elapsed import train_elapsed
-from clusterscape.analyze.jobs.runtime_report import PredictionReport, compare_predictors
-from clusterscape.errors import QueryError
+from clusterscape.analyze.jobs.runtime_report import PredictionReport
 from clusterscape.model import UnixMs
+from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.model.identity_fields import PublicText
 from clusterscape.model.jobs import JOB_COLUMNS
-from clusterscape.model.samples import Float64s, Int64s
-from clusterscape.query.context import QueryContext
-from clusterscape.query.scheduling.history import read_history
 from clusterscape.simulate.futures import PastArrivals
 
-FEWEST_JOBS = 200
-"""Ended jobs before anything is learned: below that neither learning nor testing says anything."""
+MIN_JOBS = 200
+"""Ended jobs before the first training: fewer are not enough to train and test on."""
 
 RETRAIN_SHARE = 0.1
-RETRAIN_FEWEST = 100
-"""New ended jobs, as a share of those learned from and at least so many, after which models are made anew."""
+RETRAIN_MIN_JOBS = 100
+"""New ended jobs after which models are retrained: a share of the training jobs, and at least this many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCard:
-    """What a model was made from and how good it is. ``report`` is on the last 30 % of the jobs, which its twin did not see."""
+    """A model's training data and accuracy. ``report``: on the last 30 % of the jobs, of a model trained without them."""
 
     name: PublicText
     method: PublicText
@@ -42,16 +34,16 @@ class ModelCard:
     first_submit_at: int | None
     last_submit_at: int | None
     retrained_after: int
-    """Ended jobs that are still missing until it is made anew."""
+    """Further ended jobs until it is retrained."""
     report: PredictionReport | None
     limits: list[PublicText]
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
-    """Everything that forecasts need. ``jobs`` are the ended ones."""
+class TrainedModels:
+    """The models and data that forecasts use. ``jobs`` are the ended ones."""
 
-    jobs: RanJobs
+    jobs: JobTable
     history: RunHistory
     runs: RuntimeDistribution
     arrivals: dict[str | None, PastArrivals]
@@ -59,106 +51,82 @@ class Learned:
     trained_at: UnixMs | None
 
     def arrivals_of(self, partition: str) -> PastArrivals:
-        """Past arrivals of a partition; nobody where nothing is known."""
+        """Past arrivals of a partition; none if there is no history."""
         return self.arrivals.get(partition) or self.arrivals[None]
 
 
 class UntrainedRuns:
-    """Before anything is learned: any share of the limit is as likely as any other."""
+    """The run-time distribution before the first training: uniform between the elapsed time and the limit."""
 
-    def quantiles(self, jobs: AskedJobs, at_s: Float64s, elapsed_s: Float64s) -> Float64s:  # noqa: ARG002 – of the contract
-        """Whole run times at the levels, beyond ``elapsed_s``."""
+    def quantiles(self, jobs: EncodedJobs, at_s: Float64s, elapsed_s: Float64s) -> Float64s:  # noqa: ARG002 – of the contract
+        """Quantiles of whole run times at LEVELS, above ``elapsed_s``; jobs × levels, seconds."""
         left = np.maximum(jobs.request_s - elapsed_s, 1.0)
         return elapsed_s[:, None] + LEVELS[None, :] * left[:, None]
 
 
 class SchedulingModels:
-    """Keeps the newest models. Reading never waits for training."""
+    """The newest models. Any thread may read them without waiting for training (`services/forecasts.py`)."""
 
-    def __init__(self, context: QueryContext) -> None:
-        self._context = context
-        self._learned: Learned | None = None
-        self._ended = 0
-        self._nothing = _learn_nothing()
-        self._training = threading.Lock()
+    def __init__(self) -> None:
+        self._learned: TrainedModels | None = None
+        self._untrained = _build_untrained()
+        self.ended = 0
+        """Number of ended jobs when it was last counted."""
 
-    def current(self) -> Learned:
-        """The newest models; before the first training what needs none."""
+    def current(self) -> TrainedModels:
+        """The newest models; untrained ones before the first training."""
+        return self._learned or self._untrained
+
+    @property
+    def due_at(self) -> int:
+        """Number of ended jobs at which models are trained next."""
         if self._learned is None:
-            return self._nothing
-        return self._learned
+            return MIN_JOBS
+        count = len(self._learned.jobs)
+        return count + max(RETRAIN_MIN_JOBS, int(count * RETRAIN_SHARE))
 
-    def tend(self) -> bool:
-        """Make the models anew where enough jobs ended since; returns whether it did. One at a time."""
-        if not self._training.acquire(blocking=False):
-            return False
-        try:
-            jobs = self._read()
-            self._ended = len(jobs)
-            if not self._is_due(len(jobs)):
-                return False
-            self._learned = _learn(jobs, self._context.clock())
-            return True
-        finally:
-            self._training.release()
+    def replace(self, learned: TrainedModels) -> None:
+        """Use these models from now on."""
+        self._learned = learned
 
     def card(self) -> ModelCard:
-        """The run-time model's card; the waiting model rests on it."""
+        """The card of the run-time model, on which wait forecasts are based."""
         learned = self._learned
         count = 0 if learned is None else len(learned.jobs)
         submits = None if learned is None else learned.jobs.submit_s
-        due_at = FEWEST_JOBS if learned is None else count + max(RETRAIN_FEWEST, int(count * RETRAIN_SHARE))
         return ModelCard(
             name="run time",
-            method="quantile forest (LightGBM) over the user's former jobs, conditioned on elapsed time, conformal quantiles",
+            method="quantile forest (LightGBM) over the user's earlier jobs, conditioned on elapsed time, conformal quantiles",
             is_trained=learned is not None and learned.trained_at is not None,
             trained_at=None if learned is None else learned.trained_at,
             jobs=count,
             first_submit_at=None if submits is None or not len(submits) else int(submits.min() * 1000),
             last_submit_at=None if submits is None or not len(submits) else int(submits.max() * 1000),
-            retrained_after=max(0, due_at - self._ended),
+            retrained_after=max(0, self.due_at - self.ended),
             report=None if learned is None else learned.report,
             limits=[
-                "Learned from jobs of this cluster that ended; users without history are taken for the average user.",
-                "A change of habits or hardware shows only after jobs under it have ended.",
+                "Trained on ended jobs of this cluster; users without history are treated as average users.",
+                "Changes of user behavior or hardware have an effect only after jobs under them have ended.",
             ],
         )
 
-    def _is_due(self, ended: int) -> bool:
-        if self._learned is None:
-            return ended >= FEWEST_JOBS
-        known = len(self._learned.jobs)
-        return ended - known >= max(RETRAIN_FEWEST, known * RETRAIN_SHARE)
 
-    def _read(self) -> RanJobs:
-        return take_jobs(read_history(self._context.records, name=self._context.cluster, now_ms=self._context.clock()))
-
-
-def _learn_nothing() -> Learned:
+def _build_untrained() -> TrainedModels:
     columns = {**JOB_COLUMNS, "size": pl.Float64(), "start_s": pl.Float64()}
-    jobs = to_ran_jobs(pl.DataFrame(schema=columns))
-    return Learned(jobs, RunHistory(jobs), UntrainedRuns(), _split_arrivals(jobs), None, None)
+    jobs = to_job_table(pl.DataFrame(schema=columns))
+    return TrainedModels(jobs, RunHistory(jobs), UntrainedRuns(), split_arrivals(jobs), None, None)
 
 
-def _learn(jobs: RanJobs, now: UnixMs) -> Learned:
-    history = RunHistory(jobs)
-    runs = train_elapsed(jobs, history, now / 1000)
-    try:
-        report = compare_predictors(jobs)
-    except QueryError:
-        # Jobs enough to learn from in all, not in the first part: there is nothing to say about quality yet.
-        report = None
-    return Learned(jobs, history, runs, _split_arrivals(jobs), report, now)
+def split_arrivals(jobs: JobTable) -> dict[str | None, PastArrivals]:
+    """Arrivals by partition; under None no arrivals."""
 
-
-def _split_arrivals(jobs: RanJobs) -> dict[str | None, PastArrivals]:
-    def take(rows: Int64s) -> PastArrivals:
+    def select(rows: Int64s) -> PastArrivals:
         return PastArrivals(
             jobs.submit_s[rows], jobs.end_s[rows], jobs.run_s[rows], jobs.request_s[rows], jobs.size[rows]
         )
 
-    arrivals: dict[str | None, PastArrivals] = {None: take(np.zeros(0, np.int64))}
+    arrivals: dict[str | None, PastArrivals] = {None: select(np.zeros(0, np.int64))}
     queues = jobs.frame["queue"]
     for name in queues.unique().drop_nulls():
-        arrivals[str(name)] = take(np.flatnonzero((queues == name).fill_null(False).to_numpy()))
+        arrivals[str(name)] = select(np.flatnonzero((queues == name).fill_null(False).to_numpy()))
     return arrivals

@@ -1,4 +1,4 @@
-"""The live queue: every waiting workload with its place, its reason in words and its likely start; one of them in full."""
+"""The live queue: every waiting workload with its position, reason and likely start, and the full explanation of one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,19 +9,18 @@ from clusterscape.query.answers import ReservationAnswer
 from clusterscape.query.context import QueryContext
 from clusterscape.query.reasons import WaitKind, classify_pending, explain_waiting
 from clusterscape.query.scheduling.explaining import (
-    describe_span,
+    describe_promise,
     explain_ahead,
     find_ahead,
     find_changes,
     find_holders,
     find_needed,
-    tell_promise,
+    format_duration,
 )
 from clusterscape.query.scheduling.live_forecast import Runs, predict_runs
 from clusterscape.query.scheduling.live_queue import LiveQueue, QueueJob, read_live_queue
 from clusterscape.query.scheduling.priority_parts import find_parts, list_parts, read_parts
-from clusterscape.query.scheduling.promises import Ledger
-from clusterscape.query.scheduling.promises_keeper import PromiseKeeper
+from clusterscape.query.scheduling.promises import PromiseLedger, Promises
 from clusterscape.query.scheduling.queue_answers import (
     LikelyStart,
     PartitionQueue,
@@ -29,22 +28,22 @@ from clusterscape.query.scheduling.queue_answers import (
     QueueRow,
     WaitingStory,
 )
-from clusterscape.query.scheduling.queue_plan import lay_out, plan_queue, planned_jobs
+from clusterscape.query.scheduling.queue_plan import build_layout, plan_queue, planned_jobs
 from clusterscape.query.scheduling.waiting import WaitQuery
+from clusterscape.query.search import resolve_workload
 from clusterscape.query.summary import describe_reservations
-from clusterscape.query.workload_ids import resolve_workload
 
 ASSUMPTIONS = (
-    "The plan is by time limits: every workload runs to its limit and nobody else comes, so a start is at the latest.",
-    "Whoever is ahead by priority, then by time in the queue, is planned first; later ones fill gaps that delay nobody.",
-    "Only GPUs on nodes are counted: CPUs, memory and quotas may forbid more. Reservations and preemption are heeded.",
+    "Planned starts are latest starts: every workload runs to its time limit, and no others are submitted.",
+    "Workloads are planned by priority, then by time in the queue; later ones backfill without delaying those ahead.",
+    "Only GPUs on nodes are counted: CPUs, memory and quotas may forbid more. Reservations and preemption are respected.",
 )
 LEVEL = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedQueue:
-    """One moment of the queue, planned: starts and nodes by workload, for those that a plan has room for."""
+    """The queue at one moment with its plan: starts and nodes by workload, of workloads that can start."""
 
     queue: LiveQueue
     starts: Mapping[str, int]
@@ -53,21 +52,21 @@ class PlannedQueue:
 
 
 class QueueQuery:
-    """Questions about who waits."""
+    """Queries on waiting workloads."""
 
-    def __init__(self, context: QueryContext, promises: PromiseKeeper, waits: WaitQuery) -> None:
+    def __init__(self, context: QueryContext, promises: Promises, waits: WaitQuery) -> None:
         self._context = context
-        self.promises = promises
+        self._promises = promises
         self._waits = waits
 
-    def seen(self) -> PlannedQueue:
-        """The queue now, planned once."""
+    def planned_queue(self) -> PlannedQueue:
+        """The current queue with its plan, cached."""
         queue = read_live_queue(self._context)
         version = (self._context.changes.versions.inventory, queue.now_s)
         return self._context.cache.get("planned-queue", version, lambda: self._plan(queue))
 
     def _plan(self, queue: LiveQueue) -> PlannedQueue:
-        layout = lay_out(queue)
+        layout = build_layout(queue)
         starts, plan = plan_queue(queue, layout)
         jobs = planned_jobs(queue, layout)
         nodes = {
@@ -75,25 +74,26 @@ class QueueQuery:
             for job, first in zip(jobs, plan.first.tolist(), strict=True)
             if job.workload in starts
         }
-        workloads: dict[str, Workload] = {each.id: each for each in self._context.records.active_workloads()}
+        workloads: dict[str, Workload] = {
+            workload.id: workload for workload in self._context.records.active_workloads()
+        }
         return PlannedQueue(queue, starts, nodes, workloads)
 
     def all(self) -> QueueAnswer:
-        """Everything that waits."""
-        seen = self.seen()
+        """All waiting workloads."""
+        planned = self.planned_queue()
         forecasts, is_learned = self._forecasts()
-        ledgers = self.promises.open_ledgers()
-        rows = _Places(seen).rows(forecasts, ledgers)
-        ends = [row.likely.likely_at if row.likely else row.planned_at for row in rows]
-        known = [end for end in ends if end is not None]
+        ledgers = self._promises.open
+        rows = _RowBuilder(planned).rows(forecasts, ledgers)
+        starts = [row.likely.likely_at if row.likely else row.planned_at for row in rows]
         return QueueAnswer(
-            at=seen.queue.now_s * 1000,
+            at=planned.queue.now_s * 1000,
             workloads=rows,
-            partitions=self._partitions(seen, rows),
+            partitions=self._partitions(planned, rows),
             gpus_asked=sum(row.gpus for row in rows),
             longest_wait_s=max((row.waited_s for row in rows if row.waited_s is not None), default=None),
-            drained_at=max(known, default=None),
-            reservations=self._reservations(seen.queue),
+            drained_at=max((start for start in starts if start is not None), default=None),
+            reservations=self._reservations(planned.queue),
             awaited=self._context.awaited(),
             is_learned=is_learned,
             calibrated_on=self._waits.calibrated_on(),
@@ -105,105 +105,111 @@ class QueueQuery:
         return describe_reservations(queue.reservations, gpus, UnixMs(queue.now_s * 1000))
 
     def story(self, workload: str) -> WaitingStory:
-        """Why one workload waits, or waited; raises NotFoundError where nothing is known of that."""
-        known = resolve_workload(self._context.records, workload)
-        seen, workload = self.seen(), known.id
-        job = next((each for each in seen.queue.waiting if each.workload == workload), None)
+        """Why one workload waits, or waited; raises NotFoundError if it never waited for GPUs."""
+        record = resolve_workload(self._context.records, workload)
+        planned, workload = self.planned_queue(), record.id
+        job = next((job for job in planned.queue.waiting if job.workload == workload), None)
         if job is None:
-            return self._past(known)
+            return self._past_story(record)
         forecasts, _ = self._forecasts()
-        ledger = self.promises.ledger(workload)
+        ledger = self._promises.ledger(workload)
         row = next(
-            each
-            for each in _Places(seen).rows(forecasts, {} if ledger is None else {workload: ledger})
-            if each.workload == workload
+            row
+            for row in _RowBuilder(planned).rows(forecasts, {} if ledger is None else {workload: ledger})
+            if row.workload == workload
         )
-        ahead = find_ahead(seen.queue, job) if job.is_planned else []
-        needed = find_needed(seen.queue, job, len(ahead)) if job.is_planned else None
+        ahead = find_ahead(planned.queue, job) if job.is_planned else []
+        needed = find_needed(planned.queue, job, len(ahead)) if job.is_planned else None
         priorities = read_parts(self._context.records)
-        start = seen.starts.get(workload)
-        nodes = seen.nodes.get(workload, ())
-        holders = [] if start is None else find_holders(seen.queue, nodes, start, seen.workloads, self.likely_ends())
+        start = planned.starts.get(workload)
+        nodes = planned.nodes.get(workload, ())
+        holders = (
+            [] if start is None else find_holders(planned.queue, nodes, start, planned.workloads, self.likely_ends())
+        )
         changes = self._context.cache.get(
             ("sooner", workload),
-            seen.queue.now_s,
-            lambda: [] if start is None else find_changes(seen.queue, job, start),
+            planned.queue.now_s,
+            lambda: [] if start is None else find_changes(planned.queue, job, start),
         )
         story = WaitingStory(
-            at=seen.queue.now_s * 1000,
+            at=planned.queue.now_s * 1000,
             workload=workload,
             row=row,
             parts=list_parts(find_parts(priorities, workload)),
-            ahead=explain_ahead(ahead, job, seen.starts, seen.workloads, priorities),
+            ahead=explain_ahead(ahead, job, planned.starts, planned.workloads, priorities),
             needed=needed,
             holders=holders,
             planned_nodes=sorted(nodes),
-            promise=None if ledger is None else tell_promise(ledger),
+            promise=None if ledger is None else describe_promise(ledger),
             changes=changes,
             text=[],
             assumptions=list(ASSUMPTIONS),
         )
-        story.text.extend(_tell(story, row))
+        story.text.extend(_write_story(story, row))
         return story
 
     def likely_ends(self) -> dict[str, float]:
-        """Predicted ends of running workloads in Unix seconds, by name: the middle of what the models say."""
+        """Predicted ends of running workloads in Unix seconds, by id: the median of the models."""
         runs = self.run_quantiles()
         return {name: started + float(row[row.size // 2]) for name, (started, row) in runs.items()}
 
     def run_quantiles(self) -> Runs:
-        """Whole run times at the models' levels by workload, and when it started (or now, where it waits)."""
+        """Quantiles of whole run times at the models' levels by workload, and its start (now for a waiting one)."""
         learned = self._waits.models.current()
         version = (self._context.changes.versions.inventory, learned.trained_at)
         return self._context.cache.get(
-            "run-quantiles", version, lambda: predict_runs(self.seen().queue, self.seen().workloads, learned)
+            "run-quantiles",
+            version,
+            lambda: predict_runs(self.planned_queue().queue, self.planned_queue().workloads, learned),
         )
 
     def _forecasts(self) -> tuple[dict[str, LikelyStart], bool]:
-        """Of those that wait for room; nothing where a forecast cannot be made."""
+        """Likely starts of workloads that wait for GPUs, and whether the models are trained; empty without a forecast."""
         is_learned = self._waits.models.current().trained_at is not None
         try:
-            told = self._waits.waiting()
+            answer = self._waits.waiting()
         except ClusterScapeError:
             return {}, False
-        found = {}
-        for each in told.workloads:
-            interval = next((one for one in each.start.intervals if one.level == LEVEL), None)
+        likely_starts = {}
+        for forecast in answer.workloads:
+            interval = next((interval for interval in forecast.start.intervals if interval.level == LEVEL), None)
             if interval is not None:
-                found[each.workload] = LikelyStart(
-                    likely_at=each.start.likely_at, from_at=interval.from_at, to_at=interval.to_at, level=LEVEL
+                likely_starts[forecast.workload] = LikelyStart(
+                    likely_at=forecast.start.likely_at, from_at=interval.from_at, to_at=interval.to_at, level=LEVEL
                 )
-        return found, is_learned
+        return likely_starts, is_learned
 
-    def _partitions(self, seen: PlannedQueue, rows: list[QueueRow]) -> list[PartitionQueue]:
-        free = seen.queue.free_by_node()
+    def _partitions(self, planned: PlannedQueue, rows: list[QueueRow]) -> list[PartitionQueue]:
+        free = planned.queue.free_by_node()
         answers = []
         for partition in self._context.records.partitions():
-            mine = [row for row in rows if row.partition == partition.name]
-            planned = [row.planned_at for row in mine if row.planned_at is not None]
+            partition_rows = [row for row in rows if row.partition == partition.name]
+            planned_starts = [row.planned_at for row in partition_rows if row.planned_at is not None]
             answers.append(
                 PartitionQueue(
                     name=partition.name,
                     is_up=partition.is_up,
-                    waiting=len(mine),
-                    held=sum(row.waits_for is WaitKind.HELD for row in mine),
-                    blocked=sum(row.position is None and row.waits_for is not WaitKind.HELD for row in mine),
-                    gpus_asked=sum(row.gpus for row in mine),
+                    waiting=len(partition_rows),
+                    held=sum(row.waits_for is WaitKind.HELD for row in partition_rows),
+                    blocked=sum(row.position is None and row.waits_for is not WaitKind.HELD for row in partition_rows),
+                    gpus_asked=sum(row.gpus for row in partition_rows),
                     gpus_free=sum(free.get(node, 0) for node in partition.nodes),
-                    drained_at=max(planned, default=None),
+                    drained_at=max(planned_starts, default=None),
                 )
             )
         return answers
 
-    def _past(self, known: Workload) -> WaitingStory:
-        workload = known.id
-        if known.state is WorkloadState.WAITING or known.started_at is None or known.submitted_at is None:
-            raise NotFoundError(f"{workload} does not wait for GPUs", hint="Only who asks for GPUs can be explained.")
-        ledger = self.promises.ledger(workload)
-        waited_s = (known.started_at - known.submitted_at) / 1000
-        lines = [f"It waited {describe_span(max(waited_s, 0))} and does not wait any more."]
+    def _past_story(self, record: Workload) -> WaitingStory:
+        workload = record.id
+        if record.state is WorkloadState.WAITING or record.started_at is None or record.submitted_at is None:
+            raise NotFoundError(
+                f"{workload} does not wait for GPUs", hint="Only jobs that request GPUs have an explanation."
+            )
+        ledger = self._promises.ledger(workload)
+        waited_s = (record.started_at - record.submitted_at) / 1000
+        lines = [f"It waited {format_duration(max(waited_s, 0))} and has started."]
         if ledger is None:
-            lines.append("What it was promised meanwhile is not known.")
+            lines.append("No promised start was recorded for it.")
         return WaitingStory(
             at=self._context.clock(),
             workload=workload,
@@ -213,25 +219,25 @@ class QueueQuery:
             needed=None,
             holders=[],
             planned_nodes=[],
-            promise=None if ledger is None else tell_promise(ledger),
+            promise=None if ledger is None else describe_promise(ledger),
             changes=[],
             text=lines,
             assumptions=list(ASSUMPTIONS),
         )
 
 
-class _Places:
-    """Positions, computed once for all rows."""
+class _RowBuilder:
+    """Builds the rows of the queue, with positions by partition."""
 
-    def __init__(self, seen: PlannedQueue) -> None:
-        self._seen = seen
+    def __init__(self, planned: PlannedQueue) -> None:
+        self._planned = planned
 
-    def rows(self, forecasts: Mapping[str, LikelyStart], ledgers: Mapping[str, Ledger]) -> list[QueueRow]:
-        """One for each waiting workload, in queue order."""
+    def rows(self, forecasts: Mapping[str, LikelyStart], ledgers: Mapping[str, PromiseLedger]) -> list[QueueRow]:
+        """One row for each waiting workload, in queue order."""
         ahead: dict[str, int] = {}
         gpus: dict[str, int] = {}
         rows = []
-        for job in self._seen.queue.waiting:
+        for job in self._planned.queue.waiting:
             before, before_gpus = ahead.get(job.partition, 0), gpus.get(job.partition, 0)
             ledger = ledgers.get(job.workload)
             rows.append(self._row(job, before, before_gpus, forecasts.get(job.workload), ledger))
@@ -241,10 +247,10 @@ class _Places:
         return rows
 
     def _row(
-        self, job: QueueJob, ahead: int, ahead_gpus: int, likely: LikelyStart | None, ledger: Ledger | None
+        self, job: QueueJob, ahead: int, ahead_gpus: int, likely: LikelyStart | None, ledger: PromiseLedger | None
     ) -> QueueRow:
-        workload = self._seen.workloads[job.workload]
-        start = self._seen.starts.get(job.workload)
+        workload = self._planned.workloads[job.workload]
+        start = self._planned.starts.get(job.workload)
         submitted = workload.submitted_at
         return QueueRow(
             workload=job.workload,
@@ -259,12 +265,12 @@ class _Places:
             qos=workload.qos,
             priority=workload.priority,
             submitted_at=submitted,
-            waited_s=None if submitted is None else self._seen.queue.now_s - submitted / 1000,
+            waited_s=None if submitted is None else self._planned.queue.now_s - submitted / 1000,
             position=ahead + 1 if job.is_planned else None,
             ahead=ahead if job.is_planned else 0,
             ahead_gpus=ahead_gpus if job.is_planned else 0,
             reason=workload.pending_reason,
-            reason_text=explain_waiting(workload, self._seen.queue.reservations),
+            reason_text=explain_waiting(workload, self._planned.queue.reservations),
             waits_for=classify_pending(workload.pending_reason),
             planned_at=None if start is None else start * 1000,
             scheduler_at=workload.expected_start_at,
@@ -274,18 +280,20 @@ class _Places:
         )
 
 
-def _tell(story: WaitingStory, row: QueueRow) -> list[str]:
-    """The story in sentences."""
+def _write_story(story: WaitingStory, row: QueueRow) -> list[str]:
+    """The explanation as sentences."""
     lines = [row.reason_text or "The scheduler gives no reason."]
     if row.position is None:
-        return [*lines, "It is not in line for GPUs until that is over, so nothing is planned for it."]
-    who = f"{row.ahead} {'is' if row.ahead == 1 else 'are'} ahead, asking for {row.ahead_gpus:,} GPUs"
-    lines.append(f"It is number {row.position} in {row.partition}" + (f": {who}." if row.ahead else "."))
+        return [*lines, "It has no planned start until then."]
+    workloads = "1 workload" if row.ahead == 1 else f"{row.ahead} workloads"
+    gpus = "1 GPU" if row.ahead_gpus == 1 else f"{row.ahead_gpus:,} GPUs"
+    ahead = f": {workloads} ahead of it, for {gpus}" if row.ahead else ""
+    lines.append(f"It is at position {row.position} in {row.partition}{ahead}.")
     if story.needed is not None:
         lines.append(story.needed.text)
     if row.planned_at is None:
-        lines.append("No plan has room for it with the nodes in service.")
+        lines.append("It does not fit on the nodes in service, so it has no planned start.")
     elif story.changes:
         best = story.changes[0]
-        lines.append(f"Cheapest change: {best.words}; its latest start would be {describe_span(best.gain_s)} sooner.")
+        lines.append(f"Cheapest change: {best.words}; its latest start would be {format_duration(best.gain_s)} sooner.")
     return lines

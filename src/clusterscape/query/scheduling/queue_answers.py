@@ -10,7 +10,7 @@ from clusterscape.query.scheduling.promises import SlipCause
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LikelyStart:
-    """When a workload likely starts: with probability ``level`` between the two ends."""
+    """The likely start of a workload, and the interval that contains it with probability ``level``."""
 
     likely_at: int
     from_at: int
@@ -20,9 +20,9 @@ class LikelyStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueRow:
-    """A waiting workload. ``position`` counts those of its partition that wait for room only; null: something else holds it.
+    """A waiting workload. ``position``: among those of its partition that wait only for GPUs; null: it waits for something else.
 
-    ``planned_at``: at the latest by limits if nobody else comes; ``scheduler_at``: the scheduler's own estimate.
+    ``planned_at``: latest start by time limits, without later arrivals; ``scheduler_at``: the scheduler's own estimate.
     ``slipped_s`` > 0: later than first promised.
     """
 
@@ -54,9 +54,9 @@ class QueueRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionQueue:
-    """One partition's queue in numbers; ``drained_at``: when the last of those that wait for room is planned to start.
+    """One partition's queue in numbers; ``drained_at``: the last planned start of its workloads.
 
-    ``held``: held back by their owner or an operator. ``blocked``: wait for something else than room: a dependency, a limit, …
+    ``held``: held by their owner or an operator. ``blocked``: wait for something other than GPUs: a dependency, a limit, …
     """
 
     name: PublicText
@@ -71,10 +71,10 @@ class PartitionQueue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueAnswer:
-    """All that wait, in queue order. ``drained_at``: likely start of the last one, or planned where nothing is forecast.
+    """All waiting workloads, in queue order. ``drained_at``: likely start of the last one, or planned without a forecast.
 
-    ``awaited``: kinds of sources that have not answered since the start; while there are any, others may wait, too.
-    Likely starts are the forecasts of `GET /scheduling/waiting`; ``calibrated_on``: waits their intervals were calibrated with.
+    ``awaited``: kinds of sources that have not responded since the start; until they do, workloads may be missing.
+    Likely starts are the forecasts of `GET /scheduling/waiting`; ``calibrated_on``: number of waits used to calibrate them.
     """
 
     at: int
@@ -92,7 +92,7 @@ class QueueAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriorityPart:
-    """Points of a priority that come from one thing: age, fair share, size, partition, quality of service, …"""
+    """The points of one priority factor: age, fair share, size, partition, QOS, …"""
 
     name: PublicText
     title: PublicText
@@ -101,7 +101,7 @@ class PriorityPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AheadRow:
-    """A workload that goes first, and why in words. ``parts``: what its priority is made of, where the scheduler tells."""
+    """A workload that is ahead, and why. ``parts``: the factors of its priority, if the scheduler reports them."""
 
     workload: WorkloadRef
     user: UserName | None
@@ -114,7 +114,7 @@ class AheadRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needed:
-    """What must come free: ``missing_gpus`` more on ``missing_nodes`` nodes; 0: there is room, and others are to have it."""
+    """GPUs that must become free: ``missing_gpus`` on ``missing_nodes`` nodes; 0: enough are free, but others go first."""
 
     nodes: int
     gpus_per_node: int
@@ -127,7 +127,7 @@ class Needed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HolderRow:
-    """A running workload on the nodes that are planned for this one. ``likely_end_at``: predicted, never after the limit."""
+    """A running workload on the planned nodes. ``likely_end_at``: predicted, never after the time limit."""
 
     workload: WorkloadRef
     name: OwnerText | None
@@ -141,7 +141,7 @@ class HolderRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlipRow:
-    """One move of the promise, in words."""
+    """One change of the promised start; ``words``: its cause as text."""
 
     at: int
     cause: SlipCause
@@ -152,7 +152,7 @@ class SlipRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromiseStory:
-    """The slips sum to ``last_at`` (or the start) − ``first_at``."""
+    """The promised starts of a workload. The slips sum to ``last_at`` (or the start) − ``first_at``."""
 
     first_told_at: int
     first_at: int
@@ -165,7 +165,7 @@ class PromiseStory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheaperChange:
-    """What else to ask for, and when it would start then by the same plan. ``cost``: share of the request given up."""
+    """A changed request, and its start by the same plan. ``cost``: the share of the request that is given up."""
 
     kind: PublicText  # split, shorter, partition, fewer
     words: PublicText
@@ -180,9 +180,9 @@ class CheaperChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingStory:
-    """Why one workload waits, or (``row`` is null) waited. ``changes``: what would start it sooner, the cheapest first.
+    """Why a workload waits, or (``row`` is null) waited. ``changes``: what would start it sooner, cheapest first.
 
-    ``parts``: what its priority is made of, the most points first; empty where the scheduler does not tell.
+    ``parts``: the factors of its priority, most points first; empty if the scheduler does not report them.
     """
 
     at: int

@@ -1,7 +1,7 @@
-"""The live queue as a plan by limits: the columns that `simulate/plan` takes, and the start of every planned job.
+"""Plans the live queue by time limits: builds the columns for `simulate/plan.py`, and returns the start of every planned job.
 
-Pure. A node's model is its machine type and its partitions. Jobs that may use different GPUs (whom they preempt, which
-reservation they use, which nodes they avoid) are planned as classes, each with its own view of what is free.
+Pure. A node's model is its machine type and its partitions. Jobs that may use different GPUs (by preemption, reservation or
+avoided nodes) are planned as classes, each with its own view of the free GPUs.
 """
 
 import math
@@ -13,21 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clusterscape.model import NO_PREEMPTION, PreemptionRules, Reservation
-from clusterscape.model.samples import Int64s
+from clusterscape.model.arrays import Int64s
 from clusterscape.query.scheduling.live_queue import LiveQueue, QueueJob, accepted_types
-from clusterscape.simulate.plan import Plan, PlanJobs, PlanNodes, PlanTaken, plan_starts
+from clusterscape.simulate.plan import Plan, PlanJobs, PlanNodes, PlanOccupied, plan_starts
 
 FOREVER_S = 10 * 365 * 86_400
-MOST_VIEWS = 50_000
-"""Nodes × classes of jobs that a plan follows."""
+MAX_VIEWS = 50_000
+"""Upper bound of nodes × job classes in a plan."""
 
 OVERDUE_S = 60
-"""A workload past its limit is about to be ended: its GPUs are taken to be free in a minute."""
+"""A workload past its limit is about to be ended: its GPUs are assumed to be free in a minute."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobKind:
-    """What tells jobs apart that may use different GPUs: whom they may preempt, the reservation they use, nodes they avoid."""
+    """What determines the GPUs that a job may use: whom it may preempt, its reservation, and the nodes it avoids."""
 
     partition: str | None = None
     qos: str | None = None
@@ -37,41 +37,41 @@ class JobKind:
 
 @dataclass(frozen=True, slots=True)
 class JobClasses:
-    """Jobs that see the same GPUs as free. One class where nothing is reserved for jobs and nobody may preempt."""
+    """Classes of jobs with the same view of free GPUs. Without reservations and preemption there is one."""
 
     keys: tuple[JobKind, ...]
     rules: PreemptionRules
 
     @property
     def loses(self) -> NDArray[np.bool_]:
-        """``loses[d, c]``: GPUs given to class c are gone for class d, which may not preempt it."""
+        """``loses[d, c]``: GPUs allocated to class c are not available to class d, which may not preempt it."""
         return np.array(
-            [[not self.may_preempt(own, other.partition, other.qos) for other in self.keys] for own in self.keys],
+            [[not self.may_preempt(key, other.partition, other.qos) for other in self.keys] for key in self.keys],
             np.bool_,
         )
 
     @property
     def exempt_s(self) -> int:
-        """How long a running job is safe from preemption."""
+        """How long a running job is exempt from preemption."""
         return self.rules.exempt_s
 
     def may_preempt(self, key: JobKind, partition: str | None, qos: str | None) -> bool:
-        """Whether jobs of this class displace a running job of that partition and QOS."""
+        """Whether jobs of this class may preempt a running job of that partition and QOS."""
         return self.rules.may_preempt(partition=key.partition, qos=key.qos, victim_partition=partition, victim_qos=qos)
 
     def number(self, job: QueueJob) -> int:
-        """The class of a job; 0, which preempts nobody, where there were too many."""
+        """The class of a job; 0, which preempts no job, if there are too many classes."""
         key = _kind_of(job, self.rules)
         return self.keys.index(key) if key in self.keys else 0
 
 
 def find_classes(queue: LiveQueue, jobs: Iterable[QueueJob]) -> JobClasses:
-    """The classes of these jobs, the most frequent first; at most so many that a plan stays small."""
+    """The classes of these jobs, most frequent first, limited by MAX_VIEWS."""
     rules = queue.preemption or NO_PREEMPTION
     kinds = Counter(_kind_of(job, rules) for job in jobs)
-    most = max(1, MOST_VIEWS // max(1, len(queue.nodes)))
+    limit = max(1, MAX_VIEWS // max(1, len(queue.nodes)))
     others = [kind for kind, _ in kinds.most_common() if kind != JobKind()]
-    return JobClasses((JobKind(), *others[: most - 1]), rules)
+    return JobClasses((JobKind(), *others[: limit - 1]), rules)
 
 
 def _kind_of(job: QueueJob, rules: PreemptionRules) -> JobKind:
@@ -82,7 +82,7 @@ def _kind_of(job: QueueJob, rules: PreemptionRules) -> JobKind:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Nodes by number: pools of partitions that share nodes, and models within."""
+    """Nodes by index: pools of partitions that share nodes, and node models."""
 
     names: tuple[str, ...]
     nodes: PlanNodes
@@ -92,24 +92,24 @@ class Layout:
     _masks: dict[tuple[tuple[str, ...], str | None], int] = field(default_factory=dict)
 
     def mask(self, job: QueueJob) -> int:
-        """The models on which a job may run, a bit each; 0 where its partitions have no nodes."""
+        """A bit mask of the models on which a job may run; 0 if its partitions have no nodes."""
         key = (job.partitions, job.machine_type)
         if key not in self._masks:
             self._masks[key] = self._find_mask(job)
         return self._masks[key]
 
     def _find_mask(self, job: QueueJob) -> int:
-        wanted = set(job.partitions)
-        models = {place: model for place, model in enumerate(self.models) if not wanted.isdisjoint(model[1])}
+        partitions = set(job.partitions)
+        models = {index: model for index, model in enumerate(self.models) if not partitions.isdisjoint(model[1])}
         types = accepted_types(job, {machine_type for machine_type, _ in models.values()})
-        return sum(1 << place for place, (machine_type, _) in models.items() if machine_type in types)
+        return sum(1 << index for index, (machine_type, _) in models.items() if machine_type in types)
 
 
-def lay_out(queue: LiveQueue) -> Layout:
-    """Nodes with GPUs as columns; those that are closed have none to give."""
+def build_layout(queue: LiveQueue) -> Layout:
+    """Nodes with GPUs as columns; nodes out of service have 0 GPUs."""
     nodes = tuple(queue.nodes.values())
     models = tuple(sorted({(node.machine_type, node.partitions) for node in nodes}, key=str))[:62]
-    codes = {model: place for place, model in enumerate(models)}
+    codes = {model: index for index, model in enumerate(models)}
     pool_of = _join_partitions([*(node.partitions for node in nodes), *(job.partitions for job in queue.waiting)])
     columns = PlanNodes(
         np.array([node.gpus if node.is_open else 0 for node in nodes], np.int64),
@@ -117,11 +117,11 @@ def lay_out(queue: LiveQueue) -> Layout:
         np.array([codes.get((node.machine_type, node.partitions), 0) for node in nodes], np.int64),
     )
     names = tuple(node.name for node in nodes)
-    return Layout(names, columns, pool_of, models, {name: place for place, name in enumerate(names)})
+    return Layout(names, columns, pool_of, models, {name: index for index, name in enumerate(names)})
 
 
 def _join_partitions(groups: Iterable[tuple[str, ...]]) -> dict[str, int]:
-    """A number for each partition, the same for those that stand in one group."""
+    """A number for each partition, the same for partitions in a common group (union-find)."""
     root: dict[str, str] = {}
 
     def find(name: str) -> str:
@@ -132,19 +132,19 @@ def _join_partitions(groups: Iterable[tuple[str, ...]]) -> dict[str, int]:
     for names in groups:
         for name in names:
             root[find(name)] = find(names[0])
-    numbers = {name: place for place, name in enumerate(sorted({find(name) for name in root}))}
+    numbers = {name: index for index, name in enumerate(sorted({find(name) for name in root}))}
     return {name: numbers[find(name)] for name in root}
 
 
 def plan_queue(queue: LiveQueue, layout: Layout | None = None) -> tuple[dict[str, int], Plan]:
-    """The start of every planned job in Unix seconds, by workload; jobs without room in any plan are not in it."""
-    layout = layout or lay_out(queue)
+    """The start of every planned job in Unix seconds, by workload; jobs that never fit are left out."""
+    layout = layout or build_layout(queue)
     jobs = planned_jobs(queue, layout)
     classes = find_classes(queue, jobs)
     plan = plan_starts(
         queue.now_s,
         layout.nodes,
-        taken_columns(queue, layout, classes).columns,
+        occupied_columns(queue, layout, classes).columns,
         job_columns(jobs, layout, queue.now_s, classes),
         classes.loses,
     )
@@ -153,12 +153,12 @@ def plan_queue(queue: LiveQueue, layout: Layout | None = None) -> tuple[dict[str
 
 
 def planned_jobs(queue: LiveQueue, layout: Layout) -> list[QueueJob]:
-    """Those that a plan has rows for, in queue order."""
+    """Jobs that can be planned, in queue order."""
     return [job for job in queue.planned() if job.partition in layout.pool_of]
 
 
 def job_columns(jobs: Sequence[QueueJob], layout: Layout, now_s: int, classes: JobClasses) -> PlanJobs:
-    """As the planner takes them."""
+    """Jobs as the columns of the planner."""
     return PlanJobs(
         _column(layout.pool_of[job.partition] for job in jobs),
         _column(layout.mask(job) for job in jobs),
@@ -171,15 +171,15 @@ def job_columns(jobs: Sequence[QueueJob], layout: Layout, now_s: int, classes: J
 
 
 @dataclass(frozen=True, slots=True)
-class TakenGpus:
-    """What each class of jobs cannot have, and whose it is: a place in ``LiveQueue.held``, −1 where nobody's."""
+class OccupiedGpus:
+    """GPUs that each class of jobs cannot use, and their holder: an index in ``LiveQueue.held``, or −1."""
 
-    columns: PlanTaken
+    columns: PlanOccupied
     holding: Int64s
 
 
-def taken_columns(queue: LiveQueue, layout: Layout, classes: JobClasses) -> TakenGpus:
-    """GPUs of open nodes that are held, but for those a class may preempt, that are reserved, or on nodes that a class avoids."""
+def occupied_columns(queue: LiveQueue, layout: Layout, classes: JobClasses) -> OccupiedGpus:
+    """GPUs of nodes in service that a class cannot use: held without preemption, reserved, or on nodes that it avoids."""
     rows: list[tuple[int, int, int, int, int, int]] = []
     for number, kind in enumerate(classes.keys):
         for at, held in enumerate(queue.held):
@@ -196,16 +196,16 @@ def taken_columns(queue: LiveQueue, layout: Layout, classes: JobClasses) -> Take
         )
     table: Int64s = np.array(rows, np.int64).reshape(-1, 6)
     *columns, holding = (np.ascontiguousarray(column) for column in table.T)
-    return TakenGpus(PlanTaken(*columns), holding)
+    return OccupiedGpus(PlanOccupied(*columns), holding)
 
 
 def _reserved_rows(queue: LiveQueue, layout: Layout, used: str | None) -> Iterator[tuple[int, int, int, int]]:
-    """(node, GPUs, begin, end) that a job which uses the reservation ``used`` (None: no reservation) cannot have."""
-    own = next((reservation for reservation in queue.reservations if reservation.name == used), None)
+    """(node, GPUs, begin, end) that a job with the reservation ``used`` (None: no reservation) cannot use."""
+    own_reservation = next((reservation for reservation in queue.reservations if reservation.name == used), None)
     for reservation in queue.reservations:
         gpus = _reserved_gpus(queue, reservation)
         for name in reservation.nodes:
-            if reservation is not own and name in layout.places and queue.nodes[name].is_open:
+            if reservation is not own_reservation and name in layout.places and queue.nodes[name].is_open:
                 yield (
                     layout.places[name],
                     min(gpus, queue.nodes[name].gpus),
@@ -215,24 +215,24 @@ def _reserved_rows(queue: LiveQueue, layout: Layout, used: str | None) -> Iterat
     if used is None:
         return
     forever = queue.now_s + FOREVER_S
-    own_nodes: frozenset[str] = frozenset(() if own is None else own.nodes)
-    for host, place in layout.places.items():
+    own_nodes: frozenset[str] = frozenset(() if own_reservation is None else own_reservation.nodes)
+    for host, index in layout.places.items():
         node = queue.nodes[host]
-        if own is None or host not in own_nodes:
-            yield place, node.gpus, queue.now_s, forever
-        elif not own.is_flexible:
-            yield place, node.gpus, queue.now_s, own.starts_at // 1000
-            yield place, node.gpus, own.ends_at // 1000, forever
+        if own_reservation is None or host not in own_nodes:
+            yield index, node.gpus, queue.now_s, forever
+        elif not own_reservation.is_flexible:
+            yield index, node.gpus, queue.now_s, own_reservation.starts_at // 1000
+            yield index, node.gpus, own_reservation.ends_at // 1000, forever
 
 
 def _reserved_gpus(queue: LiveQueue, reservation: Reservation) -> int:
-    """GPUs on each of its nodes; where only a part of the CPUs is reserved, the GPUs are taken to stay free."""
-    here = [queue.nodes[name] for name in reservation.nodes if name in queue.nodes]
-    if reservation.gpus is not None and here:
-        return math.ceil(reservation.gpus / len(here))
-    cpus = [node.cpus for node in here if node.cpus is not None]
-    is_part = reservation.cpus is not None and len(cpus) == len(here) and reservation.cpus < sum(cpus) // 2
-    return 0 if is_part else max((node.gpus for node in here), default=0)
+    """GPUs on each of its nodes; 0 if less than half of the CPUs are reserved: then the GPUs are assumed to stay free."""
+    nodes = [queue.nodes[name] for name in reservation.nodes if name in queue.nodes]
+    if reservation.gpus is not None and nodes:
+        return math.ceil(reservation.gpus / len(nodes))
+    cpus = [node.cpus for node in nodes if node.cpus is not None]
+    is_partial = reservation.cpus is not None and len(cpus) == len(nodes) and reservation.cpus < sum(cpus) // 2
+    return 0 if is_partial else max((node.gpus for node in nodes), default=0)
 
 
 def _column(values: Iterable[int]) -> Int64s:

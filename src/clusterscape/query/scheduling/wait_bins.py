@@ -1,15 +1,15 @@
-"""Errors of forecasts by size of the job and length of the queue, the bins in words: of the live queue and of backtests."""
+"""Forecast errors by job size and queue length, with labels for the bins; for the live queue and for backtests."""
 
 from dataclasses import dataclass
 
 from clusterscape.analyze.jobs.wait_intervals import QUEUE_EDGES, SIZE_EDGES, WaitBins, find_bin_errors
+from clusterscape.model.arrays import Float64s
 from clusterscape.model.identity_fields import PublicText
-from clusterscape.model.samples import Float64s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitBinRow:
-    """Forecasts of jobs of like size and like queue. ``size`` and ``queue`` say the bin in words."""
+    """Forecasts of jobs of similar size and queue length. ``size`` and ``queue`` are labels of the bin."""
 
     size: PublicText
     queue: PublicText
@@ -18,7 +18,7 @@ class WaitBinRow:
 
 
 def describe_bins(median_s: Float64s, wait_s: Float64s, bins: WaitBins) -> list[WaitBinRow]:
-    """Errors by bin, the bins in words."""
+    """Errors by bin, with labels."""
     return [
         WaitBinRow(size=name_size(size), queue=name_queue(queue), jobs=count, median_error_s=error)
         for size, queue, count, error in find_bin_errors(median_s, wait_s, bins)
@@ -26,7 +26,7 @@ def describe_bins(median_s: Float64s, wait_s: Float64s, bins: WaitBins) -> list[
 
 
 def name_size(bin: int) -> str:
-    """Such as ``2–10 %`` of the machine."""
+    """The label of a size bin, such as ``2–10 %`` of the cluster."""
     edges = [f"{edge:.0%}".replace("%", "") for edge in SIZE_EDGES]
     if bin == 0:
         return f"under {edges[0]} %"
@@ -34,7 +34,7 @@ def name_size(bin: int) -> str:
 
 
 def name_queue(bin: int) -> str:
-    """Such as ``3–11 ahead``."""
+    """The label of a queue bin, such as ``3–11 ahead``."""
     edges = [int(edge) for edge in QUEUE_EDGES]
     if bin == 0:
         return f"under {edges[0]} ahead"

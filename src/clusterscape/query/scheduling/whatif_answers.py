@@ -1,4 +1,4 @@
-"""The shapes of questions and answers about another queue. Times are Unix ms, spans seconds, missing is null."""
+"""The shapes of what-if requests and answers. Times are Unix ms, spans seconds, missing is null."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -8,41 +8,41 @@ from pydantic import Field
 from clusterscape.model.identity_fields import FreeText, PublicText, ScopedText, UserName, WorkloadRef
 from clusterscape.query.bounds import Count, ItemId, Name
 
-MOST_FUTURES = 100
-MOST_NODES = 20_000
-MOST_ADDED_NODES = 2_000
-"""In all partitions together: each takes memory in every future that is simulated."""
-MOST_PARTITIONS = 1_000
-MOST_WORKLOADS = 20_000
+MAX_FUTURES = 100
+MAX_NODES = 20_000
+MAX_ADDED_NODES = 2_000
+"""In all partitions together: each node takes memory in every simulated future."""
+MAX_PARTITIONS = 1_000
+MAX_WORKLOADS = 20_000
 
-AddedNodes = Annotated[int, Field(ge=0, le=MOST_ADDED_NODES)]
+AddedNodes = Annotated[int, Field(ge=0, le=MAX_ADDED_NODES)]
 Priority = Annotated[int, Field(ge=-(2**53), le=2**53)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueWhatIf:
-    """What is changed; null and empty: as it is. A policy orders the queue in place of the scheduler's priorities.
+    """A change of the queue; null and empty: unchanged. A policy replaces the scheduler's priorities.
 
-    ``added``: nodes by partition, like those it has most of. ``limits``: the most GPUs one workload may ask for, by partition.
-    ``first``: workloads put first. ``priorities``: others, by workload.
+    ``added``: nodes by partition, of its most common kind. ``limits``: the most GPUs that a workload may request, by partition.
+    ``first``: workloads that are moved to the front. ``priorities``: new priorities by workload.
     """
 
     policy: Name | None = None
     backfill: Name | None = None
     placement: Name | None = None
-    drained: Annotated[list[Name], Field(max_length=MOST_NODES)] = field(default_factory=list)
-    added: Annotated[dict[Name, AddedNodes], Field(max_length=MOST_PARTITIONS)] = field(default_factory=dict)
-    limits: Annotated[dict[Name, Count], Field(max_length=MOST_PARTITIONS)] = field(default_factory=dict)
-    first: Annotated[list[ItemId], Field(max_length=MOST_WORKLOADS)] = field(default_factory=list)
-    priorities: Annotated[dict[ItemId, Priority], Field(max_length=MOST_WORKLOADS)] = field(default_factory=dict)
-    futures: Annotated[int, Field(ge=2, le=MOST_FUTURES)] = 24
+    drained: Annotated[list[Name], Field(max_length=MAX_NODES)] = field(default_factory=list)
+    added: Annotated[dict[Name, AddedNodes], Field(max_length=MAX_PARTITIONS)] = field(default_factory=dict)
+    limits: Annotated[dict[Name, Count], Field(max_length=MAX_PARTITIONS)] = field(default_factory=dict)
+    first: Annotated[list[ItemId], Field(max_length=MAX_WORKLOADS)] = field(default_factory=list)
+    priorities: Annotated[dict[ItemId, Priority], Field(max_length=MAX_WORKLOADS)] = field(default_factory=dict)
+    futures: Annotated[int, Field(ge=2, le=MAX_FUTURES)] = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasureChange:
-    """A measure as it is and as it would be: means over the same futures, their paired difference and its 95 % interval.
+    """A measure without and with the change: means over the same futures, their paired difference and its 95 % interval.
 
-    ``verdict``: better, worse, unclear (the interval holds 0) or same.
+    ``verdict``: better, worse, unclear (the interval contains 0) or same.
     """
 
     name: PublicText
@@ -58,7 +58,7 @@ class MeasureChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartChange:
-    """When a waiting workload starts, in the middle of the futures; ``change_s`` with the middle 80 % of the differences."""
+    """The median start of a waiting workload over the futures; ``change_s`` with the middle 80 % of the differences."""
 
     workload: WorkloadRef
     user: UserName | None
@@ -83,7 +83,7 @@ class WhatIfWarning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIfNode:
-    """A node with GPUs. ``is_open`` as it is, ``will_be_open`` with the change; an added one is there only then."""
+    """A node with GPUs. ``is_open``: in service now; ``will_be_open``: in service with the change."""
 
     node: PublicText
     partition: PublicText
@@ -95,7 +95,7 @@ class WhatIfNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIfHolder:
-    """A workload of now. ``is_waiting``: it is in the queue, and not running yet."""
+    """A current workload. ``is_waiting``: it is in the queue and does not run yet."""
 
     workload: WorkloadRef
     user: UserName | None
@@ -105,7 +105,7 @@ class WhatIfHolder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldSpans:
-    """Columns, by ``from_at``: which holder has so many GPUs of which node from when to when. Places in the course's lists."""
+    """Columns, sorted by ``from_at``: a holder has GPUs of a node for a time. ``node``, ``holder``: indices in the course."""
 
     node: list[int]
     holder: list[int]
@@ -116,8 +116,8 @@ class HeldSpans:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIfCourse:
-    """Who holds what from now until the queue of now has started, in the future in which every run takes its middle time and
-    nobody else comes. ``left_out``: nodes beyond those that are told."""
+    """Which workload holds which GPUs from now until all waiting workloads have started, if every run takes its median time and
+    no others are submitted. ``left_out``: number of further nodes that are not listed."""
 
     from_at: int
     until_at: int
@@ -130,7 +130,7 @@ class WhatIfCourse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIfAnswer:
-    """What would be otherwise."""
+    """The effect of a change on the queue."""
 
     at: int
     is_unchanged: bool
@@ -149,7 +149,7 @@ class WhatIfAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIfProgress:
-    """How far a what-if is. ``progress``: 0 to 1; ``problem``: why it failed; ``answer``: once it is done."""
+    """The state of a what-if. ``progress``: 0–1; ``problem``: why it failed; ``answer``: once it is done."""
 
     run: PublicText
     state: Literal["running", "done", "failed", "stopped"]

@@ -1,4 +1,4 @@
-"""The live queue as a simulation that begins now, as it is or changed. Pure: a queue and run times in, a scenario out."""
+"""Builds a simulation of the live queue that starts now, unchanged or changed. Pure: queue and run times in, scenario out."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,123 +7,123 @@ from typing import cast
 import numpy as np
 
 from clusterscape.errors import QueryError
-from clusterscape.model.samples import Int64s
+from clusterscape.model.arrays import Int64s
 from clusterscape.query.scheduling.live_queue import LiveQueue, QueueJob, QueueNode
-from clusterscape.query.scheduling.queue_plan import OVERDUE_S, lay_out, planned_jobs
+from clusterscape.query.scheduling.queue_plan import OVERDUE_S, build_layout, planned_jobs
 from clusterscape.query.scheduling.whatif_answers import QueueWhatIf
 from clusterscape.simulate.batch.contract import Backfill, BackfillKind
 from clusterscape.simulate.batch.policies import find_policy
-from clusterscape.simulate.cluster.contract import BACKFILLS, Cluster, ClusterJobs, ClusterScenario, Partition
-from clusterscape.simulate.cluster.standing import Standing
+from clusterscape.simulate.cluster.contract import BACKFILLS, Cluster, ClusterJobs, ClusterScenario, NodePool
+from clusterscape.simulate.cluster.engine import RunningJobs
 from clusterscape.simulate.faults import FaultKind, NodeFault
 from clusterscape.simulate.placements import find_placement
 from clusterscape.simulate.placing import UNITS_PER_GPU
 
 LIVE_BACKFILLS = tuple(kind for kind in BACKFILLS if kind != "easy++")
-"""EASY++ predicts from runs that ended before, and a simulation that begins now has seen none end."""
+"""EASY++ predicts from ended runs, and a simulation that starts now has none."""
 
-USUAL_POLICY, USUAL_BACKFILL, USUAL_PLACEMENT = "fcfs", "easy", "most-allocated"
-"""What stands for the scheduler as it is: priorities, then first come first served; EASY; the fullest node that fits."""
+DEFAULT_POLICY, DEFAULT_BACKFILL, DEFAULT_PLACEMENT = "fcfs", "easy", "most-allocated"
+"""The model of the current scheduler: priorities, then first come first served; EASY; the fullest node that fits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Future:
-    """One draw: what is left of running workloads and whole runs of waiting ones (seconds, by name), and who comes.
+    """One sampled future: remaining times of running workloads, run times of waiting ones (seconds, by id), and arrivals.
 
-    ``users`` by workload, for orders that heed what users have; who comes later is somebody else.
+    ``users`` by workload, for policies that consider users; later arrivals belong to another user.
     """
 
     runs: Mapping[str, float]
-    arrivals: tuple[tuple[QueueJob, int], ...] = ()  # with their run times; queued_s is when they come
+    arrivals: tuple[tuple[QueueJob, int], ...] = ()  # with their run times; queued_s is their submit time
     users: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """A scenario with the names of its rows: waiting workloads by row, the rest run or come later."""
+class PreparedScenario:
+    """A scenario and the workloads of its rows. ``rows``: the row of each waiting workload; other rows run or arrive later."""
 
     scenario: ClusterScenario
-    standing: Standing
+    standing: RunningJobs
     rows: Mapping[str, int]
-    holders: tuple[str | None, ...]  # by row: whose GPUs they are in a picture
+    holders: tuple[str | None, ...]  # by row: the workload, for the picture; None for arrivals
     refused: tuple[str, ...]
 
 
-def change_queue(queue: LiveQueue, what: QueueWhatIf) -> LiveQueue:
-    """The cluster and its queue with the changes; raises QueryError where they name what is not there."""
+def change_queue(queue: LiveQueue, change: QueueWhatIf) -> LiveQueue:
+    """The cluster and its queue with the change; raises QueryError if it names something that does not exist."""
     nodes = dict(queue.nodes)
-    for name in what.drained:
+    for name in change.drained:
         if name not in nodes:
-            raise QueryError(f"there is no node {name!r} with GPUs to drain", hint="GET /api/v1/nodes lists them.")
+            raise QueryError(f"no node {name!r} with GPUs", hint="GET /api/v1/nodes lists them.")
         nodes[name] = replace(nodes[name], is_open=False)
-    for partition, count in what.added.items():
-        nodes.update((node.name, node) for node in _more_nodes(queue, partition, count))
-    for partition in what.limits:
+    for partition, count in change.added.items():
+        nodes.update((node.name, node) for node in _build_added_nodes(queue, partition, count))
+    for partition in change.limits:
         if partition not in queue.max_times_s:
             raise QueryError(
-                f"there is no open partition {partition!r}", hint=f"There are {', '.join(queue.max_times_s)}."
+                f"no partition {partition!r} that is up", hint=f"Partitions: {', '.join(queue.max_times_s)}."
             )
-    known = {job.workload for job in queue.waiting}
-    for name in [*what.first, *what.priorities]:
-        if name not in known:
-            raise QueryError(f"{name} does not wait", hint="GET /api/v1/scheduling/queue lists who does.")
-    top = max((job.priority for job in queue.waiting), default=0) + 1
+    waiting = {job.workload for job in queue.waiting}
+    for name in [*change.first, *change.priorities]:
+        if name not in waiting:
+            raise QueryError(f"{name} is not waiting", hint="GET /api/v1/scheduling/queue lists the waiting workloads.")
+    top_priority = max((job.priority for job in queue.waiting), default=0) + 1
     jobs = []
     for job in queue.waiting:
-        priority = 0 if what.policy else job.priority
-        priority = what.priorities.get(job.workload, priority)
-        jobs.append(replace(job, priority=top if job.workload in what.first else priority))
+        priority = 0 if change.policy else job.priority
+        priority = change.priorities.get(job.workload, priority)
+        jobs.append(replace(job, priority=top_priority if job.workload in change.first else priority))
     return replace(queue, nodes=nodes).with_jobs(jobs)
 
 
-def _more_nodes(queue: LiveQueue, partition: str, count: int) -> Iterable[QueueNode]:
-    here = [node for node in queue.nodes.values() if partition in node.partitions]
-    if not here:
-        raise QueryError(f"partition {partition!r} has no nodes to add others like them")
-    kinds = [(node.gpus, node.machine_type, node.partitions) for node in here]
+def _build_added_nodes(queue: LiveQueue, partition: str, count: int) -> Iterable[QueueNode]:
+    nodes = [node for node in queue.nodes.values() if partition in node.partitions]
+    if not nodes:
+        raise QueryError(f"cannot add nodes to partition {partition!r}: it has no node to copy")
+    kinds = [(node.gpus, node.machine_type, node.partitions) for node in nodes]
     gpus, machine_type, partitions = max(set(kinds), key=kinds.count)
-    return [QueueNode(f"new-{partition}-{at + 1}", gpus, machine_type, partitions, True) for at in range(count)]
+    return [QueueNode(f"new-{partition}-{index + 1}", gpus, machine_type, partitions, True) for index in range(count)]
 
 
-def prepare(queue: LiveQueue, what: QueueWhatIf, future: Future, *, seed: int = 0) -> Prepared:
-    """A scenario for one future, without jobs that are not planned, that a limit refuses or that no node could ever run."""
-    layout = lay_out(queue)
-    # To the engine no model at all means any.
+def prepare_scenario(queue: LiveQueue, change: QueueWhatIf, future: Future, *, seed: int = 0) -> PreparedScenario:
+    """A scenario for one future. Excludes jobs that are not planned, exceed a limit, or fit on no node."""
+    layout = build_layout(queue)
+    # The engine reads an empty mask as any model.
     jobs = [job for job in planned_jobs(queue, layout) if layout.mask(job)]
-    refused = tuple(job.workload for job in jobs if job.total_gpus > what.limits.get(job.partition, job.total_gpus))
+    refused = tuple(job.workload for job in jobs if job.total_gpus > change.limits.get(job.partition, job.total_gpus))
     waiting = [job for job in jobs if job.workload not in refused]
-    coming = [
-        (job if what.policy is None else replace(job, priority=0), run)
+    arrivals = [
+        (job if change.policy is None else replace(job, priority=0), run)
         for job, run in future.arrivals
-        if layout.mask(job) and job.total_gpus <= what.limits.get(job.partition, job.total_gpus)
+        if layout.mask(job) and job.total_gpus <= change.limits.get(job.partition, job.total_gpus)
     ]
     table = _Table(future.users)
     for job in waiting:
         limit = job.limit_s
         run = future.runs.get(job.workload, limit)
         table.add(job, layout.pool_of[job.partition], layout.mask(job), run, limit)
-    for each in queue.held:
-        left = max(each.end_s - queue.now_s, OVERDUE_S)
-        held = QueueJob(each.workload, "", None, 1, each.gpus, left, 0, queue.now_s, True)
-        pool = int(layout.nodes.pool[layout.places[each.node]])
-        table.add(held, pool, 0, min(future.runs.get(each.workload, left), left), left)
-    for job, run in coming:
+    for holding in queue.held:
+        left = max(holding.end_s - queue.now_s, OVERDUE_S)
+        running_job = QueueJob(holding.workload, "", None, 1, holding.gpus, left, 0, queue.now_s, True)
+        pool = int(layout.nodes.pool[layout.places[holding.node]])
+        table.add(running_job, pool, 0, min(future.runs.get(holding.workload, left), left), left)
+    for job, run in arrivals:
         table.add(job, layout.pool_of[job.partition], layout.mask(job), run, job.limit_s)
     columns, order = table.columns()
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
+    row_of = np.empty(len(order), np.int64)
+    row_of[order] = np.arange(len(order))
     count = len(waiting)
-    running = place[count : count + len(queue.held)]
-    where = np.array([layout.places[each.node] for each in queue.held], np.int64)
-    names: list[str | None] = [*(job.workload for job in waiting), *(each.workload for each in queue.held)]
-    names += [None] * len(coming)
-    return Prepared(
+    running_rows = row_of[count : count + len(queue.held)]
+    running_nodes = np.array([layout.places[holding.node] for holding in queue.held], np.int64)
+    names: list[str | None] = [*(job.workload for job in waiting), *(holding.workload for holding in queue.held)]
+    names += [None] * len(arrivals)
+    return PreparedScenario(
         ClusterScenario(
             _cluster(queue, layout.nodes.model, layout.nodes.pool, len(layout.models)),
             columns,
-            find_policy(what.policy or USUAL_POLICY),
-            find_backfill(what.backfill or USUAL_BACKFILL),
-            find_placement(what.placement or USUAL_PLACEMENT),
+            find_policy(change.policy or DEFAULT_POLICY),
+            find_backfill(change.backfill or DEFAULT_BACKFILL),
+            find_placement(change.placement or DEFAULT_PLACEMENT),
             faults=tuple(
                 NodeFault(node=node.name, kind=FaultKind.DRAIN, from_s=queue.now_s)
                 for node in queue.nodes.values()
@@ -131,47 +131,48 @@ def prepare(queue: LiveQueue, what: QueueWhatIf, future: Future, *, seed: int = 
             ),
             seed=seed,
         ),
-        Standing(queue.now_s, running, where),
-        {job.workload: int(place[at]) for at, job in enumerate(waiting)},
-        tuple(names[at] for at in order.tolist()),
+        RunningJobs(queue.now_s, running_rows, running_nodes),
+        {job.workload: int(row_of[index]) for index, job in enumerate(waiting)},
+        tuple(names[index] for index in order.tolist()),
         refused,
     )
 
 
-def check_choices(what: QueueWhatIf) -> None:
-    """Raises QueryError where there is no such policy, backfilling or placement."""
-    find_policy(what.policy or USUAL_POLICY)
-    find_backfill(what.backfill or USUAL_BACKFILL)
-    find_placement(what.placement or USUAL_PLACEMENT)
+def check_choices(change: QueueWhatIf) -> None:
+    """Raise QueryError if the policy, backfill strategy or placement does not exist."""
+    find_policy(change.policy or DEFAULT_POLICY)
+    find_backfill(change.backfill or DEFAULT_BACKFILL)
+    find_placement(change.placement or DEFAULT_PLACEMENT)
 
 
 def find_backfill(name: str) -> Backfill:
-    """The way of that name; raises QueryError where there is none for nodes."""
+    """The backfill strategy of that name; raises QueryError if the live queue does not support it."""
     if name not in LIVE_BACKFILLS:
         raise QueryError(
-            f"there is no backfilling {name!r} for the live queue", hint=f"There are {', '.join(LIVE_BACKFILLS)}."
+            f"unknown backfill strategy {name!r} for the live queue",
+            hint=f"Choose one of: {', '.join(LIVE_BACKFILLS)}.",
         )
     return Backfill(cast("BackfillKind", name))
 
 
 def _cluster(queue: LiveQueue, model: Int64s, pool: Int64s, models: int) -> Cluster:
     nodes = tuple(queue.nodes.values())
-    none = np.zeros(len(nodes), np.int64)
+    zeros = np.zeros(len(nodes), np.int64)
     return Cluster(
         tuple(node.name for node in nodes),
         np.array([node.gpus for node in nodes], np.int64),
-        none,
-        none,
+        zeros,
+        zeros,
         model,
-        tuple(f"model {at}" for at in range(max(models, 1))),
+        tuple(f"model {index}" for index in range(max(models, 1))),
         pool,
-        none,
-        tuple(Partition(f"pool {at}") for at in range(int(pool.max()) + 1)),
+        zeros,
+        tuple(NodePool(f"pool {index}") for index in range(int(pool.max()) + 1)),
     )
 
 
 class _Table:
-    """Rows for the engine, gathered one by one."""
+    """Collects job rows for the engine."""
 
     def __init__(self, users: Mapping[str, str]) -> None:
         self._rows: list[Sequence[float]] = []
@@ -184,12 +185,12 @@ class _Table:
         self._rows.append((job.queued_s, run, max(limit_s, 1), job.nodes, job.gpus, mask, pool, job.priority, user))
 
     def columns(self) -> tuple[ClusterJobs, Int64s]:
-        """In submit order, and that order."""
+        """The jobs in submit order, and the permutation."""
         table: Int64s = np.array(self._rows, np.int64).reshape(-1, 9)
         order = np.argsort(table[:, 0], kind="stable")
         submit, run, limit, nodes, gpus, mask, pool, priority, user = table[order].T.copy()
         count = len(order)
-        none = np.zeros(count, np.int64)
+        zeros = np.zeros(count, np.int64)
         return (
             ClusterJobs(
                 row=order.astype(np.int64),
@@ -198,9 +199,9 @@ class _Table:
                 estimate_s=limit,
                 nodes=nodes,
                 gpus=gpus,
-                units=none + UNITS_PER_GPU,
-                cpu_milli=none,
-                memory_mib=none,
+                units=zeros + UNITS_PER_GPU,
+                cpu_milli=zeros,
+                memory_mib=zeros,
                 models=mask,
                 partition=pool,
                 user=user,

@@ -1,4 +1,6 @@
-"""The execution flow of a trace: its operator graph, or what its spans tell of one, as nodes and edges of an expansion."""
+"""The execution flow of a trace as nodes and edges of an explorable graph, from its operator graph or from its spans; and the
+node of a span in it.
+"""
 
 import re
 from collections import Counter
@@ -10,15 +12,11 @@ import polars as pl
 
 from clusterscape.analyze.trace.flow import Flow, FlowPart, choose_opened, draw_flow
 from clusterscape.analyze.trace.flow_graph import ORDERING, FlowGraph
-from clusterscape.analyze.trace.flow_modules import NamedModules, add_shards, find_layers, paths_of
-from clusterscape.analyze.trace.flow_spans import spans_to_operators
+from clusterscape.analyze.trace.flow_spans import NamedModules, add_shards, find_layers, paths_of, spans_to_operators
 from clusterscape.errors import QueryError
-from clusterscape.model.operators import FlowMark
-from clusterscape.model.spans import Activation
+from clusterscape.model.spans import Activation, FlowMark, SpanClass
 from clusterscape.model.trace_report import TraceReportDocument
-from clusterscape.query.traces.answers import TraceStage
-from clusterscape.query.traces.describing import describe_stages
-from clusterscape.query.traces.flow_answers import (
+from clusterscape.query.traces.answers import (
     FlowAnswer,
     FlowBlock,
     FlowEdge,
@@ -27,18 +25,91 @@ from clusterscape.query.traces.flow_answers import (
     FlowNamespace,
     FlowNode,
     FlowTensor,
+    TraceStage,
 )
-from clusterscape.query.traces.flow_places import FlowPlace
+from clusterscape.query.traces.describing import describe_stages
 from clusterscape.query.traces.opened import OpenTrace
 
-UNSTACKED = "*"
-"""``*12``: parts of namespace 12 one by one; ``*-1``: those of the top."""
-MOST_PARAMETERS = 12
+SAME = ("micro_batch", "phase", "span_class", "namespace", "name")
+"""Columns that identify one operator on all ranks of a stage and in all steps."""
 
 
 @dataclass(frozen=True, slots=True)
-class Operators:
-    """An operator graph and whether it was recorded, or found in spans; ``modules``: what was captured of the run's model."""
+class FlowPlace:
+    """Where a span is in the flow. ``operator``: a row of the operator graph; ``closed``: the namespace that contains the span if
+    the graph has no operator for it, else None.
+    """
+
+    operator: int
+    closed: str | None = None
+
+
+def find_place(graph: FlowGraph, spans: pl.DataFrame, span: int, stage: int | None) -> FlowPlace | None:
+    """The same operator in the rank and step that are drawn; for a span that is not drawn what it launched, else the deepest
+    namespace around it. None if there is none.
+    """
+    row = spans.row(span, named=True)
+    launched = _launched(spans, row)
+    for candidate in (span, *launched):
+        operator = _find_same(graph, spans, candidate, stage)
+        if operator is not None:
+            return FlowPlace(operator)
+    space = str(row["namespace"] or "").strip("/")
+    if row["span_class"] == SpanClass.ANNOTATION.value:
+        space = f"{space}/{row['name']}".strip("/")
+    for path in reversed(list(paths_of(space))):
+        for operator, (operator_stage, home) in enumerate(zip(graph.stage, graph.home, strict=True)):
+            if (operator_stage == stage or stage is None) and (home == path or home.startswith(path + "/")):
+                return FlowPlace(operator, path)
+    return None
+
+
+def _launched(spans: pl.DataFrame, row: dict[str, Any]) -> list[int]:
+    """The first device span that a launch, or the launches within a host operator, started."""
+    if row["is_device"] or row["span_class"] not in (SpanClass.HOST.value, SpanClass.LAUNCH.value):
+        return []
+    same_rank = spans.lazy().with_row_index("span").filter(pl.col("rank") == row["rank"])
+    launches = same_rank.filter(
+        (pl.col("span_class") == SpanClass.LAUNCH.value)
+        & (pl.col("lane") == row["lane"])
+        & pl.col("start_ns").is_between(row["start_ns"], row["end_ns"])
+        & pl.col("correlation").is_not_null()
+    ).select("correlation")
+    on_device = same_rank.filter(pl.col("is_device")).join(launches, on="correlation", how="semi")
+    return on_device.sort("start_ns").head(1).select("span").collect()["span"].to_list()
+
+
+def _find_same(graph: FlowGraph, spans: pl.DataFrame, span: int, stage: int | None) -> int | None:
+    """If the span is the n-th of its operator in its step, the n-th of the same operator in the step that is drawn."""
+    drawn = graph.operators.with_row_index("row").filter(pl.col("span").is_not_null())
+    if stage is not None:
+        drawn = drawn.filter(pl.col("stage") == stage)
+    row = spans.row(span, named=True)
+    is_same = pl.all_horizontal(pl.col(name).eq_missing(pl.lit(row[name])) for name in SAME)
+    same = drawn.select("row", "span").join(
+        spans.lazy().with_row_index("id").filter(is_same).select(pl.col("id").cast(pl.Int64), "start_ns").collect(),
+        left_on="span",
+        right_on="id",
+    )
+    if not same.height:
+        return None
+    before = spans.filter(
+        is_same
+        & (pl.col("rank") == row["rank"])
+        & pl.col("step").eq_missing(pl.lit(row["step"], pl.Int32))
+        & (pl.col("start_ns") < row["start_ns"])
+    ).height
+    return int(same.sort("start_ns")["row"][min(before, same.height - 1)])
+
+
+UNSTACKED = "*"
+"""``*12``: the parts of namespace 12 are not stacked; ``*-1``: those of the top level."""
+MAX_PARAMETERS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class TraceOperators:
+    """An operator graph, and whether it was recorded or derived from spans; ``modules``: the captured modules of the model."""
 
     graph: FlowGraph
     is_recorded: bool
@@ -46,64 +117,67 @@ class Operators:
     modules: NamedModules | None = None
 
 
-def load_operators(opened: OpenTrace) -> Operators:
-    """What can be drawn of a trace. Raises ``QueryError`` where there is nothing."""
+def load_operators(opened: OpenTrace) -> TraceOperators:
+    """The operators of a trace. Raises ``QueryError`` if there are none."""
     stages = describe_stages(opened.about.stages)
     recorded = opened.operators
     if recorded is not None:
-        known = sorted({stage for stage in recorded["stage"].to_list() if stage is not None})
-        if known != [each.stage for each in stages]:  # the graph is of another number of stages than the spans
-            stages = [TraceStage(stage=stage, ranks=[]) for stage in known]
-        return Operators(FlowGraph(recorded), True, stages)
-    found = spans_to_operators(
+        recorded_stages = sorted({stage for stage in recorded["stage"].to_list() if stage is not None})
+        if recorded_stages != [stage.stage for stage in stages]:  # the graph has other stages than the spans
+            stages = [TraceStage(stage=stage, ranks=[]) for stage in recorded_stages]
+        return TraceOperators(FlowGraph(recorded), True, stages)
+    table = spans_to_operators(
         opened.spans,
         opened.about.stages,
         step=_typical_step(opened.steps),
         origin_ns=opened.drawn.origin_ns,
         group_kinds=_group_kinds(opened.report),
     )
-    if not found.height:
-        raise QueryError("the trace has no operators to draw", hint="Record what the devices do, or import its graph.")
+    if not table.height:
+        raise QueryError("the trace has no operators", hint="Record device activities, or import an operator graph.")
     if not opened.modules:
-        return Operators(FlowGraph(found), False, stages)
+        return TraceOperators(FlowGraph(table), False, stages)
     modules = NamedModules(opened.modules)
-    spaces = {path for space in found["namespace"].unique() for path in paths_of(space)}
-    layers = find_layers(sorted(spaces), [each.stage for each in opened.modules], modules)
-    return Operators(FlowGraph(add_shards(found, modules), layers), False, stages, modules)
+    spaces = {path for space in table["namespace"].unique() for path in paths_of(space)}
+    layers = find_layers(sorted(spaces), [modules_of_stage.stage for modules_of_stage in opened.modules], modules)
+    return TraceOperators(FlowGraph(add_shards(table, modules), layers), False, stages, modules)
 
 
-def draw(operators: Operators, wanted: Sequence[str] | None, text: str = "", at: FlowPlace | None = None) -> FlowAnswer:
-    """The flow with some namespaces open; None: as a first picture, in which ``at`` can be seen. Nodes tell how many of their
-    operators have the text.
+def build_flow(
+    operators: TraceOperators, wanted: Sequence[str] | None, text: str = "", at: FlowPlace | None = None
+) -> FlowAnswer:
+    """The flow with some namespaces open; None: the default, in which ``at`` is visible. Nodes count their operators that match
+    the text.
     """
     graph = operators.graph
     if wanted is None:
-        # What does not fit is left closed from the end: the place that is asked for comes first.
+        # Namespaces that do not fit stay closed, starting at the end, so the requested place comes first.
         first = [] if at is None else _around(graph, at)
         flow = draw_flow(graph, list(dict.fromkeys([*first, *choose_opened(graph)])))
     else:
-        numbers = [each.removeprefix(UNSTACKED) for each in wanted]
-        if not all(each.removeprefix("-").isdigit() for each in numbers):
-            raise QueryError("namespaces are opened by their numbers", hint="Write open=0,3,*3.")
-        stacked = {int(number) for number, each in zip(numbers, wanted, strict=True) if each.startswith(UNSTACKED)}
-        opened = [int(number) for number, each in zip(numbers, wanted, strict=True) if not each.startswith(UNSTACKED)]
-        flow = draw_flow(graph, opened, stacked)
+        numbers = [value.removeprefix(UNSTACKED) for value in wanted]
+        if not all(number.removeprefix("-").isdigit() for number in numbers):
+            raise QueryError("open must be a list of namespace numbers", hint="For example open=0,3,*3.")
+        is_unstacked = [value.startswith(UNSTACKED) for value in wanted]
+        unstacked = {int(number) for number, is_mark in zip(numbers, is_unstacked, strict=True) if is_mark}
+        opened = [int(number) for number, is_mark in zip(numbers, is_unstacked, strict=True) if not is_mark]
+        flow = draw_flow(graph, opened, unstacked)
     table = graph.operators
     columns = table.to_dict(as_series=False)
-    found = _find_rows(table, text)
+    matching_rows = _find_rows(table, text)
     return FlowAnswer(
         is_recorded=operators.is_recorded,
         is_captured=operators.modules is not None,
         at=None
         if at is None
-        else next(place for place, part in enumerate(flow.parts) if at.operator in part.operators),
+        else next(index for index, part in enumerate(flow.parts) if at.operator in part.operators),
         operators=table.height,
         stages=operators.stages,
         blocks=[
             FlowBlock(stage=block.stage, operators=len(block.operators), after=list(block.after))
             for block in graph.blocks
         ],
-        nodes=[_node(operators, part, columns, found) for part in flow.parts],
+        nodes=[_node(operators, part, columns, matching_rows) for part in flow.parts],
         edges=[
             FlowEdge(
                 source=link.source,
@@ -116,28 +190,30 @@ def draw(operators: Operators, wanted: Sequence[str] | None, text: str = "", at:
             for link in flow.links
         ],
         namespaces=_namespaces(graph, flow),
-        opened=[str(each) for each in flow.opened] + [f"{UNSTACKED}{each}" for each in flow.unstacked],
+        opened=[str(number) for number in flow.opened] + [f"{UNSTACKED}{number}" for number in flow.unstacked],
     )
 
 
 def _find_rows(table: pl.DataFrame, text: str) -> frozenset[int]:
-    """Rows whose name, type or namespace has the text."""
-    wanted = text.strip().lower()
-    if not wanted:
+    """Rows whose name, type or namespace contains the text."""
+    needle = text.strip().lower()
+    if not needle:
         return frozenset()
     has = pl.lit(False)
     for column in ("name", "type", "namespace"):
-        has = has | pl.col(column).str.to_lowercase().str.contains(wanted, literal=True)
+        has = has | pl.col(column).str.to_lowercase().str.contains(needle, literal=True)
     return frozenset(table.with_row_index("row").filter(has)["row"].to_list())
 
 
 def _around(graph: FlowGraph, at: FlowPlace) -> list[int]:
-    """Namespaces to open so that a place is seen, outer before inner."""
-    number = {path: place for place, path in enumerate(graph.namespaces)}
+    """Namespaces to open so that a place is visible, outer before inner."""
+    number = {path: index for index, path in enumerate(graph.namespaces)}
     return [number[path] for path in paths_of(graph.home[at.operator]) if path != at.closed]
 
 
-def _node(operators: Operators, part: FlowPart, columns: Mapping[str, list[Any]], found: frozenset[int]) -> FlowNode:
+def _node(
+    operators: TraceOperators, part: FlowPart, columns: Mapping[str, list[Any]], matching_rows: frozenset[int]
+) -> FlowNode:
     graph = operators.graph
     first = part.operators[0]
     is_group = part.namespace is not None
@@ -145,19 +221,19 @@ def _node(operators: Operators, part: FlowPart, columns: Mapping[str, list[Any]]
     marks = Counter(mark for row in part.operators if (mark := columns["mark"][row]) is not None)
     times = [row for row in part.operators if columns["duration_ns"][row] is not None]
     kinds = Counter(columns["type"][row] for row in part.operators)
-    orders = not is_group and all(kind in ORDERING for kind in kinds)
+    is_ordering = not is_group and all(kind in ORDERING for kind in kinds)
     top = -1 if part.parent is None else part.parent
     return FlowNode(
         label=_label(graph, part, path) if path is not None else columns["type"][first],
         name=None if is_group or len(part.operators) > 1 else columns["name"][first],
-        kind="namespace" if is_group else "ordering" if orders else "operator",
+        kind="namespace" if is_group else "ordering" if is_ordering else "operator",
         namespace=path if path is not None else columns["namespace"][first],
         parent=part.parent,
         opens=f"{UNSTACKED}{top}" if part.count > 1 else str(part.namespace) if is_group else None,
         block=part.block,
         count=part.count,
         operators=len(part.operators),
-        matches=sum(row in found for row in part.operators),
+        matches=sum(row in matching_rows for row in part.operators),
         types=dict(kinds.most_common(6)),
         marks=[FlowMarks(mark=FlowMark(mark), count=count) for mark, count in marks.most_common()],
         shards=None if is_group else columns["shards"][first],
@@ -173,20 +249,20 @@ def _node(operators: Operators, part: FlowPart, columns: Mapping[str, list[Any]]
 
 
 def _label(graph: FlowGraph, part: FlowPart, path: str) -> str:
-    """A namespace's own name; of several stacked that differ in a number, from the first to the last: ``layers.0–23``."""
+    """The last part of a namespace; stacked ones that differ in a number as a range: ``layers.0–23``."""
     name = path.rpartition("/")[2]
     if part.count == 1:
         return name
     depth = path.count("/")
     last = graph.home[part.operators[-1]].split("/")[depth : depth + 1]
-    ends = [re.fullmatch(r"(.*?)(\d+)", each) for each in (name, *last)]
+    ends = [re.fullmatch(r"(.*?)(\d+)", part_name) for part_name in (name, *last)]
     if len(ends) == 2 and ends[0] and ends[1] and ends[0][1] == ends[1][1] and ends[0][2] != ends[1][2]:
         return f"{name}–{ends[1][2]}"
     return name
 
 
 def _describe_module(modules: NamedModules | None, stage: int | None, namespace: str) -> FlowModule | None:
-    """The innermost module around."""
+    """The innermost module around a namespace."""
     if modules is None:
         return None
     inside = [module for _, module in modules.around(stage, namespace)]
@@ -198,45 +274,45 @@ def _describe_module(modules: NamedModules | None, stage: int | None, namespace:
         class_name=module.class_name,
         parameters=[
             FlowTensor(
-                name=each.name,
-                shape=list(each.shape),
-                splits=list(each.splits) or None,
-                placement=", ".join(f"{kind} over {mesh}" for mesh, kind in each.placements) or None,
+                name=tensor.name,
+                shape=list(tensor.shape),
+                splits=list(tensor.splits) or None,
+                placement=", ".join(f"{kind} over {mesh}" for mesh, kind in tensor.placements) or None,
             )
-            for each in module.parameters[:MOST_PARAMETERS]
+            for tensor in module.parameters[:MAX_PARAMETERS]
         ],
-        inputs=[_describe_activation("in", each) for each in module.inputs],
-        outputs=[_describe_activation("out", each) for each in module.outputs],
+        inputs=[_describe_activation("in", tensor) for tensor in module.inputs],
+        outputs=[_describe_activation("out", tensor) for tensor in module.outputs],
     )
 
 
-def _describe_activation(name: str, each: Activation) -> FlowTensor:
+def _describe_activation(name: str, activation: Activation) -> FlowTensor:
     return FlowTensor(
         name=name,
-        shape=list(each.shape),
-        splits=list(each.splits) or None,
-        placement="partial sums" if each.is_partial else None,
+        shape=list(activation.shape),
+        splits=list(activation.splits) or None,
+        placement="partial sums" if activation.is_partial else None,
     )
 
 
 def _namespaces(graph: FlowGraph, flow: Flow) -> list[FlowNamespace]:
-    """Those that are open, with which they can be closed."""
-    number: dict[str, int] = {path: place for place, path in enumerate(graph.namespaces)}
+    """The open namespaces, which can be closed."""
+    number: dict[str, int] = {path: index for index, path in enumerate(graph.namespaces)}
     sizes = Counter(graph.home)
-    wanted: Collection[int] = set(flow.opened)
+    opened: Collection[int] = set(flow.opened)
     return [
         FlowNamespace(
-            namespace=place,
+            namespace=index,
             path=path,
             operators=sum(count for home, count in sizes.items() if home == path or home.startswith(path + "/")),
         )
-        for path, place in number.items()
-        if place in wanted
+        for path, index in number.items()
+        if index in opened
     ]
 
 
 def _typical_step(steps: pl.DataFrame) -> int | None:
-    """Of median length."""
+    """The step of median length."""
     if not steps.height:
         return None
     lengths = steps.group_by("step").agg(pl.col("step_ns").mean()).sort("step_ns", "step")

@@ -1,4 +1,4 @@
-"""Traces that are being looked at, held in memory: the few asked for last. A trace that was replaced is read anew."""
+"""Traces in memory: the latest few that were requested. A trace that was replaced is read again."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,20 +24,20 @@ from clusterscape.model.traces import (
     trace_key,
 )
 from clusterscape.query.cache import VersionedCache
-from clusterscape.store.artifacts.contract import ArtifactStore
+from clusterscape.store.artifacts.contract import ArtifactReader
 from clusterscape.store.artifacts.traces import read_about
 
-KEPT = 4
+MAX_OPEN_TRACES = 4
 SEED = 0
-"""Of bootstraps: the same question always gets the same answer."""
+"""The seed of bootstraps, fixed so that answers are reproducible."""
 
 
 @dataclass(frozen=True)
 class OpenTrace:
-    """One trace; its tables are read when first asked for."""
+    """One trace; its tables are read on first use."""
 
     about: TraceAbout
-    artifacts: ArtifactStore
+    artifacts: ArtifactReader
 
     @cached_property
     def spans(self) -> pl.DataFrame:
@@ -46,7 +46,7 @@ class OpenTrace:
 
     @cached_property
     def steps(self) -> pl.DataFrame:
-        """Every rank's steps with their parts."""
+        """The steps of every rank with their parts."""
         return self._read_table(STEPS_FILE)
 
     @cached_property
@@ -57,18 +57,18 @@ class OpenTrace:
 
     @cached_property
     def drawn(self) -> DrawnTrace:
-        """Arrays to draw from."""
+        """Arrays for drawing."""
         return DrawnTrace(self.spans, self.about.stages)
 
     @cached_property
     def operators(self) -> pl.DataFrame | None:
-        """The operator graph, where the trace came with one."""
+        """The operator graph, or None if the trace has none."""
         key = trace_key(self.about.trace_id, OPERATORS_FILE)
         return self._read_table(OPERATORS_FILE) if self.artifacts.list(key) else None
 
     @cached_property
     def modules(self) -> tuple[StageModules, ...]:
-        """Modules of every stage; none where the run was not captured."""
+        """Modules of every stage; empty if the run was not captured."""
         key = trace_key(self.about.trace_id, MODULES_FILE)
         if not self.artifacts.list(key):
             return ()
@@ -77,13 +77,13 @@ class OpenTrace:
 
     @cached_property
     def memory(self) -> pl.DataFrame | None:
-        """Bytes allocated over time, where that was recorded."""
+        """Bytes allocated over time, or None if that was not recorded."""
         key = trace_key(self.about.trace_id, MEMORY_FILE)
         return self._read_table(MEMORY_FILE) if self.artifacts.list(key) else None
 
     @cached_property
     def changed(self) -> ChangedRun:
-        """What what-if questions are asked of."""
+        """The model of the run for what-ifs."""
         origin_ns = self.drawn.origin_ns
         start = (pl.col("start_ns").cast(pl.Int64) + origin_ns).alias("start_ns")
         steps = self.steps.with_columns(start).with_columns(
@@ -97,17 +97,17 @@ class OpenTrace:
 
 
 class OpenTraces:
-    """Finds traces that are ready; the last few stay open."""
+    """Opens traces that are ready, and caches the latest."""
 
-    def __init__(self, artifacts: ArtifactStore) -> None:
+    def __init__(self, artifacts: ArtifactReader) -> None:
         self._artifacts = artifacts
-        self._kept = VersionedCache(size=KEPT)
+        self._cache = VersionedCache(size=MAX_OPEN_TRACES)
 
     def find(self, trace_id: str) -> OpenTrace:
-        """A trace that has been read. Raises ``NotFoundError``, or ``QueryError`` while it is not ready."""
+        """A trace that is ready. Raises ``NotFoundError``, or ``QueryError`` if it is not ready."""
         about = read_about(self._artifacts, trace_id)
         if about.state is TraceState.FAILED:
             raise QueryError(f"trace {trace_id} could not be read: {about.problem}", hint="Import it again.")
         if about.state is not TraceState.READY:
-            raise QueryError(f"trace {trace_id} is still being read", hint="Ask again when its state is ready.")
-        return self._kept.get(trace_id, about.imported_at, lambda: OpenTrace(about, self._artifacts))
+            raise QueryError(f"trace {trace_id} is still being read", hint="Try again when its state is ready.")
+        return self._cache.get(trace_id, about.imported_at, lambda: OpenTrace(about, self._artifacts))

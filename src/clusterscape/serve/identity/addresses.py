@@ -1,4 +1,4 @@
-"""Where a request comes from and was sent to, as far as that can be believed; and which addresses may be listened on."""
+"""The client's address and the requested host, as far as they can be trusted; and which addresses the server may listen on."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ UNKNOWN = "unknown"
 
 
 def refuse_open_address(server: ServerSettings, auth: AuthSettings | None = None) -> None:
-    """Raise unless the server listens on loopback only or wants to know who asks."""
+    """Raise ConfigError unless the server listens on loopback only or requires authentication."""
     if server.token is not None or is_loopback(server.host) or (auth is not None and auth.modes):
         return
     raise ConfigError(
@@ -24,7 +24,7 @@ def refuse_open_address(server: ServerSettings, auth: AuthSettings | None = None
 
 
 def is_loopback(host: str) -> bool:
-    """Whether ``host`` can be reached from this machine alone."""
+    """Whether ``host`` can be reached from this machine only."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
@@ -33,7 +33,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def name_of(host: str) -> str:
+def strip_port(host: str) -> str:
     """The name in a Host header, without its port."""
     if host.startswith("["):
         return host.partition("]")[0] + "]"
@@ -41,50 +41,50 @@ def name_of(host: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Whence:
-    """Where a request comes from, and how it was addressed."""
+class ClientInfo:
+    """The address of a client, and the host that it requested."""
 
     address: str
     origin: str
-    """Scheme, host and port of the page as its browser knows it."""
+    """Scheme, host and port of the page, as the browser sees them."""
     host: str
     is_proxied: bool
-    """It was passed on by a trusted proxy."""
+    """Whether a trusted proxy forwarded the request."""
 
     @property
     def is_https(self) -> bool:
-        """Whether the browser speaks https."""
+        """Whether the browser uses https."""
         return self.origin.startswith("https://")
 
 
 class Addresses:
-    """Reads where requests come from. Forwarded headers count only from proxies that are trusted."""
+    """Reads the address of clients. Forwarded headers count only from trusted proxies."""
 
     def __init__(self, trusted_proxies: Sequence[str], public_url: str | None) -> None:
-        self._trusted = [ipaddress.ip_network(each, strict=False) for each in trusted_proxies]
+        self._trusted = [ipaddress.ip_network(network, strict=False) for network in trusted_proxies]
         self._public_url = public_url
 
-    def whence(self, scope: Scope) -> Whence:
-        """Of one request."""
+    def read_client(self, scope: Scope) -> ClientInfo:
+        """The client that sent a request."""
         headers = Headers(scope=scope)
-        client = scope.get("client")
-        peer = str(client[0]) if client else UNKNOWN
+        socket_address = scope.get("client")
+        peer = str(socket_address[0]) if socket_address else UNKNOWN
         is_proxied = self._is_trusted(peer)
         scheme, host = str(scope.get("scheme", "http")), headers.get("host", "")
         address = peer
         if is_proxied:
-            address = self._first_foreign(headers.getlist("x-forwarded-for")) or peer
+            address = self._find_client_hop(headers.getlist("x-forwarded-for")) or peer
             scheme = _last(headers.getlist("x-forwarded-proto")) or scheme
             host = _last(headers.getlist("x-forwarded-host")) or host
         origin = self._public_url or f"{'https' if scheme == 'https' else 'http'}://{host}"
-        return Whence(address=address, origin=origin, host=host, is_proxied=is_proxied)
+        return ClientInfo(address=address, origin=origin, host=host, is_proxied=is_proxied)
 
     def is_public_host(self, host: str) -> bool:
-        """Whether it is the host of the address that people are said to reach the page at."""
+        """Whether it is the host of ``auth.public_url``."""
         return self._public_url is not None and self._public_url.partition("://")[2] == host
 
-    def _first_foreign(self, forwarded: Sequence[str]) -> str | None:
-        """The last hop that is not a trusted proxy: what stands left of it anybody may have written."""
+    def _find_client_hop(self, forwarded: Sequence[str]) -> str | None:
+        """The last hop that is not a trusted proxy; the client may have written anything to the left of it."""
         hops = [hop.strip() for line in forwarded for hop in line.split(",") if hop.strip()]
         return next((hop for hop in reversed(hops) if not self._is_trusted(hop)), hops[0] if hops else None)
 
@@ -98,8 +98,8 @@ class Addresses:
         return any(ip in network for network in self._trusted)
 
 
-def neighborhood(address: str) -> str:
-    """What counts as one place: an IPv4 address, the /64 of an IPv6 address (one customer has all of it)."""
+def rate_limit_network(address: str) -> str:
+    """The network that limits count as one client: an IPv4 address, or the /64 of an IPv6 address (one customer owns it)."""
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:
@@ -112,5 +112,5 @@ def neighborhood(address: str) -> str:
 
 
 def _last(lines: Sequence[str]) -> str | None:
-    """What the proxy added: it stands behind what the client may have sent, in the same header or in one of its own."""
+    """The value that the proxy appended, after any value that the client sent in the same header or in another line of it."""
     return lines[-1].rpartition(",")[2].strip().lower() or None if lines else None

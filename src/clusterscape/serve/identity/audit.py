@@ -1,4 +1,4 @@
-"""The audit log's words: which requests are noted, as what, and by whom. What is asked only, and what trackers send, is not."""
+"""The audit log: which requests are recorded, and as which action. Reads and uploads of trackers are not recorded."""
 
 import logging
 import re
@@ -7,22 +7,22 @@ from collections.abc import Callable, Mapping
 from clusterscape.errors import StoreError
 from clusterscape.model import UnixMs
 from clusterscape.model.access import AuditEntry, Outcome
-from clusterscape.serve.identity.addresses import Whence
+from clusterscape.serve.identity.addresses import ClientInfo
 from clusterscape.serve.identity.caller import Caller
 from clusterscape.serve.identity.origins import SAFE_METHODS
 from clusterscape.store.access import AccessStore
 
 log = logging.getLogger(__name__)
 
-# Sent, not fetched, because the question is long; nothing is kept.
-_ASKED = re.compile(
+# Reads that are POSTed because their parameters are long; they store nothing.
+_READS = re.compile(
     r"/api/v1/(rules/(read|complete|try)|units\.parquet|scheduling/whatif|traces/[^/]+/whatif|simulations(/[^/]+)?)"
 )
-# Pieces of runs and traces, every few seconds each.
-_SENT = re.compile(r"/api/v1/(runs/[^/]+/files/[^/]+|traces/[^/]+/files/.+)")
+# Pieces of runs and traces, sent every few seconds.
+_UPLOADS = re.compile(r"/api/v1/(runs/[^/]+/files/[^/]+|traces/[^/]+/files/.+)")
 _EXPORTED = re.compile(r"/api/v1/(units)\.parquet")
-# Their routes say more than a method and a path do.
-_NOTED_BY_ROUTES = re.compile(r"/api/v1/(session|sessions|accounts|tokens|audit)(/.*)?")
+# These routes write their own entries, with more detail.
+_AUDITED_BY_ROUTES = re.compile(r"/api/v1/(session|sessions|accounts|tokens|audit)(/.*)?")
 
 ACTIONS = {
     "save_rule": "rule.save",
@@ -45,27 +45,27 @@ ACTIONS = {
     "remove_job_trace": "job_trace.remove",
     "remove_simulation": "simulation.remove",
 }
-"""By the name of the route; a route that is not named here is noted as ``change.NAME``."""
+"""The action by the name of the route; other routes are recorded as ``change.NAME``."""
 
 
 def is_change(method: str, path: str) -> bool:
-    """Whether a request is meant to change something that is kept."""
-    return method not in SAFE_METHODS and _ASKED.fullmatch(path) is None
+    """Whether a request changes stored data."""
+    return method not in SAFE_METHODS and _READS.fullmatch(path) is None
 
 
 def action_of(method: str, path: str, route: str) -> str | None:
-    """What a request that was answered well is noted as; None: not at all."""
+    """The action that a successful request is recorded as; None: not recorded."""
     exported = _EXPORTED.fullmatch(path)
     if exported is not None:
         return f"export.{exported[1]}"
-    is_noted = path.startswith("/api/") and is_change(method, path)
-    if not is_noted or _SENT.fullmatch(path) or _NOTED_BY_ROUTES.fullmatch(path):
+    is_api_change = path.startswith("/api/") and is_change(method, path)
+    if not is_api_change or _UPLOADS.fullmatch(path) or _AUDITED_BY_ROUTES.fullmatch(path):
         return None
     return ACTIONS.get(route, f"change.{route}")
 
 
 class AuditLog:
-    """Writes entries. Never raises: what was done is done, and a store that is full or away is said in the log."""
+    """Writes audit entries. Never raises: the action is already done, so a failing store is only logged."""
 
     def __init__(self, store: AccessStore, clock: Callable[[], UnixMs]) -> None:
         self._store = store
@@ -77,20 +77,20 @@ class AuditLog:
         outcome: Outcome = Outcome.DONE,
         *,
         caller: Caller | None = None,
-        whence: Whence | None = None,
+        client: ClientInfo | None = None,
         actor: str | None = None,
         way: str | None = None,
         target: str | None = None,
         details: Mapping[str, str] | None = None,
     ) -> None:
-        """Note what was done; ``actor`` and ``way`` where nobody was let in yet."""
+        """Write an entry; ``actor`` and ``way`` are used if there is no authenticated caller yet."""
         entry = AuditEntry(
             at=self._clock(),
             action=action,
             outcome=outcome,
             actor=actor if caller is None else caller.viewer.login,
             way=way if caller is None else caller.way_text,
-            address=None if whence is None else whence.address,
+            address=None if client is None else client.address,
             target=target,
             details=details or {},
         )

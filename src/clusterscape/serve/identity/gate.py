@@ -1,6 +1,6 @@
-"""The gate that every request passes: who asks, whether another site's page made them, and what is noted of it.
+"""The gate that every request passes: authentication, protection against cross-site requests, and the audit log.
 
-Leaves the viewer in the scope. What that viewer may see or do is not decided here, but for the scopes of API tokens.
+Stores the viewer in the ASGI scope. Authorization happens later, except for the scopes of API tokens.
 """
 
 from collections.abc import Callable
@@ -9,26 +9,25 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from clusterscape.errors import AccessError, ClusterScapeError, ForbiddenError, ThrottledError
-from clusterscape.model.access import Outcome
-from clusterscape.model.viewers import ANYONE_HERE
-from clusterscape.serve.identity.addresses import Addresses, Whence, is_loopback, name_of
+from clusterscape.model.access import LOCAL_ADMIN, Outcome
+from clusterscape.serve.identity.addresses import Addresses, ClientInfo, is_loopback, strip_port
 from clusterscape.serve.identity.audit import action_of, is_change
-from clusterscape.serve.identity.caller import CALLER_KEY, NOBODY, VIEWER_KEY, WHENCE_KEY, Caller
+from clusterscape.serve.identity.caller import CALLER_KEY, CLIENT_KEY, NOBODY, VIEWER_KEY, Caller
 from clusterscape.serve.identity.identity import Identity
-from clusterscape.serve.identity.origins import PAGE_HEADER, SAFE_METHODS, is_foreign
+from clusterscape.serve.identity.origins import PAGE_HEADER, SAFE_METHODS, is_cross_site
 from clusterscape.serve.identity.security_headers import secure
 from clusterscape.serve.identity.throttle import Throttle
 from clusterscape.serve.identity.tokens import find_scopes
-from clusterscape.serve.problems import problem_of
+from clusterscape.serve.problems import error_response
 
 SESSION_ROUTE = "/api/v1/session"
-NOISE_LIMIT = 50
-NOISE_WINDOW_S = 300.0
-"""So many refusals of one caller are noted within the window: nobody shall fill the log with them."""
+AUDITED_REFUSALS = 50
+AUDITED_REFUSALS_WINDOW_S = 300.0
+"""At most so many refusals of one caller are recorded within the window, so that nobody can fill the audit log."""
 
 
 class Gate:
-    """ASGI middleware; refuses in the one error shape. Without ``identity`` everybody is let in, as on loopback."""
+    """ASGI middleware; refuses with the common error shape. Without ``identity`` everybody is let in, as on loopback."""
 
     def __init__(self, app: ASGIApp, identity: Identity | None, *, loopback_only: bool = False) -> None:
         self._app = app
@@ -36,108 +35,119 @@ class Gate:
         self._loopback_only = loopback_only
         self._addresses = Addresses((), None) if identity is None else identity.addresses
         now_s: Callable[[], float] = (lambda: 0.0) if identity is None else (lambda: identity.now() / 1000)
-        self._noise = Throttle(limit=NOISE_LIMIT, window_s=NOISE_WINDOW_S, now_s=now_s)
+        self._refusal_throttle = Throttle(limit=AUDITED_REFUSALS, window_s=AUDITED_REFUSALS_WINDOW_S, now_s=now_s)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on where it may."""
+        """Pass the request on, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        whence = self._addresses.whence(scope)
-        scope[WHENCE_KEY], scope[VIEWER_KEY], scope[CALLER_KEY] = whence, NOBODY, None
-        is_personal = _is_of_api(scope["path"]) and self._identity is not None and not self._identity.is_open
+        client = self._addresses.read_client(scope)
+        scope[CLIENT_KEY], scope[VIEWER_KEY], scope[CALLER_KEY] = client, NOBODY, None
+        is_personal = _is_api_path(scope["path"]) and self._identity is not None and not self._identity.is_open
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
-                secure(MutableHeaders(scope=message), is_https=whence.is_https, is_personal=is_personal)
-                await self._note(scope, whence, int(message["status"]))
+                secure(MutableHeaders(scope=message), is_https=client.is_https, is_personal=is_personal)
+                await self._write_audit(scope, client, int(message["status"]))
             await send(message)
 
         try:
-            await self._admit(scope, whence)
+            await self._admit(scope, client)
         except ClusterScapeError as error:
-            refusal = problem_of(error)
+            refusal = error_response(error)
             if error.http_status == AccessError.http_status:
                 refusal.headers["WWW-Authenticate"] = "Bearer"
             await refusal(scope, receive, answer)
             return
         await self._app(scope, receive, answer)
 
-    async def _admit(self, scope: Scope, whence: Whence) -> None:
-        """Set who asks; raises where the request may not pass."""
-        self._refuse_rebound(whence)
+    async def _admit(self, scope: Scope, client: ClientInfo) -> None:
+        """Authenticate the caller and store them in the scope; raises if the request must be refused."""
+        self._refuse_dns_rebinding(client)
         path, headers = str(scope["path"]), Headers(scope=scope)
-        if not _is_of_api(path):
+        if not _is_api_path(path):
             return
         if self._identity is None:
-            caller: Caller | None = Caller(viewer=ANYONE_HERE, way=None)
+            caller: Caller | None = Caller(viewer=LOCAL_ADMIN, way=None)
         else:
-            caller = await self._identity.find_caller(headers, whence)
+            caller = await self._identity.find_caller(headers, client)
         is_unsafe = scope["method"] not in SAFE_METHODS
         if caller is None:
-            if not _is_of_session(path):
-                raise AccessError("nobody is signed in", hint="Sign in on the page, or send `Authorization: Bearer …`.")
-            if is_unsafe and is_foreign(headers, whence):
-                raise ForbiddenError("another site's page may not sign in here")
+            if not _is_session_path(path):
+                raise AccessError("not signed in", hint="Sign in on the page, or send `Authorization: Bearer …`.")
+            if is_unsafe and is_cross_site(headers, client):
+                raise ForbiddenError("cross-site sign-in refused")
             return
         scope[VIEWER_KEY], scope[CALLER_KEY] = caller.viewer, caller
         if is_unsafe:
-            _refuse_foreign(caller, headers, whence)
+            _refuse_cross_site(caller, headers, client)
         if caller.token is not None:
-            enough = find_scopes(path, is_change=is_change(str(scope["method"]), path))
-            if not caller.scopes & enough:
+            accepted_scopes = find_scopes(path, is_change=is_change(str(scope["method"]), path))
+            if not caller.scopes & accepted_scopes:
                 raise ForbiddenError(
-                    f"the token has not the scope {' or '.join(sorted(enough))}", hint="Make one that has it."
+                    f"the token lacks the scope {' or '.join(sorted(accepted_scopes))}",
+                    hint="Create a token with this scope.",
                 )
 
-    def _refuse_rebound(self, whence: Whence) -> None:
-        # A site whose name was turned to 127.0.0.1 in between is of the same origin to the browser; only the name tells.
-        if not self._loopback_only or is_loopback(name_of(whence.host)) or self._addresses.is_public_host(whence.host):
+    def _refuse_dns_rebinding(self, client: ClientInfo) -> None:
+        # DNS rebinding: to the browser, a foreign site whose name now resolves to 127.0.0.1 has the same origin.
+        if (
+            not self._loopback_only
+            or is_loopback(strip_port(client.host))
+            or self._addresses.is_public_host(client.host)
+        ):
             return
         raise ForbiddenError(
-            "this server is for this machine only",
-            hint="Ask for it as localhost, or set auth.public_url to its name.",
+            "this server accepts requests to localhost only",
+            hint="Open it as localhost, or set auth.public_url to its name.",
         )
 
-    async def _note(self, scope: Scope, whence: Whence, status: int) -> None:
+    async def _write_audit(self, scope: Scope, client: ClientInfo, status: int) -> None:
         identity = self._identity
-        if identity is None or not _is_of_api(scope["path"]):
+        if identity is None or not _is_api_path(scope["path"]):
             return
         caller: Caller | None = scope[CALLER_KEY]
         method, path = str(scope["method"]), str(scope["path"])
-        route = getattr(scope.get("route"), "name", None)  # None: refused before it was looked for
+        route = getattr(scope.get("route"), "name", None)  # None: refused before routing
         action = None if route is None else action_of(method, path, route)
         if status < 400:
             if action is not None:
-                await identity.look_up(identity.audit.write, action, caller=caller, whence=whence, target=path)
+                await identity.look_up(identity.audit.write, action, caller=caller, client=client, target=path)
             return
         is_bad_token = status == AccessError.http_status and "authorization" in Headers(scope=scope)
         if status not in (ForbiddenError.http_status, ThrottledError.http_status) and not is_bad_token:
             return
-        key = whence.address if caller is None else f"{caller.way_text} {caller.viewer.login}"
-        if self._noise.wait_s(key) > 0:
+        key = client.address if caller is None else f"{caller.way_text} {caller.viewer.login}"
+        if self._refusal_throttle.wait_s(key) > 0:
             return
-        self._noise.note(key)
-        told = action or ("token" if is_bad_token else "access")
+        self._refusal_throttle.note(key)
+        audited_action = action or ("token" if is_bad_token else "access")
         await identity.look_up(
-            identity.audit.write, told, Outcome.REFUSED, caller=caller, whence=whence, target=f"{method} {path}"
+            identity.audit.write,
+            audited_action,
+            Outcome.REFUSED,
+            caller=caller,
+            client=client,
+            target=f"{method} {path}",
         )
 
 
-def _refuse_foreign(caller: Caller, headers: Headers, whence: Whence) -> None:
+def _refuse_cross_site(caller: Caller, headers: Headers, client: ClientInfo) -> None:
     if not caller.is_ambient:
         return
-    if is_foreign(headers, whence):
-        raise ForbiddenError("another site's page may not change anything here")
+    if is_cross_site(headers, client):
+        raise ForbiddenError("cross-site request refused")
     if caller.way is not None and PAGE_HEADER not in headers:
         raise ForbiddenError(
-            f"a change needs the header {PAGE_HEADER}", hint="The page sends it; scripts use an API token instead."
+            f"the header {PAGE_HEADER} is missing",
+            hint="The page sends it with every change; scripts use an API token instead.",
         )
 
 
-def _is_of_api(path: str) -> bool:
+def _is_api_path(path: str) -> bool:
     return path.startswith("/api/") or path in ("/metrics", "/openapi.json")
 
 
-def _is_of_session(path: str) -> bool:
+def _is_session_path(path: str) -> bool:
     return path == SESSION_ROUTE or path.startswith(f"{SESSION_ROUTE}/")

@@ -1,18 +1,18 @@
-"""Requests that another site's page made a browser send: told by the browser's own headers, and by one only our page sends."""
+"""Detects cross-site requests by the headers of the browser, and by a header that only our page sends."""
 
 from starlette.datastructures import Headers
 
-from clusterscape.serve.identity.addresses import Whence
+from clusterscape.serve.identity.addresses import ClientInfo
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 PAGE_HEADER = "x-clusterscape-page"
-"""A page of another origin cannot send it without asking first, and is never told yes."""
+"""A page of another origin can send it only after a CORS preflight, which always fails."""
 
 
-def is_foreign(headers: Headers, whence: Whence) -> bool:
-    """Whether the browser says that the request was made by another site's page. Scripts say nothing, and are none."""
+def is_cross_site(headers: Headers, client: ClientInfo) -> bool:
+    """Whether a browser sent the request for a page of another site. Scripts do not send these headers."""
     site = headers.get("sec-fetch-site")
     if site is not None:
         return site not in ("same-origin", "none")
     origin = headers.get("origin")
-    return origin is not None and origin != whence.origin
+    return origin is not None and origin != client.origin

@@ -1,8 +1,8 @@
-"""What every answer tells a browser to forbid: foreign scripts, frames, guesses of types."""
+"""Security headers of every response: browsers then forbid foreign scripts, frames and content sniffing."""
 
 from starlette.datastructures import MutableHeaders
 
-# Styles alone may stand inline: the menus and dialogs of the page's toolkit put a <style> into it while they are open.
+# Only styles may be inline: the menus and dialogs of the page's UI toolkit insert a <style> while they are open.
 CONTENT_SECURITY_POLICY = "; ".join(
     (
         "default-src 'self'",
@@ -32,7 +32,7 @@ HTTPS_ONLY = "max-age=31536000"
 
 
 def secure(headers: MutableHeaders, *, is_https: bool, is_personal: bool) -> None:
-    """Add them to an answer. ``is_personal``: it depends on who asks, and no cache may give it to another."""
+    """Add the headers to a response. ``is_personal``: it depends on the viewer, so no cache may share it."""
     for name, value in ALWAYS.items():
         headers.setdefault(name, value)
     if is_https:

@@ -1,4 +1,4 @@
-"""How often a wrong password may be tried, by address and account. In memory of one replica, a fixed amount at most."""
+"""Rate limits of failed sign-ins, by address and account. In the memory of one replica, with a fixed maximum size."""
 
 import math
 import threading
@@ -6,16 +6,16 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 
 from clusterscape.errors import ThrottledError
-from clusterscape.serve.identity.addresses import neighborhood
+from clusterscape.serve.identity.addresses import rate_limit_network
 
 MOST_KEYS = 10_000
-WIDER = 5
-"""So many times the limit of one account from one address are allowed to an account, or an address, in all: many people share an
-address, and nobody shall lock another out of their account with a handful of requests."""
+SHARED_FACTOR = 5
+"""The limit of one account from all addresses, and of one address for all accounts, is so many times the limit of one account
+from one address: many users share an address, and nobody should be able to lock another user out with a handful of requests."""
 
 
 class Throttle:
-    """Counts failures by key within a window that slides. Thread-safe."""
+    """Counts failures by key within a sliding window. Thread-safe."""
 
     def __init__(self, *, limit: int, window_s: float, now_s: Callable[[], float], most_keys: int = MOST_KEYS) -> None:
         self._limit = limit
@@ -26,17 +26,17 @@ class Throttle:
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        """How many keys are remembered."""
+        """The number of keys in memory."""
         return len(self._failures)
 
     def wait_s(self, key: str) -> float:
-        """Seconds until the next try; 0: now."""
+        """Seconds until the next attempt is allowed; 0: now."""
         with self._lock:
             times = self._recent(key)
             return 0.0 if len(times) < self._limit else times[0] + self._window_s - self._now_s()
 
     def note(self, key: str) -> None:
-        """One more failure."""
+        """Record a failure."""
         with self._lock:
             times = self._recent(key)
             times.append(self._now_s())
@@ -45,8 +45,8 @@ class Throttle:
             while len(self._failures) > self._most_keys:
                 self._failures.popitem(last=False)
 
-    def take_back(self, key: str) -> None:
-        """The last failure was none."""
+    def undo(self, key: str) -> None:
+        """Remove the last failure."""
         with self._lock:
             times = self._failures.get(key)
             if times:
@@ -65,32 +65,32 @@ class Throttle:
 
 
 class SignInThrottle:
-    """Refuses a sign-in where too many failed before it."""
+    """Refuses a sign-in after too many failures."""
 
     def __init__(self, *, attempts: int, window_s: float, now_s: Callable[[], float]) -> None:
-        self._both = Throttle(limit=attempts, window_s=window_s, now_s=now_s)
-        self._address = Throttle(limit=attempts * WIDER, window_s=window_s, now_s=now_s)
-        self._account = Throttle(limit=attempts * WIDER, window_s=window_s, now_s=now_s)
+        self._address_and_account = Throttle(limit=attempts, window_s=window_s, now_s=now_s)
+        self._address = Throttle(limit=attempts * SHARED_FACTOR, window_s=window_s, now_s=now_s)
+        self._account = Throttle(limit=attempts * SHARED_FACTOR, window_s=window_s, now_s=now_s)
 
     def begin(self, address: str, account: str) -> None:
-        """Count an attempt, as a failure until it is said to be none; raises ThrottledError where there were too many."""
-        tried = self._tried(address, account)
-        wait_s = max(throttle.wait_s(key) for throttle, key in tried)
+        """Count an attempt, as a failure until ``succeed`` is called; raises ThrottledError after too many failures."""
+        throttles = self._throttles(address, account)
+        wait_s = max(throttle.wait_s(key) for throttle, key in throttles)
         if wait_s > 0:
             raise ThrottledError(
-                "too many sign-ins failed",
+                "too many failed sign-ins",
                 retry_after_s=math.ceil(wait_s),
                 hint=f"Wait {math.ceil(wait_s)} seconds, then try again.",
             )
-        for throttle, key in tried:
+        for throttle, key in throttles:
             throttle.note(key)
 
     def succeed(self, address: str, account: str) -> None:
-        """The attempt that was begun was right."""
-        for throttle, key in self._tried(address, account):
-            throttle.take_back(key)
+        """Remove a successful attempt from the failures."""
+        for throttle, key in self._throttles(address, account):
+            throttle.undo(key)
 
-    def _tried(self, address: str, account: str) -> list[tuple[Throttle, str]]:
-        place = neighborhood(address)
-        who = account.casefold()[:256]
-        return [(self._both, f"{place} {who}"), (self._address, place), (self._account, who)]
+    def _throttles(self, address: str, account: str) -> list[tuple[Throttle, str]]:
+        network = rate_limit_network(address)
+        login = account.casefold()[:256]
+        return [(self._address_and_account, f"{network} {login}"), (self._address, network), (self._account, login)]

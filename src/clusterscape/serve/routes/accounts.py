@@ -1,21 +1,22 @@
-"""Accounts, for administrators: who may come in, as what."""
+"""For administrators: accounts and the audit log."""
 
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from clusterscape.errors import NotFoundError, QueryError
-from clusterscape.model.access import Account, Way
+from clusterscape.model import UnixMs
+from clusterscape.model.access import Account, AuditEntry, Outcome, Role, Way
 from clusterscape.model.identity_fields import access_checked
-from clusterscape.model.viewers import Role
 from clusterscape.query.bounds import Name
-from clusterscape.serve.identity.caller import AdminCaller, Caller, RequestWhence
+from clusterscape.serve.identity.caller import AdminCaller, Caller, RequestClient
 from clusterscape.serve.identity.passwords import MOST_CHARACTERS, check_login, check_new_password, hash_password
 from clusterscape.serve.redaction import RedactedRoute
-from clusterscape.serve.routes.session import need_identity
+from clusterscape.serve.routes.session import require_identity
 from clusterscape.serve.state import State
+from clusterscape.store.access import AuditFilter
 
 router = APIRouter(prefix="/api/v1/accounts", tags=["access"], route_class=RedactedRoute)
 
@@ -27,7 +28,7 @@ Secret = Annotated[SecretStr, Field(max_length=MOST_CHARACTERS)]
 @access_checked("account")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountAnswer:
-    """Somebody who came in, or may. Role and projects of OIDC and proxy accounts are those of the last sign-in."""
+    """An account. Role and projects of OIDC and proxy accounts are those of the last sign-in."""
 
     way: Way
     login: str
@@ -52,7 +53,7 @@ class NewAccount(BaseModel):
 
 
 class AccountChange(BaseModel):
-    """What to change; what is not given stays. Only ``is_disabled`` can be changed of others than local accounts."""
+    """Changes of an account; omitted fields stay. Only ``is_disabled`` can be changed unless the account is local."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -66,14 +67,14 @@ class AccountChange(BaseModel):
 @router.get("")
 async def list_accounts(state: State, _: AdminCaller) -> list[AccountAnswer]:
     """All accounts, by login."""
-    identity = need_identity(state)
+    identity = require_identity(state)
     return [_answer(account) for account in await identity.look_up(identity.store.accounts)]
 
 
 @router.post("", status_code=201)
-async def add_account(new: NewAccount, state: State, caller: AdminCaller, whence: RequestWhence) -> AccountAnswer:
-    """Make a local account."""
-    identity = need_identity(state)
+async def add_account(new: NewAccount, state: State, caller: AdminCaller, client: RequestClient) -> AccountAnswer:
+    """Create a local account."""
+    identity = require_identity(state)
     check_login(new.login)
     password = check_new_password(
         new.password.get_secret_value(), login=new.login, min_length=identity.auth.password_min_length
@@ -88,12 +89,12 @@ async def add_account(new: NewAccount, state: State, caller: AdminCaller, whence
     )
     hashed = await identity.hash(hash_password, password)
     if not await identity.look_up(identity.store.add_account, account, password_hash=hashed):
-        raise QueryError(f"there is an account {new.login} already")
+        raise QueryError(f"the account {new.login} already exists")
     await identity.look_up(
         identity.audit.write,
         "account.add",
         caller=caller,
-        whence=whence,
+        client=client,
         target=new.login,
         details={"role": new.role.value},
     )
@@ -102,21 +103,23 @@ async def add_account(new: NewAccount, state: State, caller: AdminCaller, whence
 
 @router.put("/{way}/{login}")
 async def change_account(
-    way: Way, login: Name, change: AccountChange, state: State, caller: AdminCaller, whence: RequestWhence
+    way: Way, login: Name, change: AccountChange, state: State, caller: AdminCaller, client: RequestClient
 ) -> AccountAnswer:
-    """Change role, projects, name or password, or shut somebody out; sessions follow at once."""
-    identity = need_identity(state)
+    """Change role, projects, name or password, or disable the account; takes effect in open sessions at once."""
+    identity = require_identity(state)
     account = await identity.look_up(identity.store.account, way, login)
     if account is None:
-        raise NotFoundError(f"there is no account {login} ({way})")
-    given = change.model_dump(exclude_unset=True)
-    if way is not Way.LOCAL and set(given) - {"is_disabled"}:
+        raise NotFoundError(f"no account {login} ({way})")
+    changes = change.model_dump(exclude_unset=True)
+    if way is not Way.LOCAL and set(changes) - {"is_disabled"}:
         raise QueryError(
-            f"{login} comes in by {way}: role, projects and name are told there",
-            hint="The settings auth.roles and auth.projects say what groups mean.",
+            f"{login} signs in by {way}, which sets role, projects and name",
+            hint="The settings auth.roles and auth.projects map groups to roles and projects.",
         )
-    if _is_self(caller, account) and ("role" in given or given.get("is_disabled")):
-        raise QueryError("nobody can take their own rights", hint="Another administrator can.")
+    if _is_self(caller, account) and ("role" in changes or changes.get("is_disabled")):
+        raise QueryError(
+            "you cannot change your own role or disable your own account", hint="Ask another administrator."
+        )
     if change.password is not None:
         password = change.password.get_secret_value()
         check_new_password(password, login=login, min_length=identity.auth.password_min_length)
@@ -132,26 +135,26 @@ async def change_account(
     await identity.look_up(identity.store.change_account, changed)
     if change.password is not None or changed.is_disabled:
         await identity.look_up(identity.store.end_sessions, way, login)
-    told = {name: str(value) for name, value in given.items() if name != "password"}
+    details = {name: str(value) for name, value in changes.items() if name != "password"}
     if change.password is not None:
-        told["password"] = "changed"  # noqa: S105 – says that, not what
+        details["password"] = "changed"  # noqa: S105 – the fact, not the password
     await identity.look_up(
-        identity.audit.write, "account.change", caller=caller, whence=whence, target=login, details=told
+        identity.audit.write, "account.change", caller=caller, client=client, target=login, details=details
     )
     return _answer(changed)
 
 
 @router.delete("/{way}/{login}", status_code=204)
-async def remove_account(way: Way, login: Name, state: State, caller: AdminCaller, whence: RequestWhence) -> None:
-    """Forget an account with its sessions and tokens."""
-    identity = need_identity(state)
+async def remove_account(way: Way, login: Name, state: State, caller: AdminCaller, client: RequestClient) -> None:
+    """Delete an account with its sessions and tokens."""
+    identity = require_identity(state)
     account = await identity.look_up(identity.store.account, way, login)
     if account is None:
-        raise NotFoundError(f"there is no account {login} ({way})")
+        raise NotFoundError(f"no account {login} ({way})")
     if _is_self(caller, account):
-        raise QueryError("nobody can remove themselves", hint="Another administrator can.")
+        raise QueryError("you cannot remove your own account", hint="Ask another administrator.")
     await identity.look_up(identity.store.remove_account, way, login)
-    await identity.look_up(identity.audit.write, "account.remove", caller=caller, whence=whence, target=login)
+    await identity.look_up(identity.audit.write, "account.remove", caller=caller, client=client, target=login)
 
 
 def _is_self(caller: Caller, account: Account) -> bool:
@@ -168,4 +171,70 @@ def _answer(account: Account) -> AccountAnswer:
         is_disabled=account.is_disabled,
         created_at=account.created_at,
         signed_in_at=account.signed_in_at,
+    )
+
+
+audit_router = APIRouter(prefix="/api/v1/audit", tags=["access"], route_class=RedactedRoute)
+
+
+@access_checked("audit log")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRow:
+    """An action that a user did or tried. ``way``: static, local, oidc, proxy, token:KEY, here or command."""
+
+    key: str
+    at: int
+    action: str
+    outcome: Outcome
+    actor: str | None
+    way: str | None
+    address: str | None
+    target: str | None
+    details: dict[str, str]
+
+
+@access_checked("audit log")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditPage:
+    """Entries, newest first. ``next``: pass it as ``before`` to get older entries; null: there are none."""
+
+    entries: list[AuditRow]
+    next: str | None
+
+
+@audit_router.get("")
+async def list_audit(
+    state: State,
+    _: AdminCaller,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+    actor: Annotated[str | None, Query(max_length=256, description="A login.")] = None,
+    action: Annotated[
+        str | None,
+        Query(max_length=100, description="Such as rule.save; a prefix such as rule matches all that start with it."),
+    ] = None,
+    since: Annotated[int | None, Query(ge=0, lt=2**53, description="Milliseconds since 1970.")] = None,
+    before: Annotated[str | None, Query(max_length=64)] = None,
+) -> AuditPage:
+    """The audit log: who did or tried what, when and from where."""
+    identity = require_identity(state)
+    audit_filter = AuditFilter(
+        actor=actor, action=action, since_ms=None if since is None else UnixMs(since), before=before
+    )
+    page = await identity.look_up(identity.store.audit, audit_filter, limit=limit)
+    entries = [audit_row(entry) for entry in page]
+    return AuditPage(entries=entries, next=entries[-1].key if len(entries) == limit else None)
+
+
+def audit_row(entry: AuditEntry) -> AuditRow:
+    """An audit entry as it is sent."""
+    return AuditRow(
+        key=entry.key or "",
+        at=entry.at,
+        action=entry.action,
+        outcome=entry.outcome,
+        actor=entry.actor,
+        way=entry.way,
+        address=entry.address,
+        target=entry.target,
+        details=dict(entry.details),
     )

@@ -1,4 +1,4 @@
-"""One workload, diagnosed: clusters and findings as JSON; histograms, lines and scatter as Arrow."""
+"""Diagnosis of one workload: clusters and findings as JSON; histograms, lines and scatter plots as Arrow."""
 
 from typing import Annotated
 
@@ -7,7 +7,7 @@ from fastapi.responses import Response
 
 from clusterscape.query.bounds import ItemId, Moment, Name
 from clusterscape.query.diagnosis.answers import By, DiagnosisAnswer, Linkage, WorkloadEvent
-from clusterscape.query.diagnosis.query import Comparing, LineSummary
+from clusterscape.query.diagnosis.query import ComparisonOptions, LineSummary
 from clusterscape.query.picture import encode_strings
 from clusterscape.serve.redaction import NumbersOnly, RedactedResponse, RedactedRoute, SampleRow
 from clusterscape.serve.state import State
@@ -16,29 +16,31 @@ from clusterscape.serve.wire import ARROW_RESPONSE, arrow_response, arrow_tables
 router = APIRouter(prefix="/api/v1/workloads/{workload}", tags=["diagnosis"], route_class=RedactedRoute)
 
 WindowStart = Annotated[
-    Moment | None, Query(alias="from", description="Unix ms; by default the begin of the workload's life.")
+    Moment | None, Query(alias="from", description="Unix ms; by default the start of the workload.")
 ]
 WindowEnd = Annotated[Moment | None, Query(alias="to", description="Unix ms; by default its end, or now.")]
 Significance = Annotated[float, Query(gt=0, lt=1)]
 NameList = Annotated[str, Query(max_length=200_000, description="Names, separated by commas.")]
 UnitList = Annotated[
-    str, Query(max_length=200_000, description="Units, separated by commas; `node:*` are all that it held at a node.")
+    str, Query(max_length=200_000, description="Units, separated by commas; `node:*` means all that it held on a node.")
 ]
 
 
 def read_comparing(
-    metric: Annotated[Name | None, Query(description="By default the first that has samples.")] = None,
-    by: Annotated[By, Query(description="What GPUs are compared by.")] = "histogram",
-    max_lag: Annotated[int, Query(ge=0, le=64, description="Of timelines, in steps of the grid.")] = 0,
+    metric: Annotated[Name | None, Query(description="By default the first metric that has samples.")] = None,
+    by: Annotated[By, Query(description="How GPUs are compared.")] = "histogram",
+    max_lag: Annotated[int, Query(ge=0, le=64, description="Maximum lag of timelines, in steps of the grid.")] = 0,
     linkage: Linkage = "average",
-    count: Annotated[int | None, Query(ge=1, le=1_000_000, description="Clusters; by default chosen.")] = None,
+    count: Annotated[
+        int | None, Query(ge=1, le=1_000_000, description="Number of clusters; by default chosen automatically.")
+    ] = None,
     height: Annotated[
-        float | None, Query(ge=0, le=1e15, description="Where to cut the tree; by default chosen.")
+        float | None, Query(ge=0, le=1e15, description="Where to cut the tree; by default chosen automatically.")
     ] = None,
     significance: Significance = 0.05,
-) -> Comparing:
-    """How GPUs are compared, from the parameters that every question about clusters has."""
-    return Comparing(
+) -> ComparisonOptions:
+    """Read how GPUs are compared, from the parameters that all cluster routes share."""
+    return ComparisonOptions(
         metric=metric,
         by=by,
         max_lag=max_lag,
@@ -49,15 +51,15 @@ def read_comparing(
     )
 
 
-Compared = Annotated[Comparing, Depends(read_comparing)]
+Compared = Annotated[ComparisonOptions, Depends(read_comparing)]
 
 
 @router.get("/diagnosis")
 def get_diagnosis(
     workload: ItemId, state: State, comparing: Compared, start: WindowStart = None, end: WindowEnd = None
 ) -> DiagnosisAnswer:
-    """Clusters of the workload's GPUs, odd ones, what they share, and findings in words."""
-    return state.queries.diagnosis.diagnosis(workload, start_ms=start, end_ms=end, comparing=comparing)
+    """Clusters of the workload's GPUs, outliers, what they have in common, and findings in words."""
+    return state.queries.diagnosis.diagnosis(workload, start_ms=start, end_ms=end, options=comparing)
 
 
 @router.get("/histograms", response_class=Response, responses=ARROW_RESPONSE)
@@ -92,7 +94,7 @@ def get_workload_lines(
         ),
     ] = "none",
 ) -> RedactedResponse:
-    """``metric``, ``unit``, ``time_ms``, ``value``: every extreme, at most two points a pixel; null breaks a line."""
+    """``metric``, ``unit``, ``time_ms``, ``value``: keeps every extreme, at most two points per pixel; null breaks a line."""
     table = state.queries.diagnosis.lines(
         workload,
         metrics=_split(metrics),
@@ -101,7 +103,7 @@ def get_workload_lines(
         end_ms=end,
         points=points,
         summary=summary,
-        comparing=comparing,
+        options=comparing,
     )
     return arrow_response(state.redact_table(encode_strings(table, ["metric", "unit"]), SampleRow))
 
@@ -117,11 +119,13 @@ def get_workload_scatter(
     units: UnitList = "",
     robust: bool = False,
     significance: Significance = 0.001,
-    most: Annotated[int, Query(ge=1, le=500_000, description="Points besides the outliers.")] = 20_000,
+    most: Annotated[
+        int, Query(ge=1, le=500_000, description="Maximum number of points in addition to the outliers.")
+    ] = 20_000,
 ) -> RedactedResponse:
     """``unit``, ``time_ms``, ``x``, ``y``, ``distance`` (Mahalanobis), ``is_outlier``.
 
-    A second table follows (``X-Tables``: the bytes of each), ``count`` of all points in each cell of a grid, row by row from
+    A second table follows (``X-Tables``: the bytes of each), with the ``count`` of points in each cell of a grid, row by row from
     the lowest y. Headers in JSON: ``X-Density`` (``x`` and ``y``: what the grid covers, ``columns``; null without points),
     ``X-Counts``, ``X-Cutoff`` (of the distance), ``X-Note``.
     """
@@ -144,7 +148,7 @@ def get_workload_scatter(
 def list_workload_events(
     workload: ItemId, state: State, start: WindowStart = None, end: WindowEnd = None
 ) -> list[WorkloadEvent]:
-    """Start, end, violations, XID errors, other workloads on the same GPUs, what people wrote."""
+    """Start, end, violations, XID errors, other workloads on the same GPUs, comments."""
     return state.queries.diagnosis.events(workload, start_ms=start, end_ms=end)
 
 

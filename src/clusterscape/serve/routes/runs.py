@@ -1,4 +1,4 @@
-"""Tracked runs: trackers send their files here in pieces; everybody else lists and reads them."""
+"""Tracked runs: trackers upload their files in pieces; users list and read them."""
 
 from typing import Annotated, Literal
 
@@ -36,20 +36,20 @@ Axis = Annotated[
     Literal["time", "step", "epoch"],
     Query(description="Seconds since the start (or `phase`), the script's steps, or its epochs."),
 ]
-Phase = Annotated[Name | None, Query(description="Over time: second 0 is the first begin of this phase.")]
-Points = Annotated[int, Query(ge=2, le=20_000, description="Points a line, at most.")]
-Bound = Annotated[Coordinate | None, Query(description="Of the axis.")]
+Phase = Annotated[Name | None, Query(description="On the time axis: second 0 is the first start of this phase.")]
+Points = Annotated[int, Query(ge=2, le=20_000, description="Maximum number of points per line.")]
+Bound = Annotated[Coordinate | None, Query(description="Bound of the axis.")]
 
 
 @access_checked("run")
 class RunFiles(BaseModel):
-    """How many bytes of each file are stored."""
+    """Number of stored bytes of each file."""
 
     offsets: dict[str, int]
 
 
 class RunPiece(BaseModel):
-    """What became of a piece: where the next one begins, and how many samples it brought."""
+    """The result of a piece: the offset of the next one, and the number of samples in it."""
 
     offset: int
     samples: int
@@ -75,20 +75,20 @@ def list_runs(
 
 @router.get("/runs/tree")
 def read_run_tree(state: State, limit: Annotated[int, Query(ge=1, le=50_000)] = 5000) -> RunTree:
-    """Experiments, their workloads and runs, with what each comes to and repeats with confidence intervals."""
+    """Experiments with their workloads and runs, their totals, and repeats with confidence intervals."""
     return state.queries.runs.tree(limit=limit)
 
 
 @router.get("/runs/workloads/{run}")
 def read_run_workload(run: RunId, state: State) -> RunWorkloadAnswer:
-    """Runs that executed together, by the id of any of them."""
+    """The runs that executed together with the given run."""
     workload, rows = state.queries.runs.workload(run)
     return RunWorkloadAnswer(workload=workload, rows=rows)
 
 
 @router.get("/runs/metrics")
 def list_run_metrics(state: State, run: RunIds) -> RunMetrics:
-    """Metrics, phases, and whether steps and epochs are known of these runs."""
+    """Metrics and phases of these runs, and whether they have steps and epochs."""
     return state.queries.runs.metrics(run)
 
 
@@ -104,11 +104,11 @@ def read_run_series(
     end: Bound = None,
     points: Points = 1000,
 ) -> RedactedResponse:
-    """``run``, ``metric``, ``place``, ``scope``, ``x``, ``value``: lines one after another, extremes kept."""
-    asked = LineRequest(
+    """``run``, ``metric``, ``place``, ``scope``, ``x``, ``value``: lines one after another; extremes are kept."""
+    line_request = LineRequest(
         runs=run, metrics=metric, scope=scope, axis=axis, phase=phase, start=start, end=end, points=points
     )
-    return arrow_response(state.redact_table(state.queries.run_series.lines(asked), OpenedRow))
+    return arrow_response(state.redact_table(state.queries.run_series.lines(line_request), OpenedRow))
 
 
 @router.get("/runs/bands", response_class=Response, responses=ARROW_RESPONSE)
@@ -130,12 +130,12 @@ def read_run_bands(
     end: Bound = None,
     points: Annotated[int, Query(ge=2, le=5000)] = 400,
 ) -> RedactedResponse:
-    """``group`` (its place), ``metric``, ``x``, ``mean``, ``low``, ``high``, ``lines``: repeats as one line each."""
-    asked = LineRequest(
+    """``group`` (its index), ``metric``, ``x``, ``mean``, ``low``, ``high``, ``lines``: one band per group of repeats."""
+    line_request = LineRequest(
         runs=(), metrics=metric, scope=scope, axis=axis, phase=phase, start=start, end=end, points=points
     )
-    groups = [[run for run in one.split(",") if run] for one in group]
-    table = state.queries.run_series.bands(groups, asked, band=band)
+    groups = [[run for run in runs.split(",") if run] for runs in group]
+    table = state.queries.run_series.bands(groups, line_request, band=band)
     encoded = encode_strings(table.cast({"metric": pl.String}), ["metric"])
     return arrow_response(state.redact_table(encoded, OpenedRow))
 
@@ -148,25 +148,25 @@ def list_insights(state: State) -> SavedViews:
 
 @router.put("/insights/{name}")
 def save_insight(name: ViewName, document: ViewDocument, state: State, viewer: CurrentViewer) -> SavedView:
-    """Save a comparison of runs under a name, in place of the one that has it."""
-    return state.queries.insights.save(name, document.model_dump(), by=viewer)
+    """Save a comparison of runs under a name; overwrites an existing one."""
+    return state.services.insights.save(name, document.model_dump(), by=viewer)
 
 
 @router.delete("/insights/{name}", status_code=204)
 def remove_insight(name: ViewName, state: State, viewer: CurrentViewer) -> None:
-    """Forget a saved comparison."""
-    state.queries.insights.remove(name, by=viewer)
+    """Delete a saved comparison."""
+    state.services.insights.remove(name, by=viewer)
 
 
 @router.get("/runs/{run}")
 def read_run(run: RunId, state: State) -> RunAnswer:
-    """One run with everything but its samples, which `/api/v1/runs/series` has."""
+    """One run without its samples, which `/api/v1/runs/series` returns."""
     return state.queries.runs.one(run)
 
 
 @router.delete("/runs/{run}", status_code=204)
 async def delete_run(run: RunId, state: State, viewer: CurrentViewer) -> None:
-    """Delete a run with its samples, for good. Its owner and admins can; nobody can send it again for a while."""
+    """Delete a run with its samples permanently. For its owner and admins; it cannot be uploaded again for a while."""
     if not await run_in_threadpool(state.queries.runs.has, run):
         raise NotFoundError(f"no run `{run}`", hint="GET /api/v1/runs lists them.")
     await _writer(state.runs).delete(run, user=deleter_for(viewer))
@@ -174,7 +174,7 @@ async def delete_run(run: RunId, state: State, viewer: CurrentViewer) -> None:
 
 @router.get("/runs/{run}/files")
 async def list_run_files(run: RunId, state: State) -> RunFiles:
-    """How far a run was sent; a tracker goes on from there."""
+    """Stored bytes of a run's files; a tracker continues from there."""
     offsets = await _writer(state.runs).offsets(run)
     return RunFiles(offsets=offsets if await run_in_threadpool(state.queries.runs.has, run) else {})
 
@@ -188,13 +188,15 @@ async def send_run_file(
     viewer: CurrentViewer,
     offset: Annotated[int, Query(ge=0, le=2**50)] = 0,
 ) -> RunPiece:
-    """Whole frames of a spool file from an offset on; sent twice they change nothing. Researchers send runs of their own."""
-    body = await read_body(request, stall_s=state.limits.upload_stall_s)
-    taken = await _writer(state.runs).take(run, file, offset, body, user=owner_for(viewer))
-    return RunPiece(offset=taken.offset, samples=taken.samples, not_finite=taken.not_finite)
+    """Upload whole frames of a spool file at an offset; idempotent. Researchers may upload only runs that they own."""
+    body = await read_body(request, stall_s=state.limits.upload_timeout_s)
+    stored = await _writer(state.runs).take(run, file, offset, body, user=owner_for(viewer))
+    return RunPiece(offset=stored.offset, samples=stored.samples, not_finite=stored.not_finite)
 
 
 def _writer(runs: RunWriter | None) -> RunWriter:
     if runs is None:
-        raise StoreError("this server takes no runs in", hint="Send to one that was started with `clusterscape serve`.")
+        raise StoreError(
+            "this server does not accept runs", hint="Use a server that was started with `clusterscape serve`."
+        )
     return runs

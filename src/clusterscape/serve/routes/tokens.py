@@ -1,4 +1,4 @@
-"""API tokens: one's own, and for administrators everybody's."""
+"""API tokens: the user's own, and for administrators all tokens."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -7,21 +7,20 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from clusterscape.errors import ForbiddenError, NotFoundError, QueryError
-from clusterscape.model.access import Account, ApiToken, Scope, Way
+from clusterscape.model.access import Account, ApiToken, Role, Scope, Way
 from clusterscape.model.identity_fields import access_checked
-from clusterscape.model.viewers import Role
 from clusterscape.query.bounds import ItemId
-from clusterscape.serve.identity.caller import Caller, CurrentCaller, RequestWhence
+from clusterscape.serve.identity.caller import Caller, CurrentCaller, RequestClient
 from clusterscape.serve.identity.identity import Identity
 from clusterscape.serve.redaction import RedactedRoute
-from clusterscape.serve.routes.session import need_identity
+from clusterscape.serve.routes.session import require_identity
 from clusterscape.serve.state import State
 
 router = APIRouter(prefix="/api/v1/tokens", tags=["access"], route_class=RedactedRoute)
 
 
 class Owner(BaseModel):
-    """Whose token it is to be."""
+    """The owner of a new token."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -30,7 +29,7 @@ class Owner(BaseModel):
 
 
 class NewToken(BaseModel):
-    """A token to make; without an owner it is one's own."""
+    """A new token; without ``owner`` it belongs to the current user."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -43,7 +42,7 @@ class NewToken(BaseModel):
 @access_checked("token")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenAnswer:
-    """A token as lists show it. ``start``: its first characters, to know it again by."""
+    """A token without its secret. ``start``: its first characters, to recognize it."""
 
     key: str
     start: str
@@ -61,7 +60,7 @@ class TokenAnswer:
 @access_checked("token")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeToken:
-    """A new token. ``secret`` is told here once and never again."""
+    """A new token. ``secret`` is returned only here."""
 
     token: TokenAnswer
     secret: str
@@ -73,22 +72,22 @@ async def list_tokens(
     caller: CurrentCaller,
     everybody: Annotated[bool, Query(description="All tokens of all owners; for administrators.")] = False,
 ) -> list[TokenAnswer]:
-    """One's own tokens, newest first."""
-    identity = need_identity(state)
+    """Tokens of the current user, newest first."""
+    identity = require_identity(state)
     now = identity.now()
     if everybody:
-        _need_admin(caller)
-        return [answer_token(token, now) for token in await identity.look_up(identity.store.tokens)]
+        _require_admin(caller)
+        return [token_answer(token, now) for token in await identity.look_up(identity.store.tokens)]
     if caller.way is None or caller.viewer.login is None:
         return []
-    found = await identity.look_up(identity.store.tokens, caller.way, caller.viewer.login)
-    return [answer_token(token, now) for token in found]
+    tokens = await identity.look_up(identity.store.tokens, caller.way, caller.viewer.login)
+    return [token_answer(token, now) for token in tokens]
 
 
 @router.post("", status_code=201)
-async def create_token(new: NewToken, state: State, caller: CurrentCaller, whence: RequestWhence) -> MadeToken:
-    """Make a token; its secret is in the answer and nowhere else."""
-    identity = need_identity(state)
+async def create_token(new: NewToken, state: State, caller: CurrentCaller, client: RequestClient) -> MadeToken:
+    """Create a token; only this response has its secret."""
+    identity = require_identity(state)
     owner = await _find_owner(identity, caller, new.owner)
     token, secret = await identity.look_up(
         identity.tokens.create, owner, title=new.title, scopes=new.scopes, days=new.days
@@ -97,29 +96,29 @@ async def create_token(new: NewToken, state: State, caller: CurrentCaller, whenc
         identity.audit.write,
         "token.create",
         caller=caller,
-        whence=whence,
+        client=client,
         target=token.key,
         details={"owner": owner.login, "title": token.title, "scopes": ",".join(sorted(token.scopes))},
     )
-    return MadeToken(token=answer_token(token, identity.now()), secret=secret)
+    return MadeToken(token=token_answer(token, identity.now()), secret=secret)
 
 
 @router.delete("/{key}", status_code=204)
-async def revoke_token(key: ItemId, state: State, caller: CurrentCaller, whence: RequestWhence) -> None:
-    """End a token: one's own, or anybody's for administrators."""
-    identity = need_identity(state)
-    is_admin = caller.viewer.role.reaches(Role.ADMIN)
+async def revoke_token(key: ItemId, state: State, caller: CurrentCaller, client: RequestClient) -> None:
+    """Revoke a token: one of the current user, or any token for administrators."""
+    identity = require_identity(state)
+    is_admin = caller.viewer.role.is_at_least(Role.ADMIN)
     if not is_admin and (caller.way is None or caller.viewer.login is None):
-        raise NotFoundError(f"there is no token {key} to revoke")
+        raise NotFoundError(f"no valid token {key}")
     owner = None if is_admin or caller.way is None else (caller.way, caller.viewer.login or "")
     token = await identity.look_up(identity.tokens.revoke, key, owner=owner)
     await identity.look_up(
-        identity.audit.write, "token.revoke", caller=caller, whence=whence, target=key, details={"owner": token.login}
+        identity.audit.write, "token.revoke", caller=caller, client=client, target=key, details={"owner": token.login}
     )
 
 
-def answer_token(token: ApiToken, now: int) -> TokenAnswer:
-    """A token as lists show it."""
+def token_answer(token: ApiToken, now: int) -> TokenAnswer:
+    """A token without its secret."""
     return TokenAnswer(
         key=token.key,
         start=token.start,
@@ -135,20 +134,22 @@ def answer_token(token: ApiToken, now: int) -> TokenAnswer:
     )
 
 
-def _need_admin(caller: Caller) -> None:
-    if not caller.viewer.role.reaches(Role.ADMIN):
-        raise ForbiddenError("only an administrator may see everybody's tokens")
+def _require_admin(caller: Caller) -> None:
+    if not caller.viewer.role.is_at_least(Role.ADMIN):
+        raise ForbiddenError("this requires the role admin")
 
 
-async def _find_owner(identity: Identity, caller: Caller, named: Owner | None) -> Account:
-    way = caller.way if named is None else named.way
-    login = caller.viewer.login if named is None else named.login
-    if named is not None and (way, login) != (caller.way, caller.viewer.login):
-        _need_admin(caller)
+async def _find_owner(identity: Identity, caller: Caller, requested_owner: Owner | None) -> Account:
+    way = caller.way if requested_owner is None else requested_owner.way
+    login = caller.viewer.login if requested_owner is None else requested_owner.login
+    if requested_owner is not None and (way, login) != (caller.way, caller.viewer.login):
+        _require_admin(caller)
     account = None if way is None or login is None else await identity.look_up(identity.store.account, way, login)
     if account is None:
         raise QueryError(
-            "a token belongs to an account" if named is None else f"there is no account {login} ({way})",
-            hint="An administrator can make one: `clusterscape user add`.",
+            "tokens belong to accounts, and you have none"
+            if requested_owner is None
+            else f"no account {login} ({way})",
+            hint="An administrator can create one: `clusterscape user add`.",
         )
     return account

@@ -1,4 +1,4 @@
-"""Imported traces: sent in pieces, listed, drawn. Reports are JSON; spans, steps and other tables Arrow."""
+"""Traces: upload, import, list and read. Reports are JSON; spans, steps and other tables are Arrow."""
 
 from functools import partial
 from typing import Annotated, Literal
@@ -14,41 +14,43 @@ from clusterscape.model.trace_report import WhatIf
 from clusterscape.query.bounds import Count, ItemId, Nanoseconds
 from clusterscape.query.ownership import owner_for
 from clusterscape.query.traces import Change, Level, Merge
-from clusterscape.query.traces.answers import SpanAnswer, TraceAnswer, TraceDiffAnswer, TraceList, TraceRow
-from clusterscape.query.traces.flow_answers import FlowAnswer
+from clusterscape.query.traces.answers import FlowAnswer, SpanAnswer, TraceAnswer, TraceDiffAnswer, TraceList, TraceRow
 from clusterscape.serve.redaction import OpenedRow, RedactedResponse, RedactedRoute
 from clusterscape.serve.state import CurrentViewer, State, TraceWriter
-from clusterscape.serve.uploads import SizeLimit, answer_refusal, read_pieces, stream_to_thread
+from clusterscape.serve.uploads import SizeLimit, drain_if_refused, read_pieces, stream_to_thread
 from clusterscape.serve.wire import ARROW_RESPONSE, arrow_response, arrow_tables_response
 
 router = APIRouter(prefix="/api/v1/traces", tags=["traces"], route_class=RedactedRoute)
 
 TraceId = Annotated[str, Path(description="As `clusterscape trace list` shows it.", max_length=100)]
-FilePath = Annotated[str, Path(max_length=1000, description="Below the trace's folder.")]
+FilePath = Annotated[str, Path(max_length=1000, description="Path below the trace's folder.")]
 WindowStart = Annotated[
     Nanoseconds | None,
-    Query(alias="from_ns", description="Nanoseconds since the trace's first start; by default that."),
+    Query(alias="from_ns", description="Nanoseconds since the start of the trace; by default 0."),
 ]
-WindowEnd = Annotated[Nanoseconds | None, Query(alias="to_ns", description="By default the trace's end.")]
-Pixels = Annotated[int, Query(ge=16, le=20_000, description="Width of the picture.")]
+WindowEnd = Annotated[
+    Nanoseconds | None,
+    Query(alias="to_ns", description="Nanoseconds since the start of the trace; by default its end."),
+]
+Pixels = Annotated[int, Query(ge=16, le=20_000, description="Width of the picture in pixels.")]
 
 
 class NewTrace(BaseModel):
-    """A trace whose files are to be sent."""
+    """A trace whose files will be uploaded."""
 
     name: str = Field(min_length=1, max_length=200)
     workload_id: ItemId | None = None
 
 
 class SentFile(BaseModel):
-    """What became of a file."""
+    """An uploaded file."""
 
     path: ScopedText
     size: int
 
 
 class WhatIfChange(BaseModel):
-    """What is changed: a ``straggler`` (``rank``) as fast as its peers, stages in ``balance``, every ``link`` (or those of one
+    """The change: a ``straggler`` (``rank``) as fast as its peers, stages in ``balance``, every ``link`` (or those of one
     ``process_group``) or ``compute`` (of a ``rank``, a ``stage`` or all) ``factor`` times as fast, perfect ``overlap``, or
     another ``schedule`` (``micro_batches``, ``schedule``) of a pipeline.
     """
@@ -63,7 +65,7 @@ class WhatIfChange(BaseModel):
 
 
 class WhatIfQuestion(BaseModel):
-    """One question."""
+    """A what-if question about a trace."""
 
     change: WhatIfChange
 
@@ -78,38 +80,38 @@ def list_traces(
 
 @router.post("", status_code=201)
 def create_trace(new: NewTrace, state: State, viewer: CurrentViewer) -> TraceRow:
-    """Announce a trace. Its files are sent to `files/` next, then `import` is asked for."""
+    """Create a trace. Upload its files to `files/` next, then POST to `import`."""
     writer = _writer(state.traces)
     workload = None if new.workload_id is None else state.queries.traces.check_workload(new.workload_id, viewer)
-    made = writer.create(new.name, workload, owned_by=owner_for(viewer))
-    return state.queries.traces.row(made.trace_id)
+    trace = writer.create(new.name, workload, owned_by=owner_for(viewer))
+    return state.queries.traces.row(trace.trace_id)
 
 
 @router.put("/{trace}/files/{path:path}")
 async def send_trace_file(
     trace: TraceId, path: FilePath, request: Request, state: State, viewer: CurrentViewer
 ) -> SentFile:
-    """The raw content of one file, streamed to the disk; the folder it lies in may tell its rank."""
+    """Upload the raw content of one file, streamed to disk; its folder name may identify the rank."""
     writer = _writer(state.traces)
     await run_in_threadpool(state.queries.traces.check_change, trace, viewer)
     limit = SizeLimit(
         "a file",
         writer.max_upload_bytes,
         setting="storage.max_upload_bytes",
-        hint="Send fewer steps of the trace.",
+        hint="Record fewer steps of the trace.",
     )
     limits = state.limits
-    keep = partial(writer.put_file, trace, path)
-    async with answer_refusal(request):
+    store = partial(writer.put_file, trace, path)
+    async with drain_if_refused(request):
         limit.check_announced(request)
-        pieces = limit.bound(read_pieces(request, stall_s=limits.upload_stall_s))
-        size = await stream_to_thread(limits.upload_threads, pieces, keep, stall_s=limits.upload_stall_s)
+        pieces = limit.bound(read_pieces(request, stall_s=limits.upload_timeout_s))
+        size = await stream_to_thread(limits.upload_threads, pieces, store, stall_s=limits.upload_timeout_s)
     return SentFile(path=path, size=size)
 
 
 @router.post("/{trace}/import", status_code=202)
 def import_trace(trace: TraceId, state: State, viewer: CurrentViewer) -> TraceRow:
-    """Read what was sent, in a process of its own; `GET` the trace to see how far it is."""
+    """Import the uploaded files, in a separate process; `GET` the trace to see the progress."""
     state.queries.traces.check_change(trace, viewer)
     _writer(state.traces).start(trace)
     return state.queries.traces.row(trace)
@@ -117,7 +119,7 @@ def import_trace(trace: TraceId, state: State, viewer: CurrentViewer) -> TraceRo
 
 @router.delete("/{trace}", status_code=204)
 def delete_trace(trace: TraceId, state: State, viewer: CurrentViewer) -> None:
-    """Remove a trace and all its files."""
+    """Delete a trace and all its files."""
     state.queries.traces.check_change(trace, viewer)
     _writer(state.traces).delete(trace)
 
@@ -128,13 +130,13 @@ def diff_traces(
     a: Annotated[str, Query(description="The trace before.", max_length=100)],
     b: Annotated[str, Query(description="The trace after.", max_length=100)],
 ) -> TraceDiffAnswer:
-    """Two runs of the same model: what takes longer or shorter per step, with intervals and in words."""
+    """Compare two runs of the same model: what takes more or less time per step, with intervals and in words."""
     return state.queries.traces.diff(a, b)
 
 
 @router.get("/{trace}")
 def read_trace(trace: TraceId, state: State) -> TraceAnswer:
-    """One trace: ranks, stages, and once it has been read its report with the verdicts."""
+    """One trace: ranks, stages, and after the import its report with the verdicts."""
     return state.queries.traces.one(trace)
 
 
@@ -152,18 +154,18 @@ def get_trace_marey(
     state: State,
     level: Annotated[Level, Query(description="What a row is.")] = "rank",
     opened: Annotated[
-        str, Query(alias="open", max_length=20_000, description="Opened further: stages as `0`, ranks as `r3`.")
+        str, Query(alias="open", max_length=20_000, description="Expanded rows: stages as `0`, ranks as `r3`.")
     ] = "",
     start: WindowStart = None,
     end: WindowEnd = None,
     pixels: Pixels = 1400,
     classes: Annotated[
-        str, Query(max_length=200, description="Of spans; by default compute, communication, memory.")
+        str, Query(max_length=200, description="Classes of spans; by default compute, communication, memory.")
     ] = "",
-    merge: Annotated[Merge, Query(description="What neighbors are merged by.")] = "gap",
+    merge: Annotated[Merge, Query(description="How neighboring spans are merged.")] = "gap",
 ) -> RedactedResponse:
     """The Marey graph of a window: three Arrow streams one after another (`spans`, `rows`, `bands`); ``X-Tables`` has the bytes
-    of each. Spans too near to be told apart are merged; one 3 times as long as usual never is with others than its like.
+    of each. Spans too close to be distinguished are merged; a span 3 times as long as usual is merged only with similar ones.
     """
     tables = state.queries.traces.marey(
         trace,
@@ -180,7 +182,7 @@ def get_trace_marey(
 
 @router.get("/{trace}/spans/{span}")
 def read_trace_span(trace: TraceId, span: Annotated[int, Path(ge=0, le=2**40)], state: State) -> SpanAnswer:
-    """One span: its collective's members with arrival, wait and transfer, its launch, the same operator on other ranks."""
+    """One span: the members of its collective with arrival, wait and transfer, its launch, the same operator on other ranks."""
     return state.queries.traces.span(trace, span)
 
 
@@ -193,16 +195,16 @@ def read_trace_flow(
         Query(
             alias="open",
             max_length=20_000,
-            description="Numbers of the namespaces drawn open, `*3` for parts of 3 one by one; by default a first picture.",
+            description="Numbers of the expanded namespaces, `*3` for the parts of 3 one by one; by default an overview.",
         ),
     ] = None,
-    text: Annotated[str, Query(max_length=200, description="Nodes tell how many of their operators have it.")] = "",
-    span: Annotated[
-        int | None, Query(ge=0, le=2**40, description="`at` tells its node; a first picture shows it.")
-    ] = None,
+    text: Annotated[
+        str, Query(max_length=200, description="Nodes have the number of their operators that contain it.")
+    ] = "",
+    span: Annotated[int | None, Query(ge=0, le=2**40, description="`at` is its node; the overview shows it.")] = None,
 ) -> FlowAnswer:
     """The execution flow: nodes in the order of execution, edges with the sharding of their tensors, blocks cut at sends and
-    receives. At most 2,000 nodes: namespaces that would be more stay closed.
+    receives. At most 2,000 nodes: larger namespaces stay collapsed.
     """
     return state.queries.traces.flow(trace, opened=None if opened is None else _split(opened), text=text, span=span)
 
@@ -220,8 +222,8 @@ def get_trace_operators(
     """
     numbers = _split(ranks)
     if not all(number.isdigit() for number in numbers):
-        raise QueryError("ranks are whole numbers", hint="Write ranks=0,3,5.")
-    table = state.queries.traces.operators(trace, start_ns=start, end_ns=end, ranks=[int(each) for each in numbers])
+        raise QueryError("ranks must be whole numbers", hint="Write ranks=0,3,5.")
+    table = state.queries.traces.operators(trace, start_ns=start, end_ns=end, ranks=[int(number) for number in numbers])
     return arrow_response(state.redact_table(table, OpenedRow))
 
 
@@ -242,7 +244,7 @@ def get_trace_curves(
     pixels: Pixels = 350,
 ) -> RedactedResponse:
     """``rank``, ``time_ns``, ``compute`` and ``communication`` (shares of the time until the next, 0–1), ``flops`` (per second),
-    ``memory_bytes``; null where the recorder gave none.
+    ``memory_bytes``; null if not recorded.
     """
     table = state.queries.traces.curves(trace, start_ns=start, end_ns=end, pixels=pixels)
     return arrow_response(state.redact_table(table, OpenedRow))
@@ -250,7 +252,7 @@ def get_trace_curves(
 
 @router.post("/{trace}/whatif")
 def ask_what_if(trace: TraceId, question: WhatIfQuestion, state: State) -> WhatIf:
-    """The step there would be, re-simulated from what ranks wait for, with the speed-up and its interval over steps."""
+    """Simulate the training step with a change, from the dependencies between ranks; returns the speed-up and its interval."""
     return state.queries.traces.what_if(trace, Change(**question.change.model_dump()))
 
 
@@ -260,5 +262,7 @@ def _split(names: str) -> list[str]:
 
 def _writer(traces: TraceWriter | None) -> TraceWriter:
     if traces is None:
-        raise StoreError("this server takes no traces in", hint="Use one that was started with `clusterscape serve`.")
+        raise StoreError(
+            "this server does not accept traces", hint="Use a server that was started with `clusterscape serve`."
+        )
     return traces

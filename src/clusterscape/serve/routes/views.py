@@ -1,4 +1,4 @@
-"""Saved views, shared by everybody, and which of them the page opens with."""
+"""Saved views, shared by all users, and the start view of the page."""
 
 from typing import Annotated, Self
 
@@ -15,7 +15,7 @@ router = APIRouter(prefix="/api/v1", tags=["views"], route_class=RedactedRoute)
 
 ViewName = Annotated[str, Path(max_length=100, description="1 to 64 small letters, digits, - and _.")]
 MOST_PROPERTIES = 200
-"""Of a document; its size is the query's matter."""
+"""Properties of a document; the query limits its size."""
 
 
 class ViewDocument(BaseModel):
@@ -29,12 +29,12 @@ class ViewDocument(BaseModel):
     @model_validator(mode="after")
     def _check_properties(self) -> Self:
         if len(self.model_extra or {}) > MOST_PROPERTIES:
-            raise ValueError(f"a document may have {MOST_PROPERTIES} properties")
+            raise ValueError(f"a document may have at most {MOST_PROPERTIES} properties")
         return self
 
 
 class StartView(BaseModel):
-    """The view to open the page with: a saved one, ``builtin:…`` for one of the page's own, or null for its choice."""
+    """The start view of the page: a saved view, ``builtin:…`` for a built-in view, or null for the default."""
 
     name: Annotated[Name, Reveals.NOTHING] | None
 
@@ -47,17 +47,17 @@ def list_views(state: State) -> SavedViews:
 
 @router.put("/views/{name}")
 def save_view(name: ViewName, document: ViewDocument, state: State, viewer: CurrentViewer) -> SavedView:
-    """Save a view under a name, in place of the one that has it; an operator's is everybody's."""
-    return state.queries.views.save(name, document.model_dump(), by=viewer)
+    """Save a view under a name; overwrites an existing one. Views of operators belong to everybody."""
+    return state.services.views.save(name, document.model_dump(), by=viewer)
 
 
 @router.delete("/views/{name}", status_code=204)
 def remove_view(name: ViewName, state: State, viewer: CurrentViewer) -> None:
-    """Forget a saved view."""
-    state.queries.views.remove(name, by=viewer)
+    """Delete a saved view."""
+    state.services.views.remove(name, by=viewer)
 
 
 @router.put("/start-view")
 def set_start_view(choice: StartView, state: State) -> StartView:
-    """Choose the view that the page opens with."""
-    return StartView(name=state.queries.views.start_with(choice.name))
+    """Set the start view of the page."""
+    return StartView(name=state.services.views.start_with(choice.name))

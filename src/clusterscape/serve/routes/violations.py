@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from clusterscape.model.viewers import Viewer
+from clusterscape.model.access import Viewer
 from clusterscape.query.bounds import ItemId, LongText, Moment, Name
 from clusterscape.query.rule_answers import (
     CommentAnswer,
@@ -25,7 +25,7 @@ Hours = Annotated[float, Query(gt=0, le=24 * 366)]
 
 
 class MuteRequest(BaseModel):
-    """Whom not to tell of, why and for how long."""
+    """What to mute, why and for how long."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -37,7 +37,7 @@ class MuteRequest(BaseModel):
 
 
 class NewComment(BaseModel):
-    """What to write about a workload."""
+    """A new comment on a workload."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -51,13 +51,13 @@ def list_violations(
     state: State,
     hours: Hours = 24.0,
     start: Annotated[Moment | None, Query(description="Unix ms; instead of hours.")] = None,
-    end: Annotated[Moment | None, Query(description="Unix ms; now where left out.")] = None,
+    end: Annotated[Moment | None, Query(description="Unix ms; by default now.")] = None,
     rule: Name | None = None,
     user: Name | None = None,
     project: Name | None = None,
-    is_open: Annotated[bool | None, Query(description="Only those that go on, or only past ones.")] = None,
+    is_open: Annotated[bool | None, Query(description="Only open violations, or only past ones.")] = None,
 ) -> ViolationList:
-    """Violations of a time by workload and rule, most GPU-hours first; sums by user and project."""
+    """Violations in a time range by workload and rule, most GPU-hours first; sums by user and project."""
     return state.queries.violations.all(
         hours=hours, start=start, end=end, rule=rule, user=user, project=project, is_open=is_open
     )
@@ -65,7 +65,7 @@ def list_violations(
 
 @router.get("/violations/units")
 def list_violating_units(state: State, at: PastMoment = None) -> UnitViolations:
-    """Which units break which rules, now or at a past moment."""
+    """The units that violate each rule, now or at a past time."""
     return state.queries.violations.units(at)
 
 
@@ -74,15 +74,15 @@ def get_violation_timeline(
     state: State,
     hours: Hours = 24.0,
     steps: Annotated[int, Query(ge=1, le=2000)] = 96,
-    end: Annotated[Moment | None, Query(description="Unix ms; now where left out.")] = None,
+    end: Annotated[Moment | None, Query(description="Unix ms; by default now.")] = None,
 ) -> RuleTimeline:
-    """How many GPUs broke each rule over the last hours, or those before a past moment."""
+    """Number of GPUs that violated each rule over the last hours, or over the hours before a past time."""
     return state.queries.violations.timeline(hours=hours, steps=steps, end=end)
 
 
 @router.get("/workloads/{workload}/rules")
 def get_workload_verdicts(workload: ItemId, state: State) -> WorkloadVerdicts:
-    """Every rule on every unit of a workload with the numbers behind it, and its violations."""
+    """The verdict of every rule on every unit of a workload with its statistics, and the workload's violations."""
     return state.queries.violations.workload(workload)
 
 
@@ -93,34 +93,35 @@ def list_mutes(state: State) -> list[MuteAnswer]:
 
 
 @router.post("/mutes")
-def mute_rule(wanted: MuteRequest, state: State, viewer: CurrentViewer) -> MuteAnswer:
-    """Tell nobody of a rule's violations for a while; who is signed in signs with their login."""
-    return state.queries.rule_notes.mute(**_sign(wanted.model_dump(), viewer))
+def mute_rule(request: MuteRequest, state: State, viewer: CurrentViewer) -> MuteAnswer:
+    """Mute a rule: send no messages for a while. The author is the login of the signed-in user."""
+    return state.services.notes.mute(**_sign(request.model_dump(), viewer))
 
 
 @router.delete("/mutes/{key}", status_code=204)
 def unmute_rule(key: ItemId, state: State) -> None:
     """End a mute."""
-    state.queries.rule_notes.unmute(key)
+    state.services.notes.unmute(key)
 
 
 @router.get("/comments")
 def list_comments(state: State, workload: ItemId | None = None) -> list[CommentAnswer]:
-    """What people wrote, newest first."""
+    """Comments, newest first."""
     return state.queries.rule_notes.comments(workload)
 
 
 @router.post("/comments")
 def write_comment(comment: NewComment, state: State, viewer: CurrentViewer) -> CommentAnswer:
-    """Write something about a workload; who is signed in signs with their login."""
-    return state.queries.rule_notes.comment(**_sign(comment.model_dump(), viewer))
+    """Comment on a workload. The author is the login of the signed-in user."""
+    return state.services.notes.comment(**_sign(comment.model_dump(), viewer))
 
 
 @router.delete("/comments/{key}", status_code=204)
 def remove_comment(key: ItemId, state: State, viewer: CurrentViewer) -> None:
-    """Take back a comment."""
-    state.queries.rule_notes.remove_comment(key, by=viewer)
+    """Delete a comment."""
+    state.services.notes.remove_comment(key, by=viewer)
 
 
-def _sign(written: dict[str, Any], viewer: Viewer) -> dict[str, Any]:
-    return written if viewer.login is None else written | {"author": viewer.login}
+def _sign(fields: dict[str, Any], viewer: Viewer) -> dict[str, Any]:
+    """Set the author to the login of the signed-in user."""
+    return fields if viewer.login is None else fields | {"author": viewer.login}

@@ -1,4 +1,16 @@
-"""Job-exact simulation of a batch queue on one homogeneous machine. Importing this does not import the compiled kernels."""
+"""Job-exact simulation of a batch queue on one homogeneous machine. Importing this does not import the compiled kernels.
+
+``conservative_kernels``: a reservation for every job.
+``contract``: jobs, policies, schedules; a backfilling's name and labels.
+``engine``: runs a scenario; translates its choices for the kernels.
+``indexed_kernels``: queue orders that do not change with time, with one reservation.
+``kernels``: compiled functions that all simulations share.
+``listed_kernels``: queue orders that change with time.
+``measures``: measures of a schedule, and its fairness.
+``policies``: queue orders, one file each.
+``preparing``: from a job trace to jobs.
+``semantics``: implicit choices of other simulators, one named option each.
+"""
 
 from clusterscape.simulate.batch.contract import (
     BACKFILLS,

@@ -1,6 +1,6 @@
 """Conservative backfilling: every waiting job holds a reservation in a profile of free processors. Importing this imports numba.
 
-A look at the queue costs (waiting jobs) × (steps of the profile): meant for queues of hundreds, not of ten thousands.
+One scheduling pass costs (waiting jobs) × (steps of the profile): for queues of hundreds, not of ten thousands of jobs.
 """
 
 from typing import NamedTuple
@@ -8,15 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from clusterscape.model.samples import Int64s
-from clusterscape.simulate.batch.indexed_kernels import FREE, HIGH, LOW, QUEUED, Books, Rows, Rules
-from clusterscape.simulate.batch.kernels import NEVER, NOT_YET, bare
+from clusterscape.model.arrays import Int64s
+from clusterscape.simulate.batch.indexed_kernels import FREE, HIGH, LOW, QUEUED, BatchBooks, BatchRows, BatchRules
+from clusterscape.simulate.batch.kernels import NEVER, NOT_YET, find_start, njit_without_refcount, take_capacity
 from clusterscape.simulate.batch.listed_kernels import Lists, advance, drop_started, launch
-from clusterscape.simulate.profile_kernels import find_start, take
 
 
 class Profile(NamedTuple):
-    """Free processors over time, see `profile_kernels.py`; ``size[0]`` steps."""
+    """Free processors over time, see `kernels.py`; ``size[0]``: number of steps."""
 
     times: Int64s
     free: Int64s
@@ -25,20 +24,20 @@ class Profile(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def open_profile(count: int, total: int) -> Profile:
-    """Room for the running and the waiting jobs, two steps each."""
+    """A profile with room for the running and waiting jobs, two steps each."""
     room = 2 * (count + min(count, total)) + 8
     return Profile(np.empty(room, np.int64), np.empty(room, np.int64), np.zeros(1, np.int64))
 
 
-@bare
+@njit_without_refcount
 def take_processors(profile: Profile, start: int, end: int, processors: int) -> None:
-    """Take processors (negative: give back) from ``start`` until ``end``."""
-    profile.size[0] = take(profile.times, profile.free, profile.size[0], start, end, processors)
+    """Reserve processors (negative: release) from ``start`` until ``end``."""
+    profile.size[0] = take_capacity(profile.times, profile.free, profile.size[0], start, end, processors)
 
 
-@bare
-def draw_profile(now: int, total: int, rows: Rows, books: Books, profile: Profile) -> None:
-    """The profile of the running jobs by their estimates, from ``now`` on."""
+@njit_without_refcount
+def fill_profile(now: int, total: int, rows: BatchRows, books: BatchBooks, profile: Profile) -> None:
+    """Fill the profile with the running jobs by their estimates, from ``now`` on."""
     state = books.state
     free = total
     for at in range(state[LOW], state[HIGH]):
@@ -58,22 +57,22 @@ def draw_profile(now: int, total: int, rows: Rows, books: Books, profile: Profil
     profile.size[0] = size
 
 
-@bare
+@njit_without_refcount
 def schedule_conservative(
-    now: int, rows: Rows, rules: Rules, books: Books, lists: Lists, planned: Int64s, profile: Profile
+    now: int, rows: BatchRows, rules: BatchRules, books: BatchBooks, lists: Lists, planned: Int64s, profile: Profile
 ) -> None:
-    """One look at the queue: each job in order gets the earliest start that delays nobody before it.
+    """One scheduling pass: each job in order gets the earliest start that delays no job before it.
 
-    With fixed promises the others keep their plans meanwhile, so that no plan ever moves back (compression).
+    With fixed promises the other jobs keep their planned starts, so that no start ever moves back (compression).
     """
     queued = books.state[QUEUED]
-    draw_profile(now, rules.total, rows, books, profile)
+    fill_profile(now, rules.total, rows, books, profile)
     if rules.is_fixed:
         for at in range(queued):
             job = lists.queue[at]
             if planned[job] >= now:
                 take_processors(profile, planned[job], planned[job] + rows.estimate[job], rows.processors[job])
-    is_any = False
+    has_started = False
     for at in range(queued):
         job = lists.queue[at]
         size, lasts = rows.processors[job], rows.estimate[job]
@@ -84,16 +83,18 @@ def schedule_conservative(
         planned[job] = start
         if start == now and size <= books.state[FREE]:
             launch(job, now, rows, books, lists)
-            is_any = True
+            has_started = True
         elif books.promises[job] == NOT_YET:
             books.promises[job] = start
-    if is_any:
+    if has_started:
         drop_started(books, lists)
 
 
 @njit(cache=True, nogil=True)
-def simulate_conservative(rows: Rows, rules: Rules, books: Books, lists: Lists, progress: Int64s) -> None:
-    """The whole simulation, where the order of the queue never changes."""
+def simulate_conservative(
+    rows: BatchRows, rules: BatchRules, books: BatchBooks, lists: Lists, progress: Int64s
+) -> None:
+    """Run the whole simulation with a queue order that never changes."""
     planned = np.full(rows.submit.size, NOT_YET)
     profile = open_profile(rows.submit.size, rules.total)
     now = advance(rows, rules, books, lists)
@@ -104,18 +105,18 @@ def simulate_conservative(rows: Rows, rules: Rules, books: Books, lists: Lists, 
         now = advance(rows, rules, books, lists)
 
 
-@bare
+@njit_without_refcount
 def step_conservative(
     now: int,
-    rows: Rows,
-    rules: Rules,
-    books: Books,
+    rows: BatchRows,
+    rules: BatchRules,
+    books: BatchBooks,
     lists: Lists,
     planned: Int64s,
     profile: Profile,
     progress: Int64s,
 ) -> int:
-    """Look at the queue as it is ordered (not at NOT_YET), then go on to the next time at which its order matters."""
+    """Schedule the ordered queue (unless ``now`` is NOT_YET), then advance to the next time at which its order matters."""
     if now != NOT_YET:
         schedule_conservative(now, rows, rules, books, lists, planned, profile)
     while True:

@@ -1,4 +1,4 @@
-"""What goes into a batch simulation and what comes out: jobs, policies, ways of backfilling, schedules."""
+"""Input and output of a batch simulation: jobs, policies, backfilling, schedules."""
 
 import hashlib
 import json
@@ -6,16 +6,14 @@ from dataclasses import asdict, dataclass
 from typing import Literal, Protocol, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clusterscape.errors import QueryError
-from clusterscape.model.samples import Float64s, Int64s
+from clusterscape.model.arrays import Bools, Float64s, Int64s
 from clusterscape.simulate.batch.semantics import Semantics
 from clusterscape.simulate.choices import Choice
 
-Bools = NDArray[np.bool_]
 Estimates = Literal["request", "actual", "predicted"]
-"""What run times are taken for: as asked for, as they will be, or as the user's last two runs say (Tsafrir et al. 2007)."""
+"""Run-time estimates: the request, the actual run time, or the mean of the user's last two runs (Tsafrir et al. 2007)."""
 
 ESTIMATES: tuple[Estimates, ...] = get_args(Estimates)
 BackfillKind = Literal[
@@ -34,17 +32,17 @@ BACKFILL_CHOICES = (
     Choice("frugal", "frugal", "Frugal: smallest first"),
 )
 RELAXED: tuple[BackfillKind, ...] = ("relaxed", "adaptive", "frugal")
-"""Those that take a factor ω."""
+"""The backfillings with a relaxation factor ω."""
 
 ENGINE = "2"
-"""Raised whenever the same input may give another schedule: fingerprints then differ."""
+"""The engine's version. Increase it whenever the same input may give another schedule, so that fingerprints differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What a policy sees of the jobs it orders, one row each; times are seconds, sizes processors.
+    """The waiting jobs that a policy orders, one row each; times in seconds, sizes in processors.
 
-    ``user_usage`` is what the job's user has been charged (processor-seconds, decayed); 0 unless the policy sets a half-life.
+    ``user_usage``: decayed usage of the job's user in processor-seconds; 0 unless the policy sets a half-life.
     """
 
     now_s: int
@@ -57,12 +55,12 @@ class Waiting:
 
     @property
     def wait_s(self) -> Int64s:
-        """So far."""
+        """Seconds that each job has waited so far."""
         return self.now_s - self.submit_s
 
 
 class Policy(Protocol):
-    """The order of a queue. ``is_static``: the score of a job never changes, so it is asked for once."""
+    """The order of a queue. ``is_static``: the score of a job never changes, so it is computed once."""
 
     @property
     def is_static(self) -> bool:
@@ -76,7 +74,7 @@ class Policy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Backfill:
-    """How jobs may overtake. ``share``: ω of the relaxed ways; ``whole_at``: q0, the queue length at which ω is whole."""
+    """How jobs may overtake. ``share``: relaxation factor ω; ``whole_at``: q0, the queue length at which ω applies fully."""
 
     kind: BackfillKind = "easy"
     share: float = 0.1
@@ -84,17 +82,17 @@ class Backfill:
 
     def __post_init__(self) -> None:
         if self.kind not in BACKFILLS:
-            raise QueryError(f"there is no backfilling {self.kind!r}", hint=f"There are {', '.join(BACKFILLS)}.")
+            raise QueryError(f"unknown backfill strategy {self.kind!r}", hint=f"Choose one of: {', '.join(BACKFILLS)}.")
         if not (self.share >= 0 and self.whole_at > 0):
-            raise QueryError("a relaxation is a factor from 0 on and a queue length above 0")
+            raise QueryError("the relaxation factor must be at least 0 and its queue length above 0")
 
 
 @dataclass(frozen=True, slots=True)
 class BatchJobs:
-    """Jobs as the engine takes them: whole seconds, in submit order, 1 ≤ run ≤ estimate, 1 ≤ processors ≤ the machine's.
+    """Jobs for the engine: whole seconds, in submit order, 1 ≤ run ≤ estimate, 1 ≤ processors ≤ those of the machine.
 
-    ``row`` leads back to the rows of the trace; ``request_s`` is what is never predicted beyond; ``user`` is a code, and
-    ``number`` the place of the job's id among the ids (for ties).
+    ``row``: row in the trace; ``request_s``: upper bound of predictions; ``user``: a code; ``number``: rank of the job's id among
+    the ids (for ties).
     """
 
     row: Int64s
@@ -112,7 +110,7 @@ class BatchJobs:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One simulation in full: equal scenarios give equal schedules."""
+    """The complete input of one simulation: equal scenarios give equal schedules."""
 
     jobs: BatchJobs
     total_processors: int
@@ -140,7 +138,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When each job starts. ``promise_s`` means something only where ``has_promise``: the job held a reservation."""
+    """When each job starts. ``promise_s`` is valid only where ``has_promise``: the job held a reservation."""
 
     scenario: Scenario
     start_s: Int64s
@@ -149,7 +147,7 @@ class Schedule:
 
     @property
     def wait_s(self) -> Int64s:
-        """From submission to start."""
+        """Seconds from submission to start."""
         return self.start_s - self.scenario.jobs.submit_s
 
     @property

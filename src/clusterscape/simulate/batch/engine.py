@@ -1,4 +1,4 @@
-"""Runs a scenario: turns its choices into the numbers the kernels take, picks the kernel, and lets policies order the queue.
+"""Runs a scenario: translates its choices for the kernels, selects the kernel, and lets policies order the queue.
 
 Pure: the same scenario gives the same schedule. Kernels are imported when first needed, because compiling takes a while.
 """
@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clusterscape.errors import StoppedError
-from clusterscape.model.samples import Float64s, Int64s
+from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.simulate.batch.contract import RELAXED, BatchJobs, Scenario, Schedule, Waiting
 from clusterscape.simulate.batch.semantics import Semantics
 
 if TYPE_CHECKING:
-    from clusterscape.simulate.batch.indexed_kernels import Books, Rows, Rules
+    from clusterscape.simulate.batch.indexed_kernels import BatchBooks, BatchRows, BatchRules
     from clusterscape.simulate.batch.listed_kernels import Lists
 
 BASES = {"expected_wait": 0, "remaining_wait": 1, "request": 2}
-"""`Semantics.relaxation_base` as the kernels number it."""
+"""`Semantics.relaxation_base` as the kernels encode it."""
 
 
 def simulate(scenario: Scenario, progress: Int64s | None = None) -> Schedule:
-    """When every job starts. ``progress[0]`` counts events while it runs, for another thread to look at.
+    """Simulate a scenario. ``progress[0]`` counts events while it runs, for another thread to read.
 
-    Where there is a ``progress[1]`` and another thread makes it other than 0, a long simulation raises StoppedError.
+    If another thread sets ``progress[1]`` to a value other than 0, a long simulation raises StoppedError.
     """
     from clusterscape.simulate.batch.indexed_kernels import simulate_indexed
     from clusterscape.simulate.batch.kernels import NOT_YET
@@ -45,74 +45,74 @@ def simulate(scenario: Scenario, progress: Int64s | None = None) -> Schedule:
 
 
 def is_predicting(scenario: Scenario) -> bool:
-    """Whether estimates are made as jobs arrive and corrected as they are exceeded."""
+    """Whether estimates are predicted when jobs arrive, and corrected when they are exceeded."""
     return scenario.backfill.kind == "easy++" or scenario.estimates == "predicted"
 
 
-def make_rules(scenario: Scenario) -> Rules:
-    """The semantics and the backfilling as the kernels take them."""
-    from clusterscape.simulate.batch.indexed_kernels import Rules
+def make_rules(scenario: Scenario) -> BatchRules:
+    """The semantics and the backfilling as the kernels encode them."""
+    from clusterscape.simulate.batch.indexed_kernels import BatchRules
 
-    how, backfill = scenario.semantics, scenario.backfill
+    semantics, backfill = scenario.semantics, scenario.backfill
     is_relaxed = backfill.kind in RELAXED
-    return Rules(
+    return BatchRules(
         total=scenario.total_processors,
-        is_batch=how.events == "batch",
-        is_submit_first=how.same_time == "submit_first",
-        is_free_at_estimate=how.freed == "at_estimated_end",
-        uses_extra=how.extra_nodes,
-        is_strict=how.bound == "strict",
-        is_fixed=how.promise == "fixed",
-        keeps_head=how.head == "kept",
+        is_batch=semantics.events == "batch",
+        is_submit_first=semantics.same_time == "submit_first",
+        is_free_at_estimate=semantics.freed == "at_estimated_end",
+        uses_extra=semantics.extra_nodes,
+        is_strict=semantics.bound == "strict",
+        is_fixed=semantics.promise == "fixed",
+        keeps_head=semantics.head == "kept",
         backfills=backfill.kind != "none",
         promises=backfill.kind != "first-fit",
-        base=BASES[how.relaxation_base],
+        base=BASES[semantics.relaxation_base],
         share=backfill.share if is_relaxed else 0.0,
         whole_at=backfill.whole_at if backfill.kind == "adaptive" else 0.0,
-        is_capped=how.adaptive_cap == "at_full_share",
-        is_queue_kept=how.adaptive_queue == "when_blocked",
+        is_capped=semantics.adaptive_cap == "at_full_share",
+        is_queue_kept=semantics.adaptive_queue == "when_blocked",
     )
 
 
-def _rows(scenario: Scenario) -> Rows:
-    from clusterscape.simulate.batch.indexed_kernels import Rows
+def _rows(scenario: Scenario) -> BatchRows:
+    from clusterscape.simulate.batch.indexed_kernels import BatchRows
 
-    jobs, how = scenario.jobs, scenario.semantics
-    ties = _tie_order(jobs, how)
+    jobs, semantics = scenario.jobs, scenario.semantics
+    ties = _tie_order(jobs, semantics)
     head_rank = ties
     if not _is_ordered_live(scenario):
-        everything = np.arange(len(jobs))
-        head_rank = rank_by(scenario.policy.score(_waiting(scenario, everything, 0, None, jobs.estimate_s)), ties)
-    tested = jobs.estimate_s if how.candidate_time == "estimate" else jobs.run_s
-    place = head_rank if how.candidate_order == "queue" else ties
+        all_jobs = np.arange(len(jobs))
+        head_rank = rank_by(scenario.policy.score(_waiting(scenario, all_jobs, 0, None, jobs.estimate_s)), ties)
+    tested = jobs.estimate_s if semantics.candidate_time == "estimate" else jobs.run_s
+    place = head_rank if semantics.candidate_order == "queue" else ties
     if scenario.backfill.kind == "easy-sjbf":
         place = rank_by(tested.astype(float), ties)
     elif scenario.backfill.kind == "frugal":
-        place = rank_by(_smallness(tested, jobs.processors, how), ties)
+        place = rank_by(_frugal_size(tested, jobs.processors, semantics), ties)
     job_at = np.empty(len(jobs), np.int64)
     job_at[place] = np.arange(len(jobs))
-    # EASY++ writes its predictions into the estimates: every run has its own.
-    return Rows(
+    # EASY++ writes its predictions into the estimates, so every simulation needs its own copy.
+    return BatchRows(
         jobs.submit_s, jobs.run_s, jobs.estimate_s.copy(), tested.copy(), jobs.processors, head_rank, place, job_at
     )
 
 
-def _smallness(tested: Int64s, processors: Int64s, how: Semantics) -> Float64s:
-    """What frugal backfilling tries candidates by, smallest first."""
-    if how.frugal_by == "estimate":
+def _frugal_size(tested: Int64s, processors: Int64s, semantics: Semantics) -> Float64s:
+    """The size by which frugal backfilling orders candidates, smallest first."""
+    if semantics.frugal_by == "estimate":
         return tested.astype(float)
-    return processors.astype(float) * (tested if how.frugal_by == "area" else 1.0)
+    return processors.astype(float) * (tested if semantics.frugal_by == "area" else 1.0)
 
 
-def _tie_order(jobs: BatchJobs, how: Semantics) -> Int64s:
-    """Each job's place by submission, then by where it stands in the file or by its number there."""
-    if how.ties == "file_order":
+def _tie_order(jobs: BatchJobs, semantics: Semantics) -> Int64s:
+    """Each job's rank by submission, then by its position in the file or by its id."""
+    if semantics.ties == "file_order":
         return np.arange(len(jobs), dtype=np.int64)
     return rank_by(jobs.submit_s.astype(float), jobs.number)
 
 
 def rank_by(score: Float64s, ties: Int64s) -> Int64s:
-    """Each job's place by score, then by ``ties``."""
+    """Each job's rank by score, then by ``ties``."""
     ranks = np.empty(len(score), np.int64)
     ranks[np.lexsort((ties, score))] = np.arange(len(score))
     return ranks
@@ -179,21 +179,21 @@ def _simulate_lists(scenario: Scenario, progress: Int64s) -> tuple[Int64s, Int64
 
 
 def _is_ordered_live(scenario: Scenario) -> bool:
-    """Whether scores change: with time or usage, or because predictions do and another estimate gives another score."""
+    """Whether scores change during the simulation: with time or usage, or with predicted estimates."""
     if not scenario.policy.is_static or not is_predicting(scenario):
         return not scenario.policy.is_static
-    everything = np.arange(len(scenario.jobs))
+    all_jobs = np.arange(len(scenario.jobs))
     scores = [
-        scenario.policy.score(_waiting(scenario, everything, 0, None, estimate_s))
+        scenario.policy.score(_waiting(scenario, all_jobs, 0, None, estimate_s))
         for estimate_s in (scenario.jobs.estimate_s, np.ones_like(scenario.jobs.estimate_s))
     ]
     return not np.array_equal(scores[0], scores[1])
 
 
 def _order_and_schedule(
-    scenario: Scenario, rows: Rows, rules: Rules, books: Books, lists: Lists, progress: Int64s
+    scenario: Scenario, rows: BatchRows, rules: BatchRules, books: BatchBooks, lists: Lists, progress: Int64s
 ) -> None:
-    """From one time to the next at which more than one job waits; the policy orders them before the queue is looked at."""
+    """Step to each time at which more than one job waits; the policy orders them before the scheduling pass."""
     from clusterscape.simulate.batch.conservative_kernels import open_profile, step_conservative
     from clusterscape.simulate.batch.indexed_kernels import QUEUED
     from clusterscape.simulate.batch.kernels import NEVER, NOT_YET

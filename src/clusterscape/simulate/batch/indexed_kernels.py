@@ -1,8 +1,8 @@
 """The fast simulation: queue orders that do not change with time, backfilling around one reservation (EASY and its relaxations).
 
-Waiting jobs lie in a tree over their place in the order of candidates; each node knows the smallest size and the shortest
-estimate below it, so a deep queue is not walked. Importing this imports numba. What takes Books is inlined: handing them over
-costs more than the work does.
+Waiting jobs are leaves of a tree in the order of candidates; each node has the smallest size and the shortest estimate below it,
+so a long queue need not be traversed. Importing this imports numba. Functions with a ``books`` argument are inlined: passing it
+costs more than their work.
 """
 
 from typing import NamedTuple
@@ -10,14 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from clusterscape.model.samples import Int64s
+from clusterscape.model.arrays import Bools, Int64s
 from clusterscape.simulate.batch.kernels import (
     NEVER,
     NOT_YET,
-    Bools,
-    bare,
     insert_running,
     longest_allowed,
+    njit_without_refcount,
     pop,
     push,
     remove_running,
@@ -25,11 +24,11 @@ from clusterscape.simulate.batch.kernels import (
 )
 
 
-class Rows(NamedTuple):
-    """The jobs in submit order. ``estimate`` ≥ ``run`` ≥ 1; ``tested`` is the time a candidate is tested with.
+class BatchRows(NamedTuple):
+    """The jobs in submit order. ``estimate`` ≥ ``run`` ≥ 1; ``tested``: the run time that backfilling assumes for a candidate.
 
-    ``head_rank`` is a job's place in the queue order, ``place`` that in the order in which candidates are tried, and
-    ``job_at`` the inverse of it.
+    ``head_rank``: a job's rank in queue order; ``place``: its rank in the order in which candidates are tried; ``job_at``: the
+    inverse of ``place``.
     """
 
     submit: Int64s
@@ -42,10 +41,10 @@ class Rows(NamedTuple):
     job_at: Int64s
 
 
-class Rules(NamedTuple):
-    """The semantics as numbers. ``promises``: whether heads are given any.
+class BatchRules(NamedTuple):
+    """The semantics as numbers. ``promises``: whether the head of the queue gets a reservation.
 
-    ``share`` of the base relaxes a promise; it is whole at a queue of ``whole_at`` (0: always).
+    A promise is relaxed by ``share`` of the base, which applies fully at a queue length of ``whole_at`` (0: always).
     """
 
     total: int
@@ -65,8 +64,8 @@ class Rules(NamedTuple):
     is_queue_kept: bool
 
 
-class Books(NamedTuple):
-    """What changes: decisions, the heap of ends, running jobs by estimated end, the heap of heads, the tree of candidates."""
+class BatchBooks(NamedTuple):
+    """Mutable state: decisions, heap of ends, running jobs by estimated end, heap of queue heads, tree of candidates."""
 
     starts: Int64s
     promises: Int64s
@@ -83,8 +82,8 @@ class Books(NamedTuple):
     state: Int64s
 
 
-# Places in Books.state. START and EXTRA belong to the head PROMISED. VALID: they still hold; SETTLED: nothing became free since
-# the last pass; LEAVES: 0 without backfilling; BLOCKED: the queue's length when that head blocked.
+# Indices of BatchBooks.state. START and EXTRA belong to the head PROMISED. VALID: they are up to date; SETTLED: nothing became
+# free since the last pass; LEAVES: 0 without backfilling; BLOCKED: queue length when that head blocked.
 (
     FREE,
     QUEUED,
@@ -105,9 +104,9 @@ class Books(NamedTuple):
 ) = range(16)
 
 
-@bare
+@njit_without_refcount
 def set_leaf(sizes: Int64s, estimates: Int64s, leaf: int, size: int, estimate: int) -> None:
-    """Write one leaf and what changes above it."""
+    """Write one leaf and update the nodes above it."""
     sizes[leaf] = size
     estimates[leaf] = estimate
     node = leaf >> 1
@@ -121,11 +120,11 @@ def set_leaf(sizes: Int64s, estimates: Int64s, leaf: int, size: int, estimate: i
         node >>= 1
 
 
-@bare
+@njit_without_refcount
 def find_candidate(
     sizes: Int64s, estimates: Int64s, leaves: int, place: int, free: int, longest: int, extra: int
 ) -> int:
-    """First place from ``place`` on whose job fits and is short enough or fits beside the reservation; -1 where there is none."""
+    """First place from ``place`` on whose job fits and is short enough, or fits next to the reservation; -1 if there is none."""
     node = leaves + place if place else 1
     narrow = min(free, extra)
     while True:
@@ -146,8 +145,8 @@ def find_candidate(
 
 
 @njit(cache=True, nogil=True)
-def open_books(count: int, total: int, backfills: bool) -> Books:
-    """Books in which nothing has happened yet."""
+def open_books(count: int, total: int, backfills: bool) -> BatchBooks:
+    """The initial state."""
     leaves = 0
     if backfills:
         leaves = 1
@@ -158,7 +157,7 @@ def open_books(count: int, total: int, backfills: bool) -> Books:
     state[FREE] = total
     state[HELD] = state[PROMISED] = -1
     state[LEAVES] = leaves
-    return Books(
+    return BatchBooks(
         np.full(count, NOT_YET),
         np.full(count, NOT_YET),
         np.zeros(count, np.int64),
@@ -176,8 +175,8 @@ def open_books(count: int, total: int, backfills: bool) -> Books:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def begin(job: int, now: int, rows: Rows, books: Books) -> None:
-    """Start a job that does not wait (any more)."""
+def begin(job: int, now: int, rows: BatchRows, books: BatchBooks) -> None:
+    """Start a job that is not in the queue (any more)."""
     state, low = books.state, books.state[LOW]
     books.starts[job] = now
     books.sequence[job] = state[STARTED]
@@ -194,7 +193,7 @@ def begin(job: int, now: int, rows: Rows, books: Books) -> None:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def dequeue(job: int, now: int, rows: Rows, books: Books) -> None:
+def dequeue(job: int, now: int, rows: BatchRows, books: BatchBooks) -> None:
     """Start a waiting job."""
     begin(job, now, rows, books)
     books.state[QUEUED] -= 1
@@ -203,8 +202,8 @@ def dequeue(job: int, now: int, rows: Rows, books: Books) -> None:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def find_head(rows: Rows, books: Books, keeps_head: bool) -> int:
-    """The first waiting job, or the one that was chosen before where heads are kept. There must be one."""
+def find_head(rows: BatchRows, books: BatchBooks, keeps_head: bool) -> int:
+    """The first waiting job, or the previous head if heads are kept. The queue must not be empty."""
     held = books.state[HELD]
     if keeps_head and held >= 0 and books.starts[held] == NOT_YET:
         return int(held)
@@ -215,8 +214,8 @@ def find_head(rows: Rows, books: Books, keeps_head: bool) -> int:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def take_end(now: int, rows: Rows, books: Books) -> None:
-    """The first of the heap of ends is over."""
+def process_end(now: int, rows: BatchRows, books: BatchBooks) -> None:
+    """Process the first job of the heap of ends."""
     state, job = books.state, books.end_jobs[0]
     state[ENDING] = pop(books.end_times, books.end_jobs, books.sequence, state[ENDING])
     estimated = books.starts[job] + rows.estimate[job]
@@ -229,8 +228,8 @@ def take_end(now: int, rows: Rows, books: Books) -> None:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def release_due(now: int, rows: Rows, books: Books) -> None:
-    """Free the processors of jobs whose estimated end has come, before their ends are told."""
+def release_due(now: int, rows: BatchRows, books: BatchBooks) -> None:
+    """Free the processors of jobs at their estimated end, before their end is processed."""
     state = books.state
     while state[LOW] < state[HIGH] and books.run_ends[state[LOW]] <= now:
         job = books.run_jobs[state[LOW]]
@@ -241,8 +240,8 @@ def release_due(now: int, rows: Rows, books: Books) -> None:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def enqueue(job: int, rows: Rows, books: Books) -> None:
-    """An arrived job waits."""
+def enqueue(job: int, rows: BatchRows, books: BatchBooks) -> None:
+    """Add an arrived job to the queue."""
     state = books.state
     state[HEADS] = push(books.head_ranks, books.head_jobs, rows.head_rank, state[HEADS], rows.head_rank[job], job)
     state[QUEUED] += 1
@@ -251,8 +250,8 @@ def enqueue(job: int, rows: Rows, books: Books) -> None:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def promise(head: int, rows: Rows, books: Books) -> None:
-    """Reserve for the head by the present estimates."""
+def promise(head: int, rows: BatchRows, books: BatchBooks) -> None:
+    """Compute the reservation of the head by the current estimates."""
     state = books.state
     state[START], state[EXTRA] = reserve(
         rows.processors[head], state[FREE], books.run_ends, books.run_jobs, rows.processors, state[LOW], state[HIGH]
@@ -263,8 +262,8 @@ def promise(head: int, rows: Rows, books: Books) -> None:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def find_longest(now: int, head: int, rows: Rows, rules: Rules, books: Books) -> int:
-    """The longest a candidate may take now beside the promise to the head."""
+def find_longest(now: int, head: int, rows: BatchRows, rules: BatchRules, books: BatchBooks) -> int:
+    """The longest run time of a candidate that respects the promise to the head."""
     if not rules.promises:
         return NEVER
     share = rules.share
@@ -278,10 +277,10 @@ def find_longest(now: int, head: int, rows: Rows, rules: Rules, books: Books) ->
 
 
 @njit(cache=True, nogil=True, inline="always")
-def note_beside(job: int, now: int, longest: int, rows: Rows, rules: Rules, books: Books) -> None:
-    """A candidate is about to start. One that will run past the promise takes of the processors left over then.
+def take_extra(job: int, now: int, longest: int, rows: BatchRows, rules: BatchRules, books: BatchBooks) -> None:
+    """Account for a candidate that is about to start: if it runs past the promise, it uses extra processors.
 
-    Where it may do so because the promise is relaxed, the promise itself has moved, too.
+    If that is allowed only because the promise is relaxed, the promise moves, too.
     """
     state = books.state
     if rows.tested[job] > longest:
@@ -292,8 +291,8 @@ def note_beside(job: int, now: int, longest: int, rows: Rows, rules: Rules, book
 
 
 @njit(cache=True, nogil=True, inline="always")
-def backfill(now: int, head: int, rows: Rows, rules: Rules, books: Books) -> None:
-    """Start every candidate that may run beside the promise."""
+def backfill(now: int, head: int, rows: BatchRows, rules: BatchRules, books: BatchBooks) -> None:
+    """Start every candidate that respects the promise."""
     state, leaves = books.state, books.state[LEAVES]
     longest = find_longest(now, head, rows, rules, books)
     place = 0
@@ -303,21 +302,21 @@ def backfill(now: int, head: int, rows: Rows, rules: Rules, books: Books) -> Non
         if place < 0:
             break
         job = rows.job_at[place]
-        note_beside(job, now, longest, rows, rules, books)
+        take_extra(job, now, longest, rows, rules, books)
         dequeue(job, now, rows, books)
         place += 1
 
 
 @njit(cache=True, nogil=True, inline="always")
-def schedule(now: int, rows: Rows, rules: Rules, books: Books) -> None:
-    """One look at the queue: heads in order while they fit, then candidates beside the promise to the first that does not."""
+def schedule(now: int, rows: BatchRows, rules: BatchRules, books: BatchBooks) -> None:
+    """One scheduling pass: start heads in order while they fit, then backfill around the promise to the first that does not."""
     state = books.state
     if state[QUEUED] == 0:
         return
     head = find_head(rows, books, rules.keeps_head)
     while rows.processors[head] <= state[FREE]:
         dequeue(head, now, rows, books)
-        state[VALID] = 0  # it may have overtaken the one that was promised a start
+        state[VALID] = 0  # it may have overtaken the job that holds the promise
         if state[QUEUED] == 0:
             return
         head = find_head(rows, books, rules.keeps_head)
@@ -333,8 +332,8 @@ def schedule(now: int, rows: Rows, rules: Rules, books: Books) -> None:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def arrive(job: int, now: int, rows: Rows, rules: Rules, books: Books) -> None:
-    """A job arrives by itself. Where nothing became free since the last look, nobody but this job can start."""
+def arrive(job: int, now: int, rows: BatchRows, rules: BatchRules, books: BatchBooks) -> None:
+    """Process a single arrival. If nothing became free since the last pass, only this job can start."""
     state = books.state
     size = rows.processors[job]
     if state[QUEUED] == 0 and size <= state[FREE]:
@@ -350,22 +349,22 @@ def arrive(job: int, now: int, rows: Rows, rules: Rules, books: Books) -> None:
             promise(state[PROMISED], rows, books)
         longest = find_longest(now, state[PROMISED], rows, rules, books)
         if rows.tested[job] <= longest or (rules.uses_extra and size <= state[EXTRA]):
-            note_beside(job, now, longest, rows, rules, books)
+            take_extra(job, now, longest, rows, rules, books)
             begin(job, now, rows, books)
             return
     enqueue(job, rows, books)
 
 
-def simulate_indexed(rows: Rows, rules: Rules, progress: Int64s) -> tuple[Int64s, Int64s]:
+def simulate_indexed(rows: BatchRows, rules: BatchRules, progress: Int64s) -> tuple[Int64s, Int64s]:
     """Start and first promised start of each job (NOT_YET: it never held a reservation). ``progress[0]`` counts events."""
     books = open_books(rows.submit.size, rules.total, rules.backfills)
     _run(rows, rules, books, progress)
     return books.starts, books.promises
 
 
-@bare
-def _run(rows: Rows, rules: Rules, books: Books, progress: Int64s) -> None:
-    """From the first event to the last."""
+@njit_without_refcount
+def _run(rows: BatchRows, rules: BatchRules, books: BatchBooks, progress: Int64s) -> None:
+    """Run from the first event to the last."""
     count, state = rows.submit.size, books.state
     while state[ARRIVED] < count or state[ENDING] > 0:
         end = books.end_times[0] if state[ENDING] > 0 else NEVER
@@ -375,7 +374,7 @@ def _run(rows: Rows, rules: Rules, books: Books, progress: Int64s) -> None:
         progress[0] += 1
         if rules.is_batch or not is_arrival:
             while state[ENDING] > 0 and books.end_times[0] == now:
-                take_end(now, rows, books)
+                process_end(now, rows, books)
                 if not rules.is_batch:
                     break
         if rules.is_free_at_estimate:

@@ -1,13 +1,13 @@
-"""The general simulation: queues whose order changes with time, and predicted estimates, which do. The queue is a plain list.
+"""The general simulation: queue orders and predicted estimates that change with time. The queue is a plain list.
 
-It runs from one look at the queue to the next, so that a policy may order the queue in between. Importing this imports numba.
+It runs from one scheduling pass to the next, so that a policy can order the queue in between. Importing this imports numba.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from clusterscape.model.samples import Float64s, Int64s
+from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.simulate.batch.indexed_kernels import (
     ARRIVED,
     BLOCKED,
@@ -20,29 +20,38 @@ from clusterscape.simulate.batch.indexed_kernels import (
     PROMISED,
     QUEUED,
     VALID,
-    Books,
-    Rows,
-    Rules,
+    BatchBooks,
+    BatchRows,
+    BatchRules,
     begin,
     find_longest,
-    note_beside,
+    process_end,
     promise,
     release_due,
-    take_end,
+    take_extra,
 )
-from clusterscape.simulate.batch.kernels import NEVER, NOT_YET, bare, charge, insert_running, pop, push, remove_running
+from clusterscape.simulate.batch.kernels import (
+    NEVER,
+    NOT_YET,
+    charge,
+    insert_running,
+    njit_without_refcount,
+    pop,
+    push,
+    remove_running,
+)
 
 CORRECTIONS_S = np.array([0, 60, 300, 900, 1800, 3600, 7200, 18_000, 36_000, 72_000, 180_000, 360_000], dtype=np.int64)
-"""How much an exceeded prediction grows, in all, after each correction (Tsafrir, Etsion & Feitelson 2007, as pyss has it)."""
+"""Total growth of an exceeded prediction after each correction (Tsafrir, Etsion & Feitelson 2007, as in pyss)."""
 
-# Places in Lists.state.
+# Indices of Lists.state.
 OVERS, TAILS = 0, 1
-# Lists.tries_by: in which order candidates are tried.
+# Lists.tries_by: the order in which candidates are tried.
 BY_PLACE, BY_ESTIMATE, BY_AREA = 0, 1, 2
 
 
 class Lists(NamedTuple):
-    """Waiting jobs in queue order and in the order candidates are tried; what predictions and fair share remember."""
+    """Waiting jobs in queue order and in the order of candidates; state of predictions and fair share."""
 
     queue: Int64s
     tail: Int64s
@@ -61,9 +70,9 @@ class Lists(NamedTuple):
     state: Int64s
 
 
-@bare
-def enlist(job: int, rows: Rows, books: Books, lists: Lists) -> None:
-    """An arrived job waits, with the prediction its user's last two jobs give."""
+@njit_without_refcount
+def enqueue_listed(job: int, rows: BatchRows, books: BatchBooks, lists: Lists) -> None:
+    """Add an arrived job to the lists, with a prediction from its user's last two jobs."""
     user = lists.user[job]
     if lists.is_predicting:
         rows.estimate[job] = lists.request[job]
@@ -85,8 +94,8 @@ def enlist(job: int, rows: Rows, books: Books, lists: Lists) -> None:
     books.state[QUEUED] += 1
 
 
-@bare
-def _is_tried_before(job: int, other: int, rows: Rows, tries_by: int) -> bool:
+@njit_without_refcount
+def _is_tried_before(job: int, other: int, rows: BatchRows, tries_by: int) -> bool:
     if tries_by == BY_ESTIMATE:
         return bool(rows.tested[job] < rows.tested[other])
     if tries_by == BY_AREA:
@@ -94,9 +103,9 @@ def _is_tried_before(job: int, other: int, rows: Rows, tries_by: int) -> bool:
     return bool(rows.place[job] < rows.place[other])
 
 
-@bare
-def correct(now: int, rows: Rows, books: Books, lists: Lists) -> None:
-    """A running job has exceeded its prediction: give it more time, never more than it asked for."""
+@njit_without_refcount
+def correct(now: int, rows: BatchRows, books: BatchBooks, lists: Lists) -> None:
+    """Extend the prediction of a running job that has exceeded it, up to its request."""
     job = lists.over_jobs[0]
     lists.state[OVERS] = pop(lists.over_times, lists.over_jobs, books.sequence, lists.state[OVERS])
     state = books.state
@@ -114,49 +123,49 @@ def correct(now: int, rows: Rows, books: Books, lists: Lists) -> None:
         lists.state[OVERS] = push(lists.over_times, lists.over_jobs, books.sequence, lists.state[OVERS], estimated, job)
 
 
-@bare
-def settle(now: int, rows: Rows, books: Books, lists: Lists) -> None:
-    """The first of the heap of ends is over: remember its run, settle its charge."""
+@njit_without_refcount
+def finish_job(now: int, rows: BatchRows, books: BatchBooks, lists: Lists) -> None:
+    """Process the first job of the heap of ends: record its run time, correct its user's usage."""
     job = books.end_jobs[0]
     user = lists.user[job]
     lists.former_run[user] = lists.last_run[user]
     lists.last_run[user] = rows.run[job]
     amount = float((rows.run[job] - rows.estimate[job]) * rows.processors[job])
     charge(lists.usage, lists.usage_at, lists.half_life, user, amount, now)
-    take_end(now, rows, books)
+    process_end(now, rows, books)
 
 
-@bare
-def advance(rows: Rows, rules: Rules, books: Books, lists: Lists) -> int:
-    """Take in what happens next; returns its time, or NEVER where all is over. The queue is then due a look."""
+@njit_without_refcount
+def advance(rows: BatchRows, rules: BatchRules, books: BatchBooks, lists: Lists) -> int:
+    """Process the next events; returns their time, or NEVER if none is left. A scheduling pass is due afterwards."""
     state, count = books.state, rows.submit.size
     end = books.end_times[0] if state[ENDING] > 0 else NEVER
     arrival = rows.submit[state[ARRIVED]] if state[ARRIVED] < count else NEVER
     now = min(end, arrival)
     if now == NEVER:
         return int(now)
-    # Corrections of earlier seconds, and of this one, come first; they give no look at the queue.
+    # Corrections up to this second come first; they do not trigger a scheduling pass.
     while lists.state[OVERS] > 0 and lists.over_times[0] <= now:
         correct(lists.over_times[0], rows, books, lists)
     is_arrival = arrival < end or (arrival == end and rules.is_submit_first)
     if rules.is_batch or not is_arrival:
         while state[ENDING] > 0 and books.end_times[0] == now:
-            settle(now, rows, books, lists)
+            finish_job(now, rows, books, lists)
             if not rules.is_batch:
                 break
     if rules.is_free_at_estimate:
         release_due(now, rows, books)
     if rules.is_batch or is_arrival:
         while state[ARRIVED] < count and rows.submit[state[ARRIVED]] == now:
-            enlist(state[ARRIVED], rows, books, lists)
+            enqueue_listed(state[ARRIVED], rows, books, lists)
             state[ARRIVED] += 1
             if not rules.is_batch:
                 break
     return int(now)
 
 
-@bare
-def launch(job: int, now: int, rows: Rows, books: Books, lists: Lists) -> None:
+@njit_without_refcount
+def launch(job: int, now: int, rows: BatchRows, books: BatchBooks, lists: Lists) -> None:
     """Start a waiting job."""
     begin(job, now, rows, books)
     amount = float(rows.estimate[job] * rows.processors[job])
@@ -167,24 +176,24 @@ def launch(job: int, now: int, rows: Rows, books: Books, lists: Lists) -> None:
         )
 
 
-@bare
-def drop_started(books: Books, lists: Lists) -> None:
-    """Close the gaps that started jobs left in both lists."""
+@njit_without_refcount
+def drop_started(books: BatchBooks, lists: Lists) -> None:
+    """Remove started jobs from both lists."""
     queued = books.state[QUEUED]
-    kept = tried = 0
+    queue_length = tail_length = 0
     for at in range(queued):
         if books.starts[lists.queue[at]] == NOT_YET:
-            lists.queue[kept] = lists.queue[at]
-            kept += 1
+            lists.queue[queue_length] = lists.queue[at]
+            queue_length += 1
         if books.starts[lists.tail[at]] == NOT_YET:
-            lists.tail[tried] = lists.tail[at]
-            tried += 1
-    books.state[QUEUED] = kept
+            lists.tail[tail_length] = lists.tail[at]
+            tail_length += 1
+    books.state[QUEUED] = queue_length
 
 
-@bare
-def start_heads(now: int, rows: Rows, rules: Rules, books: Books, lists: Lists) -> int:
-    """Start jobs in order while they fit; returns the first that does not, or -1."""
+@njit_without_refcount
+def start_heads(now: int, rows: BatchRows, rules: BatchRules, books: BatchBooks, lists: Lists) -> int:
+    """Start jobs in order while they fit; returns the first that does not fit, or -1."""
     state, queued = books.state, books.state[QUEUED]
     head = -1
     held = state[HELD]
@@ -205,9 +214,9 @@ def start_heads(now: int, rows: Rows, rules: Rules, books: Books, lists: Lists) 
     return int(head)
 
 
-@bare
-def schedule_listed(now: int, rows: Rows, rules: Rules, books: Books, lists: Lists) -> None:
-    """One look at the queue, as in the indexed simulation but walking the list."""
+@njit_without_refcount
+def schedule_listed(now: int, rows: BatchRows, rules: BatchRules, books: BatchBooks, lists: Lists) -> None:
+    """One scheduling pass, as in the indexed simulation but over the whole list."""
     state = books.state
     if state[QUEUED] == 0:
         return
@@ -222,23 +231,23 @@ def schedule_listed(now: int, rows: Rows, rules: Rules, books: Books, lists: Lis
     if not rules.is_fixed:
         promise(head, rows, books)
     longest = find_longest(now, head, rows, rules, books)
-    is_any = False
+    has_started = False
     for at in range(state[QUEUED]):
         job = lists.tail[at]
         size = rows.processors[job]
         if size > state[FREE] or job == head:
             continue
         if rows.tested[job] <= longest or (rules.uses_extra and size <= state[EXTRA]):
-            note_beside(job, now, longest, rows, rules, books)
+            take_extra(job, now, longest, rows, rules, books)
             launch(job, now, rows, books, lists)
-            is_any = True
-    if is_any:
+            has_started = True
+    if has_started:
         drop_started(books, lists)
 
 
-@bare
-def simulate_listed(rows: Rows, rules: Rules, books: Books, lists: Lists, progress: Int64s) -> None:
-    """The whole simulation, where the order of the queue never changes."""
+@njit_without_refcount
+def simulate_listed(rows: BatchRows, rules: BatchRules, books: BatchBooks, lists: Lists, progress: Int64s) -> None:
+    """Run the whole simulation with a queue order that never changes."""
     now = advance(rows, rules, books, lists)
     while now != NEVER and (progress.size < 2 or progress[1] == 0):
         progress[0] += 1
@@ -246,9 +255,9 @@ def simulate_listed(rows: Rows, rules: Rules, books: Books, lists: Lists, progre
         now = advance(rows, rules, books, lists)
 
 
-@bare
-def step_listed(now: int, rows: Rows, rules: Rules, books: Books, lists: Lists, progress: Int64s) -> int:
-    """Look at the queue as it is ordered (not at NOT_YET), then go on to the next time at which its order matters."""
+@njit_without_refcount
+def step_listed(now: int, rows: BatchRows, rules: BatchRules, books: BatchBooks, lists: Lists, progress: Int64s) -> int:
+    """Schedule the ordered queue (unless ``now`` is NOT_YET), then advance to the next time at which its order matters."""
     if now != NOT_YET:
         schedule_listed(now, rows, rules, books, lists)
     while True:

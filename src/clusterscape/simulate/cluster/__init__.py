@@ -1,4 +1,13 @@
-"""Simulation of a GPU cluster: nodes, gangs, shares of GPUs, failures, pre-emption. Importing this compiles nothing."""
+"""Simulation of a GPU cluster: nodes, gangs, GPU sharing, failures, preemption. Importing this compiles nothing.
+
+``contract``: nodes, partitions, jobs, schedules.
+``engine``: runs a scenario; calls placements and policies.
+``job_kernels``: one job: it waits, starts, ends, is evicted.
+``kernels``: nodes: their load, and what fits where.
+``measures``: measures of a schedule.
+``pass_kernels``: the next events, and scheduling passes over the queue.
+``preparing``: from a job trace to jobs.
+"""
 
 from clusterscape.simulate.cluster.contract import (
     BACKFILLS,
@@ -7,9 +16,9 @@ from clusterscape.simulate.cluster.contract import (
     ClusterScenario,
     ClusterSchedule,
     Integrals,
-    Partition,
+    NodePool,
 )
-from clusterscape.simulate.cluster.engine import simulate_cluster
+from clusterscape.simulate.cluster.engine import RunningJobs, simulate_cluster, simulate_from_now
 from clusterscape.simulate.cluster.measures import (
     ClusterMeasures,
     compute_cluster_measures,
@@ -17,7 +26,6 @@ from clusterscape.simulate.cluster.measures import (
     measure_cluster_spread,
 )
 from clusterscape.simulate.cluster.preparing import prepare_cluster_jobs
-from clusterscape.simulate.cluster.standing import Standing, simulate_standing
 
 __all__ = [
     "BACKFILLS",
@@ -27,12 +35,12 @@ __all__ = [
     "ClusterScenario",
     "ClusterSchedule",
     "Integrals",
-    "Partition",
-    "Standing",
+    "NodePool",
+    "RunningJobs",
     "compute_cluster_measures",
     "jitter_cluster",
     "measure_cluster_spread",
     "prepare_cluster_jobs",
     "simulate_cluster",
-    "simulate_standing",
+    "simulate_from_now",
 ]

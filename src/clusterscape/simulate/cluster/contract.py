@@ -1,4 +1,4 @@
-"""What goes into a simulation of a GPU cluster and what comes out: nodes, partitions, jobs with gangs and shares, schedules."""
+"""Input and output of a GPU cluster simulation: nodes, partitions, jobs with gangs and GPU sharing, schedules."""
 
 import hashlib
 import json
@@ -7,21 +7,21 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from clusterscape.errors import QueryError
-from clusterscape.model.samples import Int64s
-from clusterscape.simulate.batch.contract import Backfill, Bools, Estimates, Policy
+from clusterscape.model.arrays import Bools, Int64s
+from clusterscape.simulate.batch.contract import Backfill, Estimates, Policy
 from clusterscape.simulate.batch.semantics import CLUSTERSCAPE, Semantics
 from clusterscape.simulate.faults import NodeFault
 from clusterscape.simulate.placing import UNITS_PER_GPU, Placement
 
 ENGINE = "cluster 3"
-"""Raised whenever the same input may give another schedule: fingerprints then differ."""
+"""The engine's version. Increase it whenever the same input may give another schedule, so that fingerprints differ."""
 
 BACKFILLS = ("none", "first-fit", "easy", "easy-sjbf", "easy++", "relaxed", "adaptive", "frugal")
-"""What of `Backfill` there is on nodes. Conservative backfilling is not: see ``_WITHOUT``."""
+"""The kinds of `Backfill` that are available on nodes. Conservative backfilling is not: see ``_WITHOUT``."""
 
 _WITHOUT = {
-    "conservative": "It promises nodes to every waiting job, so the placement would have to choose them at each look for all of "
-    "these, on a cluster as it will be; placements see it as it is."
+    "conservative": "It promises nodes to every waiting job, so at each pass the placement would have to choose nodes for all of "
+    "them on a future cluster; placements only see the current one."
 }
 
 _ONLY = {
@@ -34,8 +34,8 @@ _ONLY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
-    """A part of the cluster with its own queue. None: no limit."""
+class NodePool:
+    """A partition: a part of the cluster with its own queue. None: no limit."""
 
     name: str
     max_gpus_per_job: int | None = None
@@ -45,9 +45,9 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Nodes, one row each, and partitions, to exactly one of which a node belongs. ``model``: place in ``models``.
+    """Nodes, one row each, and partitions; each node belongs to exactly one. ``model``: index into ``models``.
 
-    ``slices``: a shared GPU of the node is given in so many equal parts (MIG: 7), 0: in any. 1 partition is enough.
+    ``slices``: number of equal parts of a shared GPU (MIG: 7), 0: any share.
     """
 
     names: tuple[str, ...]
@@ -58,31 +58,31 @@ class Cluster:
     models: tuple[str, ...]
     partition: Int64s
     slices: Int64s
-    partitions: tuple[Partition, ...] = (Partition("all"),)
+    partitions: tuple[NodePool, ...] = (NodePool("all"),)
 
     def __post_init__(self) -> None:
         if len(self.names) == 0 or len(self.models) > 62:
-            raise QueryError("a cluster has at least one node and at most 62 models of GPUs")
+            raise QueryError("a cluster must have at least one node and at most 62 GPU models")
         if len(set(self.names)) != len(self.names):
             raise QueryError("two nodes of the cluster have the same name")
         if any(UNITS_PER_GPU % int(count) for count in np.unique(self.slices) if count):
-            raise QueryError(f"a GPU cannot be cut into that many equal parts; there are {UNITS_PER_GPU} in all")
+            raise QueryError(f"the number of slices of a GPU must divide {UNITS_PER_GPU}")
 
     def __len__(self) -> int:
         return len(self.names)
 
     @property
     def total_gpus(self) -> int:
-        """Of all nodes."""
+        """GPUs of all nodes."""
         return int(self.gpus.sum())
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterJobs:
-    """Jobs in submit order, whole seconds, 1 ≤ run ≤ estimate. A gang wants the same on each of ``nodes`` different nodes.
+    """Jobs in submit order, whole seconds, 1 ≤ run ≤ estimate. A gang requests the same on each of ``nodes`` different nodes.
 
-    ``units`` of each of ``gpus`` GPUs (UNITS_PER_GPU: whole ones). ``models``: bit m set where GPUs of model m will do, 0: any.
-    ``priority``: higher goes first, whatever the policy. ``row`` leads back to the trace, ``number`` orders ties.
+    ``units`` of each of ``gpus`` GPUs (UNITS_PER_GPU: whole GPUs). ``models``: bit m set if GPUs of model m are allowed, 0: any.
+    ``priority``: higher goes first, before the policy. ``row``: row in the trace; ``number`` orders ties.
     """
 
     row: Int64s
@@ -105,17 +105,17 @@ class ClusterJobs:
 
     @property
     def total_units(self) -> Int64s:
-        """Over all nodes of a job."""
+        """GPU units over all nodes of a job."""
         return self.nodes * self.gpus * self.units
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterScenario:
-    """One simulation in full: equal scenarios give equal schedules.
+    """The complete input of one simulation: equal scenarios give equal schedules.
 
-    ``preempts``: jobs of higher priority put out others. ``checkpoint_s``: how often jobs save their work; None: never, so that
-    who is put out, or whose node fails, starts from the beginning. ``depth``: candidates tried behind a head; None: all.
-    ``popularity``: the jobs that count in fragmentation are the commonest kinds that make up this share.
+    ``preempts``: jobs of higher priority evict others. ``checkpoint_s``: how often jobs save their work; None: never, so that an
+    evicted job, or one whose node fails, starts from the beginning. ``depth``: candidates tried behind a head; None: all.
+    ``popularity``: fragmentation counts the most common kinds of jobs that make up this share.
     """
 
     cluster: Cluster
@@ -135,13 +135,15 @@ class ClusterScenario:
     def __post_init__(self) -> None:
         if self.backfill.kind not in BACKFILLS:
             raise QueryError(
-                f"backfilling {self.backfill.kind!r} is not there for clusters of nodes",
-                hint=" ".join(filter(None, (_WITHOUT.get(self.backfill.kind), f"There are {', '.join(BACKFILLS)}."))),
+                f"backfilling {self.backfill.kind!r} is not available for clusters of nodes",
+                hint=" ".join(
+                    filter(None, (_WITHOUT.get(self.backfill.kind), f"Choose one of: {', '.join(BACKFILLS)}."))
+                ),
             )
         for name, value in _ONLY.items():
             if getattr(self.semantics, name) != value:
                 raise QueryError(
-                    f"a cluster of nodes is simulated with {name} = {value} only", hint="Take --semantics clusterscape."
+                    f"clusters of nodes support only {name} = {value}", hint="Use --semantics clusterscape."
                 )
 
     def fingerprint(self) -> str:
@@ -171,9 +173,9 @@ class ClusterScenario:
 
 @dataclass(frozen=True, slots=True)
 class Integrals:
-    """What adds up over time, in GPU-seconds: all idle, idle in fragments, idle yet useless to a waiting gang, lost.
+    """Totals over time in GPU-seconds: idle, idle in fragments, idle but unusable for a waiting gang, lost.
 
-    ``blocked``: GPUs of the first in line while as many are idle, only not where it could use them.
+    ``blocked``: GPUs that the first waiting job requests while enough are idle, but not where it could use them.
     """
 
     idle: float
@@ -184,10 +186,10 @@ class Integrals:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSchedule:
-    """When each job first starts and finally ends (where ``has_ended``), how often it began and how much work it lost.
+    """When each job first starts and finally ends (if ``has_ended``), its number of attempts and its lost work.
 
-    ``promise_s`` means something only where ``has_promise``. ``nodes[first_pod[j] : first_pod[j] + jobs.nodes[j]]`` is where
-    job j ran last (−1: nowhere).
+    ``promise_s`` is valid only where ``has_promise``. ``nodes[first_pod[j] : first_pod[j] + jobs.nodes[j]]``: the last nodes of
+    job j (−1: none).
     """
 
     scenario: ClusterScenario
@@ -205,5 +207,5 @@ class ClusterSchedule:
 
     @property
     def wait_s(self) -> Int64s:
-        """From submission to the first start."""
+        """Seconds from submission to the first start."""
         return self.start_s - self.scenario.jobs.submit_s

@@ -1,17 +1,17 @@
-"""Compiled life of a job on the GPU cluster: it waits, starts on chosen nodes, ends, or is put out and waits again.
+"""Compiled functions for one job on the GPU cluster: it waits, starts on chosen nodes, ends, or is evicted and waits again.
 
-Importing this imports numba. Knows what happens to one job; who is next is decided in `pass_kernels`.
+Importing this imports numba. `pass_kernels` decides which job is next.
 """
 
 import numpy as np
 from numba import njit
 
-from clusterscape.model.samples import Int64s
+from clusterscape.model.arrays import Int64s
 from clusterscape.simulate.batch.kernels import NEVER, NOT_YET, charge, is_before, pop, push
 from clusterscape.simulate.batch.listed_kernels import CORRECTIONS_S
 from clusterscape.simulate.cluster.kernels import (
     NOBODY,
-    Books,
+    ClusterBooks,
     change_node,
     fits,
     link,
@@ -22,10 +22,11 @@ from clusterscape.simulate.cluster.kernels import (
 )
 from clusterscape.simulate.placing import UNITS_PER_GPU
 
-# Places in Books.sums, which hold what adds up over time. FRAGMENT is the cluster's at this moment.
+# Indices of ClusterBooks.sums, which are totals over time. FRAGMENT is the current fragmentation of the cluster.
 FRAGMENT, FRAGMENT_S, IDLE_S, BLOCKED_S, LOST_S = range(5)
 
-# Places in Books.state. JOB: whom nodes are asked for; CANDIDATES and SURPLUS go with it. RESERVED: START holds for HEAD.
+# Indices of ClusterBooks.state. JOB: the job that needs nodes; CANDIDATES and SURPLUS belong to it. RESERVED: START is valid for
+# HEAD.
 (
     NOW,
     PHASE,
@@ -47,13 +48,13 @@ FRAGMENT, FRAGMENT_S, IDLE_S, BLOCKED_S, LOST_S = range(5)
     OVERS,
 ) = range(18)
 
-# In which order candidates are tried.
+# The order in which candidates are tried.
 BY_QUEUE, BY_ESTIMATE, BY_AREA, BY_SIZE = range(4)
 
 
 @njit(cache=True, nogil=True)
-def enqueue(job: int, books: Books) -> None:
-    """A job waits, in the place its rank gives it."""
+def enqueue(job: int, books: ClusterBooks) -> None:
+    """Add a job to its queue by its rank."""
     partition = books.jobs[job].partition
     first, count = books.partitions[partition].first_queue, books.partitions[partition].queued
     place = first + count
@@ -66,8 +67,8 @@ def enqueue(job: int, books: Books) -> None:
 
 
 @njit(cache=True, nogil=True)
-def dequeue(job: int, books: Books) -> None:
-    """A job leaves its queue. It is found from the cursor on: that is where the one who starts stands."""
+def dequeue(job: int, books: ClusterBooks) -> None:
+    """Remove a job from its queue. The search starts at the cursor, where the job that starts is."""
     partition = books.jobs[job].partition
     first, count = books.partitions[partition].first_queue, books.partitions[partition].queued
     place = first + books.state[CURSOR]
@@ -79,15 +80,15 @@ def dequeue(job: int, books: Books) -> None:
 
 
 @njit(cache=True, nogil=True)
-def total_units(job: int, books: Books) -> int:
-    """GPU units over all nodes, as asked for."""
-    wish = books.jobs[job].wish
-    return int(books.jobs[job].nodes * books.wishes[wish].gpus * books.wishes[wish].units)
+def total_units(job: int, books: ClusterBooks) -> int:
+    """Requested GPU units over all nodes."""
+    demand = books.jobs[job].demand
+    return int(books.jobs[job].nodes * books.demands[demand].gpus * books.demands[demand].units)
 
 
 @njit(cache=True, nogil=True)
-def sort_queue(first: int, end: int, tries_by: int, books: Books) -> None:
-    """Order a part of the queue as candidates are tried, equal ones as they stand; by rank where that is the queue's order."""
+def sort_queue(first: int, end: int, tries_by: int, books: ClusterBooks) -> None:
+    """Sort a part of the queue in the order in which candidates are tried (stable); BY_QUEUE sorts by rank."""
     keys = np.empty(end - first, np.int64)
     for at in range(first, end):
         job = books.queue[at]
@@ -104,8 +105,8 @@ def sort_queue(first: int, end: int, tries_by: int, books: Books) -> None:
 
 
 @njit(cache=True, nogil=True)
-def predict(job: int, books: Books) -> None:
-    """An arriving job is taken to run as long as its user's last two did, and never longer than it asks for."""
+def predict(job: int, books: ClusterBooks) -> None:
+    """Predict the run time of an arriving job as the mean of its user's last two, at most its request."""
     user = books.users[books.jobs[job].user]
     books.jobs[job].estimate = books.jobs[job].request
     if user.former_run > 0:
@@ -113,16 +114,16 @@ def predict(job: int, books: Books) -> None:
 
 
 @njit(cache=True, nogil=True)
-def learn(job: int, books: Books) -> None:
-    """A job has ended: its user's next ones are predicted by it."""
+def record_run(job: int, books: ClusterBooks) -> None:
+    """Record the run time of an ended job, for predictions of its user's next jobs."""
     user = books.jobs[job].user
     books.users[user].former_run = books.users[user].last_run
     books.users[user].last_run = books.jobs[job].run
 
 
 @njit(cache=True, nogil=True)
-def grow_estimate(job: int, books: Books) -> None:
-    """A prediction that is exceeded grows step by step, never beyond what was asked for."""
+def grow_estimate(job: int, books: ClusterBooks) -> None:
+    """Extend an exceeded prediction by one step, up to the request."""
     step = min(books.jobs[job].corrections, CORRECTIONS_S.size - 2)
     books.jobs[job].corrections = step + 1
     grown = books.jobs[job].estimate - CORRECTIONS_S[step] + CORRECTIONS_S[step + 1]
@@ -130,8 +131,8 @@ def grow_estimate(job: int, books: Books) -> None:
 
 
 @njit(cache=True, nogil=True)
-def watch_estimate(job: int, books: Books) -> None:
-    """Remember when a running job will exceed its estimate, where it will. Only predictions can be exceeded."""
+def watch_estimate(job: int, books: ClusterBooks) -> None:
+    """Schedule the time at which a running job exceeds its estimate, if it does. Only predictions can be exceeded."""
     row = books.jobs[job]
     if row.estimate < row.run:
         books.state[OVERS] = push(
@@ -145,28 +146,28 @@ def watch_estimate(job: int, books: Books) -> None:
 
 
 @njit(cache=True, nogil=True)
-def correct(books: Books, half_life: float) -> None:
-    """The first of those that exceed their estimates is given more time; its nodes are ready later than was thought."""
+def correct(books: ClusterBooks, half_life: float) -> None:
+    """Extend the estimate of the first job that exceeds it; its nodes become ready later than expected."""
     now, job = books.over_times[0], books.over_jobs[0]
     books.state[OVERS] = pop(books.over_times, books.over_jobs, books.jobs.sequence, books.state[OVERS])
-    former = books.jobs[job].estimate
+    old_estimate = books.jobs[job].estimate
     grow_estimate(job, books)
     for pod in range(books.jobs[job].first_pod, books.jobs[job].first_pod + books.jobs[job].nodes):
         books.nodes[books.pods[pod].node].version += 1
     gpus = total_units(job, books) / UNITS_PER_GPU
-    amount = (books.jobs[job].estimate - former) * gpus
+    amount = (books.jobs[job].estimate - old_estimate) * gpus
     charge(books.users.usage, books.users.usage_at, half_life, books.jobs[job].user, amount, now)
     watch_estimate(job, books)
 
 
 @njit(cache=True, nogil=True)
-def start_job(job: int, chosen: Int64s, gpus: Int64s, books: Books, half_life: float) -> None:
-    """Give a waiting job the chosen nodes, all or nothing. ``gpus``: the GPU to share, −1 where that is open."""
+def start_job(job: int, chosen: Int64s, gpus: Int64s, books: ClusterBooks, half_life: float) -> None:
+    """Start a waiting job on the chosen nodes. ``gpus``: the GPU to share, −1: any."""
     state, now = books.state, books.state[NOW]
     dequeue(job, books)
     for at in range(chosen.size):
         pod, node = books.jobs[job].first_pod + at, chosen[at]
-        books.pods[pod].gpus = pick_gpus(books.jobs[job].wish, node, gpus[at], books)
+        books.pods[pod].gpus = pick_gpus(books.jobs[job].demand, node, gpus[at], books)
         link(pod, node, books)
         change_node(pod, -1, books)
         refresh(node, books)
@@ -190,8 +191,8 @@ def start_job(job: int, chosen: Int64s, gpus: Int64s, books: Books, half_life: f
 
 
 @njit(cache=True, nogil=True)
-def leave_nodes(job: int, books: Books, half_life: float) -> None:
-    """A running job gives back what it holds."""
+def leave_nodes(job: int, books: ClusterBooks, half_life: float) -> None:
+    """Release the resources of a running job."""
     now = books.state[NOW]
     for pod in range(books.jobs[job].first_pod, books.jobs[job].first_pod + books.jobs[job].nodes):
         node = books.pods[pod].node
@@ -208,12 +209,12 @@ def leave_nodes(job: int, books: Books, half_life: float) -> None:
 
 
 @njit(cache=True, nogil=True)
-def drop(times: Int64s, jobs: Int64s, size: int, job: int, books: Books) -> int:
-    """Take a job out of a heap; returns its new size. Rare: the whole heap is walked."""
+def drop(times: Int64s, jobs: Int64s, size: int, job: int, books: ClusterBooks) -> int:
+    """Remove a job from a heap; returns the new size. Rare, so the whole heap is searched."""
     place = 0
     while jobs[place] != job:
         place += 1
-    # As if it were due before all others: up to the top, then off.
+    # Move it to the top as if it were due first, then pop it.
     while place > 0:
         parent = (place - 1) >> 1
         times[place], jobs[place] = times[parent], jobs[parent]
@@ -223,25 +224,25 @@ def drop(times: Int64s, jobs: Int64s, size: int, job: int, books: Books) -> int:
 
 
 @njit(cache=True, nogil=True)
-def put_out(job: int, checkpoint: int, books: Books, half_life: float) -> None:
-    """A running job loses its nodes and waits again; what it did since its last checkpoint is lost (0: all of this attempt)."""
+def evict(job: int, checkpoint: int, books: ClusterBooks, half_life: float) -> None:
+    """Evict a running job: it waits again, and its work since the last checkpoint is lost (0: all of this attempt)."""
     state = books.state
     state[ENDING] = drop(books.end_times, books.end_jobs, state[ENDING], job, books)
     if books.jobs[job].estimate < books.jobs[job].run:
         state[OVERS] = drop(books.over_times, books.over_jobs, state[OVERS], job, books)
     leave_nodes(job, books, half_life)
     elapsed = books.state[NOW] - books.jobs[job].began
-    kept = (elapsed // checkpoint) * checkpoint if checkpoint > 0 else 0
-    books.jobs[job].done += kept
-    books.jobs[job].lost += elapsed - kept
-    books.sums[LOST_S] += (elapsed - kept) * float(total_units(job, books))
+    saved = (elapsed // checkpoint) * checkpoint if checkpoint > 0 else 0
+    books.jobs[job].done += saved
+    books.jobs[job].lost += elapsed - saved
+    books.sums[LOST_S] += (elapsed - saved) * float(total_units(job, books))
     books.jobs[job].end = NOT_YET
     enqueue(job, books)
 
 
 @njit(cache=True, nogil=True)
-def find_victim(priority: int, node: int, after: int, books: Books) -> int:
-    """The pod on a node to go next after ``after``: lowest priority first, then the latest started; NOBODY where none may."""
+def find_victim(priority: int, node: int, after: int, books: ClusterBooks) -> int:
+    """The next pod on a node to evict after ``after``: lowest priority first, then latest start; NOBODY if there is none."""
     best = NOBODY
     pod = books.nodes[node].first_pod
     while pod != NOBODY:
@@ -255,36 +256,36 @@ def find_victim(priority: int, node: int, after: int, books: Books) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _goes_before(job: int, other: int, books: Books) -> bool:
+def _goes_before(job: int, other: int, books: ClusterBooks) -> bool:
     return is_before(
         books.jobs[job].priority, -books.jobs[job].sequence, books.jobs[other].priority, -books.jobs[other].sequence
     )
 
 
 @njit(cache=True, nogil=True)
-def price_room(job: int, node: int, checkpoint: int, row: Int64s, books: Books) -> int:
-    """GPU-unit-seconds of work lost by making room for one pod of the job on a node; NEVER where that cannot be."""
-    wish = books.jobs[job].wish
+def preemption_cost(job: int, node: int, checkpoint: int, row: Int64s, books: ClusterBooks) -> int:
+    """GPU-unit-seconds of work lost by making room for one pod of the job on a node; NEVER if that is impossible."""
+    demand = books.jobs[job].demand
     if books.nodes[node].closed > 0:
         return NEVER
     cpu, memory = books.nodes[node].cpu, books.nodes[node].memory
     row[:] = books.gpu_units[node]
-    price = 0
+    cost = 0
     pod = NOBODY
-    while not fits(books.wishes[wish], books.nodes[node], row, cpu, memory):
+    while not fits(books.demands[demand], books.nodes[node], row, cpu, memory):
         pod = find_victim(books.jobs[job].priority, node, pod, books)
         if pod == NOBODY:
             return NEVER
         victim = books.pods[pod].job
-        theirs = books.jobs[victim].wish
-        cpu += books.wishes[theirs].cpu
-        memory += books.wishes[theirs].memory
-        units = units_on(books.wishes[theirs].units, books.nodes[node].slices)
+        victim_demand = books.jobs[victim].demand
+        cpu += books.demands[victim_demand].cpu
+        memory += books.demands[victim_demand].memory
+        units = units_on(books.demands[victim_demand].units, books.nodes[node].slices)
         for gpu in range(books.nodes[node].gpus):
             if (books.pods[pod].gpus >> gpu) & 1:
                 row[gpu] += units
         elapsed = books.state[NOW] - books.jobs[victim].began
         lost = elapsed % checkpoint if checkpoint > 0 else elapsed
-        # One more than the work lost, so that putting nobody out is always cheaper.
-        price += lost * total_units(victim, books) + 1
-    return int(price)
+        # One more than the work lost, so that evicting nobody is always cheaper.
+        cost += lost * total_units(victim, books) + 1
+    return int(cost)

@@ -1,23 +1,22 @@
-"""Measures of a schedule of a GPU cluster, and how far they move when run times jitter by a second."""
+"""Measures of a schedule of a GPU cluster, and their sensitivity to run times that jitter by a second."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from clusterscape.simulate.batch.measures import BOUND_S, Spread, spread_of
+from clusterscape.simulate.batch.measures import BOUND_S, Spread, compute_jain, spread_of
 from clusterscape.simulate.cluster.contract import ClusterScenario, ClusterSchedule
-from clusterscape.simulate.fairness import compute_jain
 from clusterscape.simulate.placing import UNITS_PER_GPU
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterMeasures:
-    """Over the jobs that ended. Times in seconds, sizes in GPUs.
+    """Measures over the jobs that ended. Times in seconds, sizes in GPUs.
 
-    ``utilization``: GPU-seconds of work that lasted, of those there were from the first submission to the last end.
-    ``fragmentation``: FGD's, as a share of all GPUs, over that time. ``blocked_gpu_hours``: see `Integrals.blocked`.
-    ``fairness``: Jain's index of the users' mean bounded slowdown. ``lost_gpu_hours``: work done in vain.
+    ``utilization``: share of GPU-seconds with useful work, from the first submission to the last end.
+    ``fragmentation``: FGD's, as a share of all GPUs, averaged over that time. ``blocked_gpu_hours``: see `Integrals.blocked`.
+    ``fairness``: Jain's index of the users' mean bounded slowdown. ``lost_gpu_hours``: lost work.
     """
 
     jobs: int
@@ -36,7 +35,7 @@ class ClusterMeasures:
 
 
 def compute_cluster_measures(schedule: ClusterSchedule) -> ClusterMeasures | None:
-    """None where no job ended."""
+    """The measures of a schedule; None if no job ended."""
     scenario, ended = schedule.scenario, schedule.has_ended
     jobs = scenario.jobs
     if not ended.any():
@@ -66,7 +65,7 @@ def compute_cluster_measures(schedule: ClusterSchedule) -> ClusterMeasures | Non
 
 
 def jitter_cluster(scenario: ClusterScenario, random: np.random.Generator) -> ClusterScenario:
-    """The same jobs, each run −1, 0 or +1 s; a run lasts at least a second, an estimate at least as long as its run."""
+    """The same jobs with each run time changed by −1, 0 or +1 s; at least 1 s, and estimates at least the run time."""
     jobs = scenario.jobs
     run_s = np.maximum(1, jobs.run_s + random.integers(-1, 2, len(jobs)))
     estimate_s = run_s if scenario.estimates == "actual" else np.maximum(jobs.estimate_s, run_s)
@@ -80,12 +79,12 @@ def measure_cluster_spread(
     runs: int,
     seed: int = 0,
 ) -> dict[str, Spread]:
-    """Each measure's spread over ``runs`` jittered simulations; a measure that some run does not have is left out."""
+    """Each measure's spread over ``runs`` jittered simulations; a measure that is missing in some run is left out."""
     random = np.random.default_rng(seed)
-    found = [compute_cluster_measures(simulate(jitter_cluster(scenario, random))) for _ in range(runs)]
+    measures_by_run = [compute_cluster_measures(simulate(jitter_cluster(scenario, random))) for _ in range(runs)]
     spreads = {}
     for name in (field.name for field in fields(ClusterMeasures)):
-        values = [value for one in found if (value := getattr(one, name, None)) is not None]
+        values = [value for measures in measures_by_run if (value := getattr(measures, name, None)) is not None]
         if len(values) == runs > 0:
             spreads[name] = spread_of(np.array(values, float))
     return spreads

@@ -1,7 +1,7 @@
-"""Compiled course of the GPU cluster: what happens next, and who is tried in which order when the queue is looked at.
+"""Compiled event loop of the GPU cluster: the next events, and scheduling passes over the queues.
 
-`step` runs until nodes must be chosen or a queue be ordered, which Python does: placements and policies are plain files.
-Importing this imports numba.
+`step` runs until nodes must be chosen or a queue must be ordered, which happens in Python: placements and policies are plain
+Python files. Importing this imports numba.
 """
 
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from clusterscape.model.samples import Int64s
+from clusterscape.model.arrays import Int64s
 from clusterscape.simulate.batch.kernels import NEVER, NOT_YET, longest_allowed, pop
 from clusterscape.simulate.cluster.job_kernels import (
     ARRIVED,
@@ -36,19 +36,19 @@ from clusterscape.simulate.cluster.job_kernels import (
     TRIED,
     correct,
     enqueue,
+    evict,
     find_victim,
-    learn,
     leave_nodes,
     predict,
-    price_room,
-    put_out,
+    preemption_cost,
+    record_run,
     sort_queue,
     start_job,
     total_units,
 )
 from clusterscape.simulate.cluster.kernels import (
     NOBODY,
-    Books,
+    ClusterBooks,
     find_ready,
     fits,
     free_at,
@@ -57,20 +57,20 @@ from clusterscape.simulate.cluster.kernels import (
     units_on,
 )
 
-# What `step` wants when it returns.
+# What the caller of `step` must do next.
 OVER, CHOOSE, ORDER = range(3)
-# Where it is.
+# Phases of a scheduling pass.
 BETWEEN, HEADS, FILLING = range(3)
-# Rules.fill: who may overtake the first job that does not fit.
+# ClusterRules.fill: which jobs may overtake the first job that does not fit.
 NO_ONE, WHO_FITS, WHO_KEEPS_PROMISE = range(3)
-# Kinds of outages, in the order in which those of one second are taken in.
+# Kinds of outages, in the order in which those of one second are processed.
 FAIL, DRAIN, OPEN = range(3)
 
 
-class Rules(NamedTuple):
+class ClusterRules(NamedTuple):
     """The choices of a scenario as numbers; see `Semantics`. ``depth``: candidates tried behind a head, 0: all.
 
-    ``checkpoint``: seconds, 0: none are made.
+    ``checkpoint``: seconds between checkpoints, 0: none.
     """
 
     fill: int
@@ -92,8 +92,8 @@ class Rules(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def take_outage(rules: Rules, books: Books) -> None:
-    """A node leaves service or returns. Its jobs wait again when it fails, and run on when it drains."""
+def process_outage(rules: ClusterRules, books: ClusterBooks) -> None:
+    """Take a node out of service or return it. Its jobs are evicted if it fails, and keep running if it drains."""
     at = books.state[OUTAGE]
     books.state[OUTAGE] += 1
     node = books.outages[at].node
@@ -111,12 +111,12 @@ def take_outage(rules: Rules, books: Books) -> None:
         refresh(node, books)
     while books.outages[at].kind == FAIL and books.nodes[node].first_pod != NOBODY:
         job = books.pods[books.nodes[node].first_pod].job
-        put_out(job, rules.checkpoint, books, rules.half_life)
+        evict(job, rules.checkpoint, books, rules.half_life)
 
 
 @njit(cache=True, nogil=True)
-def take_instant(rules: Rules, books: Books) -> bool:
-    """Everything of the next second: ends, outages, arrivals. False where nothing is left to come."""
+def process_next_second(rules: ClusterRules, books: ClusterBooks) -> bool:
+    """Process all events of the next second: ends, outages, arrivals. False if no event is left."""
     state, count = books.state, books.jobs.size
     now = NEVER
     if state[ENDING] > 0:
@@ -134,16 +134,16 @@ def take_instant(rules: Rules, books: Books) -> bool:
     books.sums[IDLE_S] += books.partitions.free_units.sum() * span
     books.sums[BLOCKED_S] += books.partitions.blocked_units.sum() * span
     state[NOW] = now
-    # Corrections of earlier seconds, and of this one, come first; they give no look at the queue.
+    # Corrections up to this second come first; they do not trigger a scheduling pass.
     while state[OVERS] > 0 and books.over_times[0] <= now:
         correct(books, rules.half_life)
     while state[ENDING] > 0 and books.end_times[0] == now:
         job = books.end_jobs[0]
         state[ENDING] = pop(books.end_times, books.end_jobs, books.jobs.sequence, state[ENDING])
         leave_nodes(job, books, rules.half_life)
-        learn(job, books)
+        record_run(job, books)
     while state[OUTAGE] < books.outages.size and books.outages[state[OUTAGE]].time <= now:
-        take_outage(rules, books)
+        process_outage(rules, books)
     while state[ARRIVED] < count and books.jobs[state[ARRIVED]].submit == now:
         if rules.is_predicting:
             predict(state[ARRIVED], books)
@@ -153,18 +153,18 @@ def take_instant(rules: Rules, books: Books) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def reserve(head: int, books: Books) -> int:
-    """When the head can start by the estimates of running jobs; NEVER while too few nodes are in service."""
-    wish, partition = books.jobs[head].wish, books.jobs[head].partition
+def reserve(head: int, books: ClusterBooks) -> int:
+    """When the head can start by the estimates of running jobs; NEVER if too few nodes are in service."""
+    demand, partition = books.jobs[head].demand, books.jobs[head].partition
     members = books.members[books.partitions[partition].first_node : books.partitions[partition].end_node]
-    is_new = books.partitions[partition].ready_wish != wish
-    books.partitions[partition].ready_wish = wish
+    is_new = books.partitions[partition].ready_demand != demand
+    books.partitions[partition].ready_demand = demand
     row = np.empty(books.gpu_units.shape[1], np.int64)
     times = np.empty(members.size, np.int64)
     for at in range(members.size):
         node = members[at]
         if is_new or books.nodes[node].ready_version != books.nodes[node].version:
-            books.nodes[node].ready = find_ready(wish, node, row, books)
+            books.nodes[node].ready = find_ready(demand, node, row, books)
             books.nodes[node].ready_version = books.nodes[node].version
         times[at] = books.nodes[node].ready
     needed = books.jobs[head].nodes
@@ -174,10 +174,10 @@ def reserve(head: int, books: Books) -> int:
 
 
 @njit(cache=True, nogil=True)
-def list_candidates(job: int, books: Books) -> None:
-    """The nodes that can host a pod of the job now."""
+def list_candidates(job: int, books: ClusterBooks) -> None:
+    """List the nodes that can host a pod of the job now."""
     partition, count = books.jobs[job].partition, 0
-    hosts = books.hosts[books.jobs[job].wish]
+    hosts = books.hosts[books.jobs[job].demand]
     for at in range(books.partitions[partition].first_node, books.partitions[partition].end_node):
         node = books.members[at]
         if hosts[node]:
@@ -187,70 +187,70 @@ def list_candidates(job: int, books: Books) -> None:
 
 
 @njit(cache=True, nogil=True)
-def mark_harmful(job: int, head: int, start: int, books: Books) -> int:
-    """Which candidates would no longer be ready for the head at ``start`` with the job on them; returns how many still would.
+def mark_harmful(job: int, head: int, start: int, books: ClusterBooks) -> int:
+    """Mark candidates that would not be ready for the head at ``start`` with the job on them; returns the number of the others.
 
-    SURPLUS becomes how many nodes more than the head needs are ready then.
+    Sets SURPLUS to the number of ready nodes that the head does not need.
     """
-    partition, wish = books.jobs[job].partition, books.jobs[head].wish
+    partition, demand = books.jobs[job].partition, books.jobs[head].demand
     ready = 0
     for at in range(books.partitions[partition].first_node, books.partitions[partition].end_node):
         ready += books.nodes[books.members[at]].ready <= start
     books.state[SURPLUS] = ready - books.jobs[head].nodes
     row = np.empty(books.gpu_units.shape[1], np.int64)
-    mine, harmless = books.jobs[job].wish, 0
+    job_demand, harmless = books.jobs[job].demand, 0
     for at in range(books.state[CANDIDATES]):
         node = books.candidates[at]
         books.harmful[at] = False
         if books.nodes[node].ready <= start:
-            gpus = pick_gpus(mine, node, NOBODY, books)
+            gpus = pick_gpus(job_demand, node, NOBODY, books)
             cpu, memory = free_at(node, start, row, books)
-            units = units_on(books.wishes[mine].units, books.nodes[node].slices)
+            units = units_on(books.demands[job_demand].units, books.nodes[node].slices)
             for gpu in range(books.nodes[node].gpus):
                 if (gpus >> gpu) & 1:
                     row[gpu] -= units
-            cpu, memory = cpu - books.wishes[mine].cpu, memory - books.wishes[mine].memory
-            books.harmful[at] = not fits(books.wishes[wish], books.nodes[node], row, cpu, memory)
+            cpu, memory = cpu - books.demands[job_demand].cpu, memory - books.demands[job_demand].memory
+            books.harmful[at] = not fits(books.demands[demand], books.nodes[node], row, cpu, memory)
         harmless += not books.harmful[at]
     return harmless
 
 
 @njit(cache=True, nogil=True)
-def make_room(job: int, rules: Rules, books: Books) -> bool:
-    """Put out jobs of lower priority so that the job can start, where the least work is lost; False where that is not enough."""
+def preempt_for(job: int, rules: ClusterRules, books: ClusterBooks) -> bool:
+    """Evict jobs of lower priority so that the job can start, with the least work lost; False if that is not possible."""
     partition = books.jobs[job].partition
     members = books.members[books.partitions[partition].first_node : books.partitions[partition].end_node]
     row = np.empty(books.gpu_units.shape[1], np.int64)
-    prices = np.empty(members.size, np.int64)
+    costs = np.empty(members.size, np.int64)
     for at in range(members.size):
-        prices[at] = price_room(job, members[at], rules.checkpoint, row, books)
+        costs[at] = preemption_cost(job, members[at], rules.checkpoint, row, books)
     needed = books.jobs[job].nodes
-    cheapest = np.argsort(prices, kind="mergesort")
-    if needed > members.size or prices[cheapest[needed - 1]] == NEVER:
+    cheapest = np.argsort(costs, kind="mergesort")
+    if needed > members.size or costs[cheapest[needed - 1]] == NEVER:
         return False
     for at in range(needed):
         node = members[cheapest[at]]
-        while not books.hosts[books.jobs[job].wish, node]:
+        while not books.hosts[books.jobs[job].demand, node]:
             victim = find_first_victim(job, node, books)
-            put_out(victim, rules.checkpoint, books, rules.half_life)
+            evict(victim, rules.checkpoint, books, rules.half_life)
     return True
 
 
 @njit(cache=True, nogil=True)
-def find_first_victim(job: int, node: int, books: Books) -> int:
-    """The job on a node that goes first for the sake of ``job``."""
+def find_first_victim(job: int, node: int, books: ClusterBooks) -> int:
+    """The first job on a node to evict for ``job``."""
     return int(books.pods[find_victim(books.jobs[job].priority, node, NOBODY, books)].job)
 
 
 @njit(cache=True, nogil=True)
-def block(head: int, rules: Rules, books: Books) -> None:
-    """The first job that does not fit is the head: it is promised a start."""
+def block(head: int, rules: ClusterRules, books: ClusterBooks) -> None:
+    """Make the first job that does not fit the head, and give it a promise."""
     state, partition = books.state, books.jobs[head].partition
     state[HEAD], state[RESERVED], state[TRIED] = head, 0, 0
     state[PASS] += 1
     is_new = books.partitions[partition].head != head
     if is_new or not rules.is_queue_kept:
-        # Once for the whole look, as in the batch engines: candidates that start meanwhile do not change it.
+        # Once per pass, as in the batch engines: candidates that start in the same pass do not change it.
         books.partitions[partition].queue_at_block = books.partitions[partition].queued
     if rules.fill != WHO_FITS and is_new:
         books.partitions[partition].head = head
@@ -260,8 +260,8 @@ def block(head: int, rules: Rules, books: Books) -> None:
 
 
 @njit(cache=True, nogil=True)
-def find_longest(head: int, rules: Rules, books: Books) -> int:
-    """The longest a candidate may take now beside the promise to the head."""
+def find_longest(head: int, rules: ClusterRules, books: ClusterBooks) -> int:
+    """The longest run time of a candidate that respects the promise to the head."""
     state, partition = books.state, books.jobs[head].partition
     if state[START] == NEVER:
         return NEVER
@@ -276,33 +276,33 @@ def find_longest(head: int, rules: Rules, books: Books) -> int:
 
 
 @njit(cache=True, nogil=True)
-def note_without_extra(job: int, books: Books) -> None:
-    """There is no room beside the promise for so many nodes of that wish, nor for more, until the next look."""
-    wish, nodes = books.jobs[job].wish, books.jobs[job].nodes
-    if books.wishes[wish].without_extra == books.state[PASS]:
-        nodes = min(nodes, books.wishes[wish].without_nodes)
-    books.wishes[wish].without_extra, books.wishes[wish].without_nodes = books.state[PASS], nodes
+def mark_without_extra(job: int, books: ClusterBooks) -> None:
+    """Record that this pass has no extra room next to the promise for jobs of that demand with so many nodes or more."""
+    demand, nodes = books.jobs[job].demand, books.jobs[job].nodes
+    if books.demands[demand].without_extra == books.state[PASS]:
+        nodes = min(nodes, books.demands[demand].without_nodes)
+    books.demands[demand].without_extra, books.demands[demand].without_nodes = books.state[PASS], nodes
 
 
 @njit(cache=True, nogil=True)
-def may_overtake(job: int, rules: Rules, books: Books) -> bool:
-    """Whether a candidate that fits may start beside the promise; then its nodes are listed."""
+def may_overtake(job: int, rules: ClusterRules, books: ClusterBooks) -> bool:
+    """Whether a candidate that fits may start without breaking the promise; then lists its nodes."""
     state, head = books.state, books.state[HEAD]
     if rules.fill == WHO_KEEPS_PROMISE:
         if state[RESERVED] == 0:
             state[START] = reserve(head, books)
             state[RESERVED] = 1
         if books.jobs[job].estimate - books.jobs[job].done > find_longest(head, rules, books):
-            wish = books.wishes[books.jobs[job].wish]
-            is_tried = wish.without_extra == state[PASS] and books.jobs[job].nodes >= wish.without_nodes
+            demand = books.demands[books.jobs[job].demand]
+            is_tried = demand.without_extra == state[PASS] and books.jobs[job].nodes >= demand.without_nodes
             if not rules.uses_extra or is_tried:
                 return False
-            reserve(head, books)  # what started since the last look is known again
+            reserve(head, books)  # includes jobs that started since the last pass
             list_candidates(job, books)
             harmless = mark_harmful(job, head, state[START], books)
             state[IS_EXTRA] = 1
             if harmless < books.jobs[job].nodes and state[SURPLUS] < 1:
-                note_without_extra(job, books)
+                mark_without_extra(job, books)
                 state[JOB] = NOBODY
                 return False
             return True
@@ -311,20 +311,20 @@ def may_overtake(job: int, rules: Rules, books: Books) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def look(rules: Rules, books: Books) -> bool:
-    """Go on with the look at a partition's queue; True where somebody may start, False when it is done."""
+def scan_queue(rules: ClusterRules, books: ClusterBooks) -> bool:
+    """Continue the pass over a partition's queue; True if a job may start, False when the pass is done."""
     state, part = books.state, books.partitions[books.state[PARTITION]]
     while state[CURSOR] < part.queued:
         job = books.queue[part.first_queue + state[CURSOR]]
         row = books.jobs[job]
-        wish = books.wishes[row.wish]
-        units = row.nodes * wish.gpus * wish.units
+        demand = books.demands[row.demand]
+        units = row.nodes * demand.gpus * demand.units
         if part.user_units > 0 and books.held_by_user[row.partition, row.user] + units > part.user_units:
-            state[CURSOR] += 1  # the user holds as much as one may: the next may go before
+            state[CURSOR] += 1  # the user is at the limit: other users' jobs may overtake
             continue
-        can_start = wish.hosting >= row.nodes
+        can_start = demand.hosting >= row.nodes
         if state[PHASE] == HEADS:
-            if can_start or (rules.preempts and make_room(job, rules, books)):
+            if can_start or (rules.preempts and preempt_for(job, rules, books)):
                 list_candidates(job, books)
                 return True
             block(job, rules, books)
@@ -344,15 +344,15 @@ def look(rules: Rules, books: Books) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def step(rules: Rules, books: Books, chosen: Int64s, gpus: Int64s, progress: Int64s) -> int:
-    """Act on the choice last asked for (no node: it cannot start), then go on to the next question or the end."""
+def step(rules: ClusterRules, books: ClusterBooks, chosen: Int64s, gpus: Int64s, progress: Int64s) -> int:
+    """Apply the last choice (no node: the job cannot start), then run until the next choice or the end."""
     state = books.state
     if state[JOB] != NOBODY:
         job, state[JOB] = state[JOB], NOBODY
         if chosen.size:
             start_job(job, chosen, gpus, books, rules.half_life)
         else:
-            note_without_extra(job, books)
+            mark_without_extra(job, books)
             state[CURSOR] += 1
     while True:
         if state[PHASE] == BETWEEN:
@@ -363,7 +363,7 @@ def step(rules: Rules, books: Books, chosen: Int64s, gpus: Int64s, progress: Int
                     break
             if partition == NOBODY:
                 progress[0] = state[ARRIVED]
-                if not take_instant(rules, books):
+                if not process_next_second(rules, books):
                     return OVER
                 continue
             books.partitions[partition].touched = False
@@ -371,14 +371,14 @@ def step(rules: Rules, books: Books, chosen: Int64s, gpus: Int64s, progress: Int
             state[PARTITION], state[CURSOR], state[HEAD], state[PHASE] = partition, 0, NOBODY, HEADS
             if rules.is_dynamic and books.partitions[partition].queued > 1:
                 return ORDER
-        if look(rules, books):
+        if scan_queue(rules, books):
             return CHOOSE
         head = state[HEAD]
         if head != NOBODY and rules.tries_by != BY_QUEUE and not rules.is_dynamic:
             part = books.partitions[state[PARTITION]]
             sort_queue(part.first_queue, part.first_queue + part.queued, BY_QUEUE, books)
         if head != NOBODY:
-            # By their number the idle GPUs would do for it: it is where they are that keeps it waiting.
+            # Enough GPUs are idle for the head, but on the wrong nodes.
             units = total_units(head, books)
             partition = state[PARTITION]
             books.partitions[partition].blocked_units = (

@@ -1,24 +1,23 @@
-"""Accounts, sessions, API tokens and the audit log, in the database of the records. The same for every replica of the server."""
+"""Accounts, sessions, API tokens and the audit log, in the record database, which all replicas share."""
 
 from clusterscape.settings import StorageSettings
 from clusterscape.store.access.sql import AccessStore, AuditFilter
-from clusterscape.store.records.engines import record_engine
-from clusterscape.store.records.faults import explained
-from clusterscape.store.records.migrations import bring_up_to_date
+from clusterscape.store.records.engines import database_errors, record_engine
+from clusterscape.store.records.migrations import upgrade_schema
 
 __all__ = ["AccessStore", "AuditFilter", "open_access_store"]
 
 
 def open_access_store(storage: StorageSettings) -> AccessStore:
-    """Open it in the database that ``storage.records`` names, with the schema created or upgraded as needed.
+    """Open the access store in the database of ``storage.records``; creates or upgrades the schema.
 
-    Raises what ``open_record_store`` raises.
+    Raises the same errors as ``open_record_store``.
     """
     engine = record_engine(storage)
     where = engine.url.database if engine.dialect.name == "sqlite" else engine.url.render_as_string(hide_password=True)
     try:
-        with explained(str(where)):
-            bring_up_to_date(engine, str(where))
+        with database_errors(str(where)):
+            upgrade_schema(engine, str(where))
     except BaseException:
         engine.dispose()
         raise

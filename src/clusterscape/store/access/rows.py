@@ -6,21 +6,20 @@ from typing import Any
 
 import orjson
 
-from clusterscape.model.access import Account, ApiToken, AuditEntry, Outcome, Scope, Session, Way
-from clusterscape.model.viewers import Role
+from clusterscape.model.access import Account, ApiToken, AuditEntry, Outcome, Role, Scope, Session, Way
 from clusterscape.store.records import tables
 from clusterscape.store.records.rows import Row, json_text, storable
 
 Values = Sequence[Any]  # what a driver hands back
 
-ACCOUNT_COLUMNS = [tables.accounts.c[each.name] for each in fields(Account)]
-SESSION_COLUMNS = [tables.sessions.c[each.name] for each in fields(Session)]
-TOKEN_COLUMNS = [tables.api_tokens.c[each.name] for each in fields(ApiToken)]
-AUDIT_COLUMNS = [tables.audit.c[each.name] for each in fields(AuditEntry)]
+ACCOUNT_COLUMNS = [tables.accounts.c[column.name] for column in fields(Account)]
+SESSION_COLUMNS = [tables.sessions.c[column.name] for column in fields(Session)]
+TOKEN_COLUMNS = [tables.api_tokens.c[column.name] for column in fields(ApiToken)]
+AUDIT_COLUMNS = [tables.audit.c[column.name] for column in fields(AuditEntry)]
 
 
 def account_row(account: Account) -> Row:
-    """All of an account but its password, which is kept apart."""
+    """The row of an account, without the password hash."""
     return {
         "way": account.way.value,
         "login": storable(account.login),
@@ -107,7 +106,7 @@ def token_of(row: Values) -> ApiToken:
         title=title,
         way=Way(way),
         login=login,
-        scopes=frozenset(Scope(each) for each in orjson.loads(scopes)),
+        scopes=frozenset(Scope(scope) for scope in orjson.loads(scopes)),
         created_at=created_at,
         expires_at=expires_at,
         used_at=used_at,

@@ -1,4 +1,4 @@
-"""Who may come in and what was done, on SQLite and PostgreSQL by the same statements. Keeps no secret in clear, compares none."""
+"""Accounts, sessions, tokens and the audit log on SQLite and PostgreSQL. Stores no secret in plain text and verifies none."""
 
 import itertools
 import secrets
@@ -13,23 +13,23 @@ from sqlalchemy import ColumnElement, Connection, Engine, Select, and_, delete, 
 from clusterscape.model import UnixMs
 from clusterscape.model.access import Account, ApiToken, AuditEntry, Session, Way
 from clusterscape.store.access import rows
-from clusterscape.store.records.faults import explained
+from clusterscape.store.records.engines import database_errors
+from clusterscape.store.records.statements import upsert
 from clusterscape.store.records.tables import accounts, api_tokens, audit, sessions
-from clusterscape.store.records.upserts import upsert
 
 Record = TypeVar("Record")
 
 MOST_AUDIT_ENTRIES = 10_000
-"""In one answer."""
+"""Limit of one query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFilter:
-    """Which entries; every given field must match. ``before`` is the key of the last entry already seen."""
+    """Filter of audit entries; all fields that are set must match. ``before``: key of the last entry of the previous page."""
 
     actor: str | None = None
     action: str | None = None
-    """A whole action, or its first part: ``rule`` finds ``rule.save``."""
+    """An action or its first part: ``rule`` matches ``rule.save``."""
     since_ms: UnixMs | None = None
     before: str | None = None
 
@@ -42,7 +42,7 @@ class AccessStore:
         self._writer = engine.execution_options(writes=True)
         self._where = where
         self._entries = itertools.count()
-        self._write_lock = threading.Lock()  # threads queue here rather than poll the database's own lock
+        self._write_lock = threading.Lock()  # threads wait here instead of polling the database's lock
 
     def accounts(self) -> list[Account]:
         """All accounts, by login."""
@@ -51,18 +51,18 @@ class AccessStore:
 
     def account(self, way: Way, login: str) -> Account | None:
         """One account, or None."""
-        found = self._read(select(*rows.ACCOUNT_COLUMNS).where(*_is_of(accounts, way, login)), rows.account_of)
-        return found[0] if found else None
+        records = self._read(select(*rows.ACCOUNT_COLUMNS).where(*_is_of(accounts, way, login)), rows.account_of)
+        return records[0] if records else None
 
     def password_hash(self, login: str) -> str | None:
-        """Of a local account; None where there is none."""
+        """The password hash of a local account; None if there is none."""
         query = select(accounts.c.password_hash).where(*_is_of(accounts, Way.LOCAL, login))
         with self._reading() as connection:
-            found: str | None = connection.scalar(query)
-        return found
+            password_hash: str | None = connection.scalar(query)
+        return password_hash
 
     def add_account(self, account: Account, *, password_hash: str | None = None) -> bool:
-        """Insert; False, and nothing changed, where the login has an account already."""
+        """Insert an account; False if the login already has one."""
         with self._writing() as connection:
             if connection.execute(
                 select(accounts.c.login).where(*_is_of(accounts, account.way, account.login))
@@ -72,63 +72,63 @@ class AccessStore:
             return True
 
     def change_account(self, account: Account) -> bool:
-        """Replace all but password and time of creation; False where there is none."""
+        """Replace an account except password and creation time; False if there is none."""
         row = rows.account_row(account)
         values = {name: row[name] for name in row if name not in ("way", "login", "created_at")}
         return self._update(accounts, _is_of(accounts, account.way, account.login), values) > 0
 
     def set_password(self, login: str, password_hash: str) -> bool:
-        """Of a local account; False where there is none."""
+        """Set the password hash of a local account; False if there is none."""
         return self._update(accounts, _is_of(accounts, Way.LOCAL, login), {"password_hash": password_hash}) > 0
 
     def remove_account(self, way: Way, login: str) -> bool:
-        """Forget an account with its sessions and tokens; False where there is none."""
+        """Remove an account with its sessions and tokens; False if there is none."""
         with self._writing() as connection:
             for table in (sessions, api_tokens):
                 connection.execute(delete(table).where(*_is_of(table, way, login)))
             return connection.execute(delete(accounts).where(*_is_of(accounts, way, login))).rowcount > 0
 
     def add_session(self, session: Session) -> None:
-        """Keep a new session."""
+        """Insert a session."""
         with self._writing() as connection:
             connection.execute(sessions.insert(), [rows.session_row(session)])
 
     def session(self, digest: str) -> tuple[Session, Account | None] | None:
-        """A session with its account, whatever their state; None where there is none."""
-        found = self._with_account(sessions, rows.SESSION_COLUMNS, sessions.c.digest == digest)
-        return None if found is None else (rows.session_of(found[0]), found[1])
+        """A session with its account, even if expired or disabled; None if there is none."""
+        row_pair = self._with_account(sessions, rows.SESSION_COLUMNS, sessions.c.digest == digest)
+        return None if row_pair is None else (rows.session_of(row_pair[0]), row_pair[1])
 
     def sessions(self, way: Way, login: str | None) -> list[Session]:
-        """All of one login, newest first."""
+        """All sessions of a login, newest first."""
         query = select(*rows.SESSION_COLUMNS).where(*_is_of(sessions, way, login))
         return self._read(query.order_by(sessions.c.created_at.desc()), rows.session_of)
 
     def touch_session(self, digest: str, at_ms: UnixMs) -> None:
-        """It was used."""
+        """Update the time of last use."""
         self._update(sessions, [sessions.c.digest == digest], {"seen_at": at_ms})
 
     def end_session(self, digest: str) -> bool:
-        """Forget a session; False where there is none."""
+        """Remove a session; False if there is none."""
         return self._delete(sessions, sessions.c.digest == digest) > 0
 
     def end_sessions(self, way: Way, login: str | None) -> int:
-        """Forget all sessions of a login; returns how many."""
+        """Remove all sessions of a login; returns their number."""
         return self._delete(sessions, *_is_of(sessions, way, login))
 
     def add_token(self, token: ApiToken, *, digest: str) -> None:
-        """Keep a new API token, whose secret has this digest."""
+        """Insert an API token whose secret has this digest."""
         with self._writing() as connection:
             connection.execute(api_tokens.insert(), [rows.token_row(token, digest)])
 
     def find_token(self, digest: str) -> tuple[ApiToken, Account | None] | None:
-        """The token whose secret has this digest with its owner, whatever their state; None where there is none."""
-        found = self._with_account(api_tokens, rows.TOKEN_COLUMNS, api_tokens.c.digest == digest)
-        return None if found is None else (rows.token_of(found[0]), found[1])
+        """The token whose secret has this digest, with its owner, even if expired or disabled; None if there is none."""
+        row_pair = self._with_account(api_tokens, rows.TOKEN_COLUMNS, api_tokens.c.digest == digest)
+        return None if row_pair is None else (rows.token_of(row_pair[0]), row_pair[1])
 
     def token(self, key: str) -> ApiToken | None:
         """The token of that key, or None."""
-        found = self._read(select(*rows.TOKEN_COLUMNS).where(api_tokens.c.key == key), rows.token_of)
-        return found[0] if found else None
+        tokens = self._read(select(*rows.TOKEN_COLUMNS).where(api_tokens.c.key == key), rows.token_of)
+        return tokens[0] if tokens else None
 
     def tokens(self, way: Way | None = None, login: str | None = None) -> list[ApiToken]:
         """All tokens, or those of one owner; newest first."""
@@ -136,17 +136,17 @@ class AccessStore:
         return self._read(query if way is None else query.where(*_is_of(api_tokens, way, login)), rows.token_of)
 
     def touch_token(self, key: str, at_ms: UnixMs) -> None:
-        """It was used."""
+        """Update the time of last use."""
         self._update(api_tokens, [api_tokens.c.key == key], {"used_at": at_ms})
 
     def revoke_token(self, key: str, at_ms: UnixMs) -> bool:
-        """It opens nothing from now on; False where there is none or it is revoked already."""
+        """Revoke a token; False if there is none or it is already revoked."""
         where = [api_tokens.c.key == key, api_tokens.c.revoked_at.is_(None)]
         return self._update(api_tokens, where, {"revoked_at": at_ms}) > 0
 
     def append_audit(self, entry: AuditEntry) -> None:
-        """Write what was done, for good."""
-        # The time, the order within this process, and what tells two processes apart.
+        """Append an audit entry."""
+        # Time, sequence within this process, and a random suffix that distinguishes processes.
         key = f"{entry.at:013d}-{next(self._entries) % 2**32:08x}-{secrets.token_hex(3)}"
         with self._writing() as connection:
             connection.execute(audit.insert(), [rows.audit_row(entry, key)])
@@ -157,15 +157,16 @@ class AccessStore:
         return self._read(query.limit(min(limit, MOST_AUDIT_ENTRIES)), rows.audit_entry_of)
 
     def maintain(self, *, now_ms: UnixMs, idle_before: UnixMs, audit_before: UnixMs) -> None:
-        """Forget sessions that are over, and before ``audit_before`` what was done and tokens that opened nothing any more."""
+        """Remove expired sessions, and audit entries and expired or revoked tokens before ``audit_before``."""
         is_over = or_(sessions.c.expires_at <= now_ms, sessions.c.seen_at <= idle_before)
         is_old = audit.c.key < f"{max(0, audit_before):013d}"
         is_dead = or_(api_tokens.c.expires_at < audit_before, api_tokens.c.revoked_at < audit_before)
         with self._reading() as connection:
             if not any(
-                connection.execute(select(1).where(each).limit(1)).first() for each in (is_over, is_old, is_dead)
+                connection.execute(select(1).where(condition).limit(1)).first()
+                for condition in (is_over, is_old, is_dead)
             ):
-                return  # the ordinary case takes no writer's lock
+                return  # usually nothing to do: avoids the write lock
         with self._writing() as connection:
             connection.execute(delete(sessions).where(is_over))
             connection.execute(delete(audit).where(is_old))
@@ -206,12 +207,12 @@ class AccessStore:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with explained(self._where), self._engine.connect() as connection:
+        with database_errors(self._where), self._engine.connect() as connection:
             yield connection
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
-        with self._write_lock, explained(self._where), self._writer.begin() as connection:
+        with self._write_lock, database_errors(self._where), self._writer.begin() as connection:
             yield connection
 
 

@@ -1,4 +1,4 @@
-"""Artifacts as files of one folder. Writes go to a temporary name, are synced and renamed; a crash leaves no half artifact."""
+"""Artifacts as files of a folder. Writes are atomic: a temporary file is synced and renamed."""
 
 import time
 import uuid
@@ -9,28 +9,27 @@ from pathlib import Path
 from typing import BinaryIO
 
 from clusterscape.model import UnixMs
-from clusterscape.store.artifacts.contract import ArtifactInfo
-from clusterscape.store.artifacts.keys import check_key, missing
-from clusterscape.store.metrics.embedded.files import make_folder, need_space, storage_errors, sync_folder
+from clusterscape.store.artifacts.contract import ArtifactInfo, check_key, missing_artifact
+from clusterscape.store.files import check_free_space, make_folder, storage_errors, sync_folder
 
 TEMPORARY_PREFIX = ".writing-"
 UNFINISHED_AFTER_S = 600.0
 SPACE_CHECK_BYTES = 16 << 20
-"""The free space is looked at again after so many bytes."""
+"""Free space is checked again after this many bytes."""
 
 
 class FolderArtifactStore:
-    """Implements ``ArtifactStore`` in ``folder``, which is made when something is first written."""
+    """Implements ``ArtifactStore`` in ``folder``, which is created at the first write."""
 
     def __init__(self, folder: Path, *, min_free_bytes: int = 0) -> None:
         self._folder = folder
         self._min_free_bytes = min_free_bytes
 
     def put(self, key: str, chunks: Iterable[bytes]) -> int:
-        """Store an artifact, whole or not at all."""
+        """Store an artifact atomically."""
         path = self._path(key)
         make_folder(path.parent)
-        # Two writers of one key each have a file of their own: the later rename wins, neither is mixed up.
+        # Every writer has its own file, so that concurrent writers of a key never mix; the last rename wins.
         temporary = path.with_name(f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}")
         size, checked = 0, -SPACE_CHECK_BYTES
         try:
@@ -38,7 +37,7 @@ class FolderArtifactStore:
                 with temporary.open("wb") as file:
                     for chunk in chunks:
                         if size - checked >= SPACE_CHECK_BYTES:
-                            need_space(path.parent, min_free_bytes=self._min_free_bytes + len(chunk))
+                            check_free_space(path.parent, min_free_bytes=self._min_free_bytes + len(chunk))
                             checked = size
                         file.write(chunk)
                         size += len(chunk)
@@ -56,32 +55,32 @@ class FolderArtifactStore:
         try:
             return self._path(key).open("rb")
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-            raise missing(key) from None
+            raise missing_artifact(key) from None
 
     def path(self, key: str) -> Path:
-        """The artifact's own file."""
+        """The file of the artifact."""
         path = self._path(key)
         if not path.is_file():
-            raise missing(key)
+            raise missing_artifact(key)
         return path
 
     def list(self, prefix: str = "") -> list[ArtifactInfo]:
-        """Artifacts whose key begins with ``prefix``, by key."""
+        """Artifacts whose key starts with ``prefix``, by key."""
         parent = prefix.rpartition("/")[0]
         root = self._path(parent) if parent else self._folder
-        found = []
-        for folder, _, names in walk(root):  # unlike rglob, passes over a folder that is deleted meanwhile
+        artifacts = []
+        for folder, _, names in walk(root):  # unlike rglob, skips folders that are deleted meanwhile
             for path in (Path(folder, name) for name in names):
                 key = path.relative_to(self._folder).as_posix()
                 if path.name.startswith(TEMPORARY_PREFIX) or not key.startswith(prefix):
                     continue
                 with suppress(FileNotFoundError):  # deleted meanwhile
                     about = path.stat()
-                    found.append(ArtifactInfo(key, about.st_size, UnixMs(about.st_mtime_ns // 1_000_000)))
-        return sorted(found, key=lambda each: each.key)
+                    artifacts.append(ArtifactInfo(key, about.st_size, UnixMs(about.st_mtime_ns // 1_000_000)))
+        return sorted(artifacts, key=lambda artifact: artifact.key)
 
     def delete(self, key: str) -> bool:
-        """Remove an artifact, and folders that are empty then."""
+        """Remove an artifact, and folders that become empty."""
         path = self._path(key)
         with storage_errors(path):
             try:
@@ -93,12 +92,12 @@ class FolderArtifactStore:
                 break
             try:
                 parent.rmdir()
-            except OSError:  # others are in it
+            except OSError:  # not empty
                 break
         return True
 
     def remove_unfinished(self) -> None:
-        """Remove files that nobody has written to for a while: whoever writes one writes all the time."""
+        """Remove temporary files without writes for a while: active writers write continuously."""
         before_s = time.time() - UNFINISHED_AFTER_S
         for folder, _, names in walk(self._folder):
             for name in names:

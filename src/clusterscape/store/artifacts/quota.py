@@ -1,6 +1,6 @@
-"""How much of the disk uploads may take: of one user and in all, in number and in bytes, and never what collection needs.
+"""Quotas of uploads: number and bytes, per user and in total, and the disk space reserved for collection.
 
-Counts what the store holds, and what is being written; knows nothing of what files are. Safe to use from several threads.
+Counts stored files and running writes. Thread-safe.
 """
 
 import threading
@@ -15,20 +15,20 @@ from clusterscape.settings.limits import UploadLimits
 from clusterscape.store.artifacts.contract import ArtifactStore
 
 FRESH_S = 60.0
-"""What the store holds is counted again after so long, for other processes write to it, too."""
+"""Stored files are counted again after this long, because other processes write, too."""
 RECOUNT_S = 2.0
-"""Before somebody is refused it is counted again, unless that was done just now."""
+"""Before an upload is rejected, files are counted again unless the count is newer than this."""
 CHECK_BYTES = 16 << 20
-"""The free space is looked at again after so many bytes."""
+"""Free space is checked again after this many bytes."""
 GIB = 2**30
 
 Owners = Callable[[], Mapping[str, str | None]]
-"""Who keeps each upload: (``traces/pipe-4f2a91`` → login); None: everybody's."""
+"""Returns the owner of each upload (``traces/pipe-4f2a91`` → login); None: shared."""
 
 
 @dataclass(frozen=True, slots=True)
 class UploadUse:
-    """What is kept: uploads and bytes, in all and by owner; files of each upload."""
+    """Stored uploads and bytes, in total and by owner; files of each upload."""
 
     uploads: int = 0
     size_bytes: int = 0
@@ -47,25 +47,25 @@ class _Writing:
 
 
 def count_use(artifacts: ArtifactStore, owners: Mapping[str, str | None], prefixes: Iterable[str]) -> UploadUse:
-    """What the store holds under ``prefixes`` (``traces/``)."""
+    """Count the uploads under ``prefixes`` (``traces/``)."""
     uploads: set[str] = set()
     uploads_of, bytes_of, files_of = Counter[str](), Counter[str](), Counter[str]()
     size_bytes = 0
     for prefix in prefixes:
-        for each in artifacts.list(prefix):
-            upload = "/".join(each.key.split("/")[:2])
+        for artifact in artifacts.list(prefix):
+            upload = "/".join(artifact.key.split("/")[:2])
             owner = owners.get(upload)
-            size_bytes += each.size
+            size_bytes += artifact.size
             files_of[upload] += 1
             if owner is not None:
-                bytes_of[owner] += each.size
+                bytes_of[owner] += artifact.size
                 uploads_of[owner] += upload not in uploads
             uploads.add(upload)
     return UploadUse(len(uploads), size_bytes, uploads_of, bytes_of, files_of)
 
 
 class UploadQuota:
-    """``find_free``: free bytes of the device that uploads and collection share; None where they share none."""
+    """Checks uploads against limits. ``find_free``: free bytes of the disk shared with collection; None: not shared."""
 
     def __init__(
         self,
@@ -83,48 +83,48 @@ class UploadQuota:
         self._writing: list[_Writing] = []
 
     def use(self) -> UploadUse:
-        """What was kept when it was last counted, and in all also what was written since."""
+        """Stored uploads as last counted; the totals include writes since."""
         with self._lock:
             self._count_again(FRESH_S)
             return replace(self._use, uploads=self._uploads, size_bytes=self._size_bytes)
 
     @property
     def _uploads(self) -> int:
-        return self._use.uploads + sum(each.is_new for each in self._writing)
+        return self._use.uploads + sum(write.is_new for write in self._writing)
 
     @property
     def _size_bytes(self) -> int:
-        return self._use.size_bytes + sum(each.size_bytes for each in self._writing)
+        return self._use.size_bytes + sum(write.size_bytes for write in self._writing)
 
     def forget(self) -> None:
-        """Something was deleted: count again when asked."""
+        """Count again at the next check, because something was deleted."""
         with self._lock:
             self._counted_at = None
 
     def add(self, owner: str | None, upload: str) -> None:
-        """Count an upload whose files are still to come. Raises TooLargeError or QuotaError where it is one too many."""
+        """Count an upload before its files arrive. Raises TooLargeError or QuotaError if it exceeds a limit."""
         with self._lock:
             self._check_twice(lambda: self._check_number(owner))
             self._writing.append(_Writing(owner, upload, is_new=True, is_over=True))
 
     def check_free(self, more_bytes: int) -> None:
-        """Raise QuotaError where the disk has no room for ``more_bytes`` beyond what stays free for collection."""
+        """Raise QuotaError if ``more_bytes`` would use disk space that is reserved for collection."""
         least = self.limits.min_free_bytes
         free = None if self._find_free is None else self._find_free()
         if free is not None and free - more_bytes < least:
             raise QuotaError(
-                f"the disk has {max(0, free) / GIB:,.1f} GiB free; {least / GIB:,.1f} GiB stay free for what is collected",
+                f"the disk has {max(0, free) / GIB:,.1f} GiB free; {least / GIB:,.1f} GiB are reserved for collection",
                 setting="limits.uploads.min_free_bytes",
-                hint="Delete uploads that nobody needs, or ask who runs this server to make room.",
+                hint="Delete uploads that are no longer needed, or ask the server's administrator to free space.",
             )
 
     @contextmanager
     def write(
         self, owner: str | None, upload: str | None = None, *, is_new: bool = False
     ) -> Iterator[Callable[[Iterable[bytes]], Iterator[bytes]]]:
-        """Around writing a file of ``upload``: the chunks go through what it yields, and are counted.
+        """Context for writing a file of ``upload``: the yielded function counts the chunks that pass through it.
 
-        Raises TooLargeError, QuotaError; a disk that is full is a QuotaError, too.
+        Raises TooLargeError, or QuotaError, also if the disk is full.
         """
         writing = _Writing(owner, upload, is_new)
         with self._lock:
@@ -148,11 +148,11 @@ class UploadQuota:
                 self._writing.remove(writing)
 
     def _bound(self, writing: _Writing, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        looked = -CHECK_BYTES
+        checked = -CHECK_BYTES
         for chunk in chunks:
-            if writing.size_bytes - looked >= CHECK_BYTES:
+            if writing.size_bytes - checked >= CHECK_BYTES:
                 self.check_free(len(chunk))
-                looked = writing.size_bytes
+                checked = writing.size_bytes
             with self._lock:
                 writing.size_bytes += len(chunk)
                 self._check_twice(lambda: self._check_bytes(writing.owner))
@@ -162,12 +162,12 @@ class UploadQuota:
         now = time.monotonic()
         if self._counted_at is not None and now - self._counted_at < after_s:
             return False
-        self._writing = [each for each in self._writing if not each.is_over]
+        self._writing = [write for write in self._writing if not write.is_over]
         self._use, self._counted_at = self._count(), now
         return True
 
     def _check_twice(self, check: Callable[[], None]) -> None:
-        """Refuse only by a count of now."""
+        """Reject only by a fresh count."""
         self._count_again(FRESH_S)
         try:
             check()
@@ -178,24 +178,24 @@ class UploadQuota:
 
     def _check_number(self, owner: str | None) -> None:
         limits = self.limits
-        own = self._use.uploads_of[owner or ""] + sum(each.is_new and each.owner == owner for each in self._writing)
-        if owner is not None and own >= limits.kept_per_user:
+        own = self._use.uploads_of[owner or ""] + sum(write.is_new and write.owner == owner for write in self._writing)
+        if owner is not None and own >= limits.stored_traces_per_user:
             raise TooLargeError(
-                f"you keep {own:,} uploads, and may keep {limits.kept_per_user:,}",
-                setting="limits.uploads.kept_per_user",
+                f"you have {own:,} uploads, the limit is {limits.stored_traces_per_user:,}",
+                setting="limits.uploads.stored_traces_per_user",
                 hint="Delete some that you no longer need.",
             )
-        if self._uploads >= limits.kept:
+        if self._uploads >= limits.stored_traces:
             raise QuotaError(
-                f"there are {limits.kept:,} uploads, as many as are kept here",
-                setting="limits.uploads.kept",
-                hint="Delete some that nobody needs.",
+                f"there are {limits.stored_traces:,} uploads, which is the limit of this server",
+                setting="limits.uploads.stored_traces",
+                hint="Delete some that are no longer needed.",
             )
 
     def _check_files(self, upload: str | None) -> None:
         if upload is None:
             return
-        files = self._use.files_of[upload] + sum(each.upload == upload for each in self._writing)
+        files = self._use.files_of[upload] + sum(write.upload == upload for write in self._writing)
         if files >= self.limits.trace_files:
             raise TooLargeError(
                 f"a trace may have {self.limits.trace_files:,} files", setting="limits.uploads.trace_files"
@@ -203,16 +203,16 @@ class UploadQuota:
 
     def _check_bytes(self, owner: str | None) -> None:
         limits = self.limits
-        own = self._use.bytes_of[owner or ""] + sum(e.size_bytes for e in self._writing if e.owner == owner)
-        if owner is not None and own > limits.kept_bytes_per_user:
+        own = self._use.bytes_of[owner or ""] + sum(write.size_bytes for write in self._writing if write.owner == owner)
+        if owner is not None and own > limits.stored_bytes_per_user:
             raise TooLargeError(
-                f"your uploads would take more than {limits.kept_bytes_per_user / GIB:,.1f} GiB",
-                setting="limits.uploads.kept_bytes_per_user",
+                f"your uploads would take more than {limits.stored_bytes_per_user / GIB:,.1f} GiB",
+                setting="limits.uploads.stored_bytes_per_user",
                 hint="Delete some that you no longer need.",
             )
-        if self._size_bytes > limits.kept_bytes:
+        if self._size_bytes > limits.stored_bytes:
             raise QuotaError(
-                f"all uploads together would take more than {limits.kept_bytes / GIB:,.1f} GiB",
-                setting="limits.uploads.kept_bytes",
-                hint="Delete some that nobody needs.",
+                f"all uploads together would take more than {limits.stored_bytes / GIB:,.1f} GiB",
+                setting="limits.uploads.stored_bytes",
+                hint="Delete some that are no longer needed.",
             )

@@ -1,4 +1,4 @@
-"""What a metric store promises. The embedded store and VictoriaMetrics both pass ``tests/contract/test_metric_store.py``."""
+"""The interface of metric stores. The embedded store and VictoriaMetrics both pass ``tests/contract/test_metric_store.py``."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ import polars as pl
 from clusterscape.model import SampleBatch, UnitId, UnixMs
 
 
-class Statistic(StrEnum):
-    """A number that sums up one series over a time range. Quantiles interpolate linearly (numpy's default)."""
+class SeriesStatistic(StrEnum):
+    """A statistic of one series over a time range. Quantiles interpolate linearly (numpy's default)."""
 
     MIN = "min"
     MAX = "max"
@@ -25,15 +25,15 @@ class Statistic(StrEnum):
     COUNT = "count"
     FIRST = "first"
     LAST = "last"
-    INCREASE = "increase"  # of a counter, resets added up
+    INCREASE = "increase"  # of a counter, corrected for resets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricStoreInfo:
-    """What a store holds and what it costs.
+    """Contents and size of a store.
 
-    Of a store on a server: ``spooled_samples`` wait here until it takes them, ``lost_samples`` were dropped or refused since
-    the start; ``trouble`` says in one line why it takes none now.
+    For a store on a server: ``spooled_samples`` wait here until it accepts them, ``lost_samples`` were dropped or rejected since
+    the start; ``trouble`` is the reason why it accepts none now.
     """
 
     engine: str
@@ -46,20 +46,12 @@ class MetricStoreInfo:
     trouble: str | None = None
 
 
-class MetricStore(Protocol):
-    """Durable samples by (metric, unit, time). Thread-safe: one writer, any number of readers.
+class MetricReader(Protocol):
+    """Reads samples by (metric, unit, time). Thread-safe.
 
     All times are Unix ms, ranges are [start, end). A missing value is an absent row or null, never 0. Unknown metric or unit
     names give empty results. Two samples of the same (metric, unit, time): the last one written wins.
     """
-
-    def append(self, batch: SampleBatch) -> None:
-        """Store ``batch``; durable when it returns. Raises StoreFullError without storing anything where there is no space."""
-        ...
-
-    def append_history(self, batches: Sequence[SampleBatch]) -> None:
-        """Store much older data at once (backfill, migration), in any order of time."""
-        ...
 
     def latest(self, metrics: Sequence[str], *, at_ms: UnixMs, lookback_ms: int) -> pl.DataFrame:
         """The last value of each unit in [at − lookback, at]: ``unit`` (String) and one Float64 column per metric.
@@ -80,26 +72,42 @@ class MetricStore(Protocol):
         """``metric``, ``unit`` (String), ``time_ms`` (Int64), ``value`` (Float64), sorted by (metric, unit, time).
 
         With ``step_ms``, one row per step that has samples, at the step's start (aligned to multiples of the step since 1970):
-        ``value`` is the mean of gauges and the last of counters, and ``min`` and ``max`` columns stand beside it.
+        ``value`` is the mean of gauges and the last of counters, with additional columns ``min`` and ``max``.
         """
         ...
 
     def statistics(
         self,
         metric: str,
-        statistics: Sequence[Statistic],
+        statistics: Sequence[SeriesStatistic],
         *,
         start_ms: UnixMs,
         end_ms: UnixMs,
         units: Sequence[UnitId] | None = None,
     ) -> pl.DataFrame:
-        """``unit`` and one Float64 column per statistic, over all units that have samples or over those named."""
+        """``unit`` and one Float64 column per statistic, over all units that have samples, or over ``units``."""
+        ...
+
+    def info(self) -> MetricStoreInfo:
+        """Contents and size of the store."""
+        ...
+
+
+class MetricStore(MetricReader, Protocol):
+    """Also writes samples durably. One writer, any number of readers."""
+
+    def append(self, batch: SampleBatch) -> None:
+        """Store ``batch``; durable when it returns. Raises StoreFullError without storing anything if there is no space."""
+        ...
+
+    def append_history(self, batches: Sequence[SampleBatch]) -> None:
+        """Store much older data at once (backfill, migration), in any order of time."""
         ...
 
     def remove_unit(self, unit: UnitId, *, start_ms: UnixMs, end_ms: UnixMs) -> bool:
-        """Forget the samples of ``unit`` and of those below it (``unit/…``), which all lie in [start, end).
+        """Remove the samples of ``unit`` and of units below it (``unit/…``), which all are in [start, end).
 
-        Safe beside reading and writing other units. Returns whether they are gone; False: this server removes nothing.
+        Safe while other units are read and written. Returns whether they were removed; False: the server does not support it.
         """
         ...
 
@@ -107,18 +115,14 @@ class MetricStore(Protocol):
         """Compaction, downsampling, retention; called every minute or so from a background thread."""
         ...
 
-    def info(self) -> MetricStoreInfo:
-        """What the store holds and costs."""
-        ...
-
     def close(self) -> None:
-        """Release files and connections; what was appended stays."""
+        """Release files and connections."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class DayContents:
-    """The samples of one UTC day. ``samples`` may be a little more than there are: an amount to plan by."""
+    """The samples of one UTC day. ``samples`` is an upper estimate, for planning."""
 
     day: int  # since 1970
     metrics: tuple[str, ...]
@@ -126,7 +130,7 @@ class DayContents:
 
 
 class ListedMetricStore(MetricStore, Protocol):
-    """A store that can say what it holds, and hand it out whole: what another one is filled from."""
+    """A store that can list and export all its samples, as the source of a move."""
 
     def days(self, *, start_ms: UnixMs, end_ms: UnixMs) -> list[DayContents]:
         """The days with samples in [start, end), oldest first."""

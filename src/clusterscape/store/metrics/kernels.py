@@ -9,25 +9,27 @@ from dataclasses import dataclass
 import numpy as np
 
 from clusterscape.model import METRICS, MetricKind
-from clusterscape.model.samples import Float64s, Int64s
-from clusterscape.store.metrics.contract import Statistic
+from clusterscape.model.arrays import Float64s, Int64s
+from clusterscape.store.metrics.contract import SeriesStatistic
 
-QUANTILES: Mapping[Statistic, float] = {
-    Statistic.P5: 0.05,
-    Statistic.P25: 0.25,
-    Statistic.P50: 0.5,
-    Statistic.P75: 0.75,
-    Statistic.P95: 0.95,
+QUANTILES: Mapping[SeriesStatistic, float] = {
+    SeriesStatistic.P5: 0.05,
+    SeriesStatistic.P25: 0.25,
+    SeriesStatistic.P50: 0.5,
+    SeriesStatistic.P75: 0.75,
+    SeriesStatistic.P95: 0.95,
 }
 
 
 def is_counter(metric: str) -> bool:
-    """Whether only the increase of ``metric`` means something; one that the catalogue lacks counts as a gauge."""
-    known = METRICS.get(metric)
-    return known is not None and known.kind is MetricKind.COUNTER
+    """Whether ``metric`` is a counter; unknown metrics count as gauges."""
+    entry = METRICS.get(metric)
+    return entry is not None and entry.kind is MetricKind.COUNTER
 
 
-def compute_statistics(value: Float64s, offsets: Int64s, statistics: Sequence[Statistic]) -> dict[Statistic, Float64s]:
+def compute_statistics(
+    value: Float64s, offsets: Int64s, statistics: Sequence[SeriesStatistic]
+) -> dict[SeriesStatistic, Float64s]:
     """Each statistic of each series.
 
     Parameters
@@ -37,45 +39,45 @@ def compute_statistics(value: Float64s, offsets: Int64s, statistics: Sequence[St
 
     Returns
     -------
-    One array of shape (series,) per statistic. O(rows), and O(rows × log(rows / series)) where a quantile is asked for.
+    One array of shape (series,) per statistic. O(rows), and O(rows × log(rows / series)) if a quantile is requested.
     """
     if len(offsets) < 2:
         return {statistic: np.empty(0) for statistic in statistics}
-    asked = [QUANTILES[statistic] for statistic in statistics if statistic in QUANTILES]
-    quantiles = compute_quantiles(value, offsets, asked) if asked else {}
+    requested = [QUANTILES[statistic] for statistic in statistics if statistic in QUANTILES]
+    quantiles = compute_quantiles(value, offsets, requested) if requested else {}
     return {
         statistic: quantiles[QUANTILES[statistic]] if statistic in QUANTILES else _simple(value, offsets, statistic)
         for statistic in statistics
     }
 
 
-def _simple(value: Float64s, offsets: Int64s, statistic: Statistic) -> Float64s:
+def _simple(value: Float64s, offsets: Int64s, statistic: SeriesStatistic) -> Float64s:
     starts, counts = offsets[:-1], np.diff(offsets)
     match statistic:
-        case Statistic.MIN:
+        case SeriesStatistic.MIN:
             return np.minimum.reduceat(value, starts)
-        case Statistic.MAX:
+        case SeriesStatistic.MAX:
             return np.maximum.reduceat(value, starts)
-        case Statistic.MEAN:
+        case SeriesStatistic.MEAN:
             return np.add.reduceat(value, starts) / counts
-        case Statistic.STD:
+        case SeriesStatistic.STD:
             mean = np.add.reduceat(value, starts) / counts
             squares = (value - np.repeat(mean, counts)) ** 2
             return np.sqrt(np.add.reduceat(squares, starts) / counts)
-        case Statistic.COUNT:
+        case SeriesStatistic.COUNT:
             return counts.astype(np.float64)
-        case Statistic.FIRST:
+        case SeriesStatistic.FIRST:
             return value[starts]
-        case Statistic.LAST:
+        case SeriesStatistic.LAST:
             return value[offsets[1:] - 1]
-        case Statistic.INCREASE:
+        case SeriesStatistic.INCREASE:
             return compute_increase(value, offsets)
         case _:
             raise AssertionError(f"{statistic} is a quantile")
 
 
 def compute_increase(value: Float64s, offsets: Int64s) -> Float64s:
-    """How much each counter grew from its first to its last sample. After a fall it has started again from 0."""
+    """The increase of each counter from its first to its last sample. After a decrease it restarted from 0."""
     gain = np.zeros(len(value))
     difference = np.diff(value)
     gain[1:] = np.where(difference < 0, value[1:], difference)
@@ -100,7 +102,7 @@ def compute_quantiles(value: Float64s, offsets: Int64s, quantiles: Sequence[floa
 
 
 def _padded(value: Float64s, offsets: Int64s, members: Int64s) -> Float64s:
-    """The rows of the named series as a matrix, filled up with +inf, which sorts last."""
+    """The rows of these series as a matrix, padded with +inf, which sorts last."""
     counts = np.diff(offsets)[members]
     width = int(counts.max())
     if (counts == width).all():
@@ -164,7 +166,7 @@ def aggregate_samples(value: Float64s, steps: Steps) -> Aggregates:
 
 
 def aggregate_aggregates(fine: Aggregates, steps: Steps) -> Aggregates:
-    """Coarser aggregates of finer ones: the same as of the samples themselves, but for rounding of the mean."""
+    """Coarser aggregates of finer ones: equal to those of the samples, except for rounding of the mean."""
     if not len(steps.first):
         none = np.empty(0)
         return Aggregates(none, none, none, none, none)
@@ -184,9 +186,9 @@ def aggregate_aggregates(fine: Aggregates, steps: Steps) -> Aggregates:
 
 
 def compute_coarse_statistics(
-    fine: Aggregates, offsets: Int64s, statistics: Sequence[Statistic], *, of_counter: bool
-) -> dict[Statistic, Float64s]:
-    """Statistics of series of which partly only aggregates are left; every step has samples.
+    fine: Aggregates, offsets: Int64s, statistics: Sequence[SeriesStatistic], *, of_counter: bool
+) -> dict[SeriesStatistic, Float64s]:
+    """Statistics of series that are partly available only as aggregates; every step has samples.
 
     Exact: min, max, mean, count, last; the increase of a counter unless it was reset within a step. Estimates: quantiles and
     standard deviation are those of the steps' means, first is the mean of the first step.
@@ -197,11 +199,11 @@ def compute_coarse_statistics(
     if not len(starts):
         return result
     count = np.add.reduceat(fine.count, starts)
-    exact: dict[Statistic, Float64s] = {
-        Statistic.MIN: np.minimum.reduceat(fine.min, starts),
-        Statistic.MAX: np.maximum.reduceat(fine.max, starts),
-        Statistic.MEAN: np.add.reduceat(fine.mean * fine.count, starts) / count,
-        Statistic.COUNT: count,
-        Statistic.LAST: fine.last[offsets[1:] - 1],
+    exact: dict[SeriesStatistic, Float64s] = {
+        SeriesStatistic.MIN: np.minimum.reduceat(fine.min, starts),
+        SeriesStatistic.MAX: np.maximum.reduceat(fine.max, starts),
+        SeriesStatistic.MEAN: np.add.reduceat(fine.mean * fine.count, starts) / count,
+        SeriesStatistic.COUNT: count,
+        SeriesStatistic.LAST: fine.last[offsets[1:] - 1],
     }
     return {statistic: exact.get(statistic, result[statistic]) for statistic in statistics}

@@ -1,6 +1,5 @@
-"""The HTTP of a Prometheus-compatible server: kept connections, instant and range queries, import, export, remote write.
-
-Owns connections, the wire format and what failures mean. Knows nothing of the store contract.
+"""HTTP client of a Prometheus-compatible server: persistent connections, instant and range queries, import, export and
+remote write. Translates HTTP errors.
 """
 
 import base64
@@ -17,7 +16,7 @@ import numpy as np
 import orjson
 
 from clusterscape.errors import StoreError, StoreFullError
-from clusterscape.model.samples import Float64s, Int64s
+from clusterscape.model.arrays import Float64s, Int64s
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _GZIP_LEVEL = 1
@@ -33,16 +32,16 @@ class _Item(TypedDict):
 
 
 class NotSupportedError(StoreError):
-    """The server has no such path: it is Prometheus-compatible at best, but not VictoriaMetrics."""
+    """The server does not have this endpoint: it is not VictoriaMetrics."""
 
 
 class RefusedSamplesError(StoreError):
-    """The server will never take these samples (too old, out of order, too many labels): sending them again is in vain."""
+    """The server will never accept these samples (too old, out of order, too many labels); retrying is pointless."""
 
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """One series of an answer."""
+    """One series of a response."""
 
     labels: Labels
     time_ms: Int64s
@@ -52,14 +51,13 @@ class Points:
 def format_time(time_ms: int) -> str:
     """Seconds for the ``time``, ``start`` and ``end`` of a query.
 
-    The fifth of a millisecond at the end keeps a server that truncates the product by 1,000 on the right millisecond, and
-    is rounded away by others.
+    The extra 0.2 ms keeps servers that truncate on the right millisecond; others round it away.
     """
     return f"{time_ms // 1000}.{time_ms % 1000:03d}2"
 
 
 def quote(text: str) -> str:
-    """A string literal of the query language."""
+    """A PromQL string literal."""
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -88,14 +86,14 @@ class PrometheusApi:
         self.address = self._url._replace(netloc=self._url.netloc.rpartition("@")[2]).geturl().rstrip("/")
 
     def query(self, expression: str, *, time_ms: int, label: str) -> tuple[list[str], Float64s]:
-        """An instant query: of each series that has ``label`` its value (of the label) and its value at that time."""
+        """An instant query: the label values of ``label``, and the sample values, of each series that has the label."""
         reply = self._get_json("/api/v1/query", {"query": expression, "time": format_time(time_ms)})
         series = [item for item in reply if label in item["metric"]]
         value = np.array([float(item["value"][1]) for item in series], dtype=np.float64)
         return [item["metric"][label] for item in series], value
 
     def query_raw(self, selector: str, *, start_ms: int, end_ms: int) -> list[Points]:
-        """The samples in [start, end) of the series that ``selector`` names, from any Prometheus-compatible server."""
+        """The samples in [start, end) of the series that match ``selector``, from any Prometheus-compatible server."""
         expression = f"{selector}[{end_ms - start_ms}ms]"
         reply = self._get_json("/api/v1/query", {"query": expression, "time": format_time(end_ms - 1)})
         return [_points(item["metric"], item["values"]) for item in reply]
@@ -111,7 +109,7 @@ class PrometheusApi:
         return [_points(item["metric"], item["values"]) for item in self._get_json("/api/v1/query_range", parameters)]
 
     def label_values(self, label: str, selector: str, *, start_ms: int, end_ms: int) -> list[str]:
-        """The values of ``label`` in series that ``selector`` names and that have samples around [start, end)."""
+        """The values of ``label`` in series that match ``selector`` and have samples around [start, end)."""
         parameters = {
             "match[]": selector,
             "start": format_time(start_ms),
@@ -120,12 +118,13 @@ class PrometheusApi:
         }
         content = self._request("GET", f"/api/v1/label/{label}/values?{urlencode(parameters)}", None, {})
         try:
-            found: list[str] = orjson.loads(content)["data"] or []
+            values: list[str] = orjson.loads(content)["data"] or []
         except (ValueError, KeyError, TypeError) as error:
             raise StoreError(
-                f"{self.address} did not answer as Prometheus does", hint=f"Check the address in `{self._setting}`."
+                f"the response of {self.address} is not that of Prometheus",
+                hint=f"Check the address in `{self._setting}`.",
             ) from error
-        return found
+        return values
 
     def export(self, selector: str, *, start_ms: int, end_ms: int) -> Iterator[Points]:
         """As ``query_raw``, in VictoriaMetrics' own format, which is several times faster to read."""
@@ -154,7 +153,7 @@ class PrometheusApi:
         self._request("POST", path, request, headers)
 
     def delete_series(self, selector: str) -> None:
-        """Delete series; NotSupportedError where the server has no such interface, or has it switched off."""
+        """Delete series; NotSupportedError if the server does not support it or it is disabled."""
         try:
             self._post_form("/api/v1/admin/tsdb/delete_series", {"match[]": selector})
         except StoreError as error:
@@ -163,26 +162,26 @@ class PrometheusApi:
             raise
 
     def is_range_closed(self, *, time_ms: int) -> bool:
-        """Whether ``[5m]`` takes in a sample that is exactly five minutes old: so Prometheus 2, not so Prometheus 3.
+        """Whether ``[5m]`` includes a sample that is exactly five minutes old: yes in Prometheus 2, no in Prometheus 3.
 
-        Asked by a subquery of a constant, which has points at whole minutes: two or three in a range of two minutes.
+        Determined by a subquery of a constant with points at whole minutes: two or three in a range of two minutes.
         """
         minute = f"{time_ms // 60_000 * 60}"
         reply = self._get_json("/api/v1/query", {"query": "count_over_time(vector(1)[2m:1m])", "time": minute})
         return bool(reply) and float(reply[0]["value"][1]) > 2
 
     def get_text(self, path: str) -> str:
-        """The answer to a plain GET."""
+        """The response to a GET request."""
         return self._request("GET", path, None, {}).decode("utf-8", errors="replace")
 
     def _get_json(self, path: str, parameters: Mapping[str, str]) -> list[_Item]:
-        # `nocache` (VictoriaMetrics) also keeps it from moving the time asked for; Prometheus ignores it.
+        # `nocache` also prevents VictoriaMetrics from adjusting the requested time; Prometheus ignores it.
         content = self._post_form(path, {**parameters, **self._parameters, "nocache": "1"})
         try:
             result: list[_Item] = orjson.loads(content)["data"]["result"]
         except (ValueError, KeyError, TypeError) as error:
             raise StoreError(
-                f"{self.address}{path} did not answer as Prometheus does",
+                f"the response of {self.address}{path} is not that of Prometheus",
                 hint=f"Check the address in `{self._setting}`.",
             ) from error
         return result
@@ -204,7 +203,7 @@ class PrometheusApi:
         except (OSError, http.client.HTTPException) as error:
             connection.close()
             if is_kept and isinstance(error, ConnectionError | http.client.RemoteDisconnected):
-                return self._request(method, path, body, headers)  # the server had closed the kept connection
+                return self._request(method, path, body, headers)  # the server had closed the idle connection
             raise StoreError(
                 f"{self.address} does not answer: {error or type(error).__name__}",
                 hint=f"Check that the server runs there and that `{self._setting}` names it.",
@@ -224,25 +223,25 @@ class PrometheusApi:
         text = content.decode("utf-8", errors="replace").strip()
         if status == 404 or "unsupported path requested" in text:
             return NotSupportedError(
-                f"{self.address} has no {path or 'such path'}: it is not VictoriaMetrics",
-                hint=f"Give `{self._setting}` the address of a VictoriaMetrics, or set `writes` to `remote_write` or `off`.",
+                f"{self.address} does not support {path or 'this path'}: it is not VictoriaMetrics",
+                hint=f"Set `{self._setting}` to the address of a VictoriaMetrics, or `writes` to `remote_write` or `off`.",
             )
         if "read-only mode" in text or "no space left" in text:
             return StoreFullError(
-                f"the disk of {self.address} is full", hint="Free space there; writing goes on by itself then."
+                f"the disk of {self.address} is full", hint="Free space there; writing then resumes by itself."
             )
-        if status in (401, 403) or (status == 400 and "auth token" in text):  # so vmauth answers strangers
+        if status in (401, 403) or (status == 400 and "auth token" in text):  # vmauth without credentials
             hint = "Put the user into the address (http://user:password@host:port), or set a token, org_id or headers."
             return StoreError(f"{self.address} refuses access ({status})", hint=hint)
         if status in (400, 409, 413, 422) and is_write:
             return RefusedSamplesError(
-                f"{self.address} refuses samples ({status}): {text[:300]}",
-                hint="See its limits: how old samples may be, and whether they may come out of order.",
+                f"{self.address} rejected samples ({status}): {text[:300]}",
+                hint="Check its limits on the age and order of samples.",
             )
         return StoreError(f"{self.address}{path} failed ({status}): {text[:300]}", hint="See the server's log.")
 
     def close(self) -> None:
-        """Close the kept connections."""
+        """Close idle connections."""
         with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:

@@ -1,7 +1,7 @@
-"""The metric store in VictoriaMetrics or another Prometheus-compatible server, for sites that outgrow one machine.
+"""The metric store in VictoriaMetrics or another Prometheus-compatible server, with its addresses, tenants and credentials.
 
-Owns how the contract maps to queries: a metric is the series ``clusterscape_<name>{unit=…}``, with a ``cluster`` label where
-one is given; ``sample_writers`` send them. Retention and downsampling are the server's own settings, not ours.
+Maps the contract to queries: a metric is the series ``clusterscape_<name>{unit=…}``, with an optional ``cluster`` label;
+``sample_writers`` send them. The server's own settings control retention and downsampling.
 """
 
 import re
@@ -14,34 +14,35 @@ import polars as pl
 
 from clusterscape.errors import StoreError
 from clusterscape.model import SampleBatch, UnitId, UnixMs
-from clusterscape.model.samples import Float64s, Int64s
-from clusterscape.store.metrics.contract import DayContents, MetricStoreInfo, Statistic
+from clusterscape.model.arrays import Float64s, Int64s
+from clusterscape.model.durations import DAY_MS
+from clusterscape.settings import MetricsServerSettings, RemoteWriteSettings
+from clusterscape.store.metrics.contract import DayContents, MetricStoreInfo, SeriesStatistic
 from clusterscape.store.metrics.kernels import QUANTILES, aggregate_samples, compute_increase, group_steps, is_counter
 from clusterscape.store.metrics.prometheus_api import NotSupportedError, Points, PrometheusApi, quote
-from clusterscape.store.metrics.sample_writers import PREFIX, ImportWriter, SampleWriter
+from clusterscape.store.metrics.sample_writers import PREFIX, ImportWriter, NoWriter, RemoteWriter, SampleWriter
 
-_MAX_NAMED_UNITS = 256  # above this, all series are read and chosen from here
-DAY_MS = 86_400_000
+_MAX_NAMED_UNITS = 256  # above this, all series are read and filtered here
 _MAX_STEPS = 10_000  # a range query; Prometheus allows 11,000
-_FUNCTIONS: Mapping[Statistic, str] = {
-    Statistic.MIN: "min_over_time(",
-    Statistic.MAX: "max_over_time(",
-    Statistic.MEAN: "avg_over_time(",
-    Statistic.STD: "stddev_over_time(",
-    Statistic.COUNT: "count_over_time(",
-    Statistic.FIRST: "first_over_time(",
-    Statistic.LAST: "last_over_time(",
+_FUNCTIONS: Mapping[SeriesStatistic, str] = {
+    SeriesStatistic.MIN: "min_over_time(",
+    SeriesStatistic.MAX: "max_over_time(",
+    SeriesStatistic.MEAN: "avg_over_time(",
+    SeriesStatistic.STD: "stddev_over_time(",
+    SeriesStatistic.COUNT: "count_over_time(",
+    SeriesStatistic.FIRST: "first_over_time(",
+    SeriesStatistic.LAST: "last_over_time(",
 } | {statistic: f"quantile_over_time({quantile}, " for statistic, quantile in QUANTILES.items()}
 
-_FROM_SAMPLES: Mapping[Statistic, Callable[[Float64s], float]] = {
-    Statistic.INCREASE: lambda value: float(compute_increase(value, np.array([0, len(value)]))[0]),
-    Statistic.FIRST: lambda value: float(value[0]),
+_FROM_SAMPLES: Mapping[SeriesStatistic, Callable[[Float64s], float]] = {
+    SeriesStatistic.INCREASE: lambda value: float(compute_increase(value, np.array([0, len(value)]))[0]),
+    SeriesStatistic.FIRST: lambda value: float(value[0]),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class _Series:
-    """One unit's rows: times, and a column or three."""
+    """Rows of one unit: times, and one or three columns."""
 
     unit: str
     time_ms: Int64s
@@ -49,14 +50,13 @@ class _Series:
 
 
 class VictoriaMetricStore:
-    """A :class:`MetricStore` in a VictoriaMetrics, one or a cluster of it, or in what speaks Prometheus' API.
+    """A :class:`MetricStore` in VictoriaMetrics (single node or cluster) or another Prometheus-compatible server.
 
-    Differences that cannot be removed: two samples of the same (metric, unit, time) are one only where the server runs with
-    ``-dedup.minScrapeInterval=1ms``, and which one stays is its choice; the first samples of a new series take some seconds
-    to be seen; a crash of the server may lose the last seconds; values of very different size within one series lose digits;
-    infinities are not stored.
+    Deviations from the contract: duplicates of (metric, unit, time) are removed only with ``-dedup.minScrapeInterval=1ms``, and
+    the server chooses which one is kept; the first samples of a new series are visible after some seconds; a crash of the server
+    may lose the last seconds; values of very different magnitude within one series lose digits; infinities are not stored.
 
-    Reading works against any Prometheus-compatible server that holds such series; how samples are sent is ``writer``'s.
+    Reading works with any Prometheus-compatible server that has these series; ``writer`` sends samples.
     """
 
     def __init__(
@@ -72,11 +72,11 @@ class VictoriaMetricStore:
         self._writer = writer or ImportWriter(self._api, cluster=cluster)
         self._has_export = True
         self._extra_ms: int | None = None
-        self._computed = frozenset({Statistic.INCREASE})
+        self._computed = frozenset({SeriesStatistic.INCREASE})
 
     @property
     def address(self) -> str:
-        """Of the server, without a password."""
+        """Address of the server, without a password."""
         return self._api.address
 
     # -- writing -----------------------------------------------------------------------------------------------------
@@ -86,14 +86,14 @@ class VictoriaMetricStore:
         self._writer.write(batch)
 
     def append_history(self, batches: Sequence[SampleBatch]) -> None:
-        """Send much older data, series by series, in requests of bounded size."""
+        """Send older data, series by series, in requests of bounded size."""
         for batch in batches:
             self._writer.write_history(batch)
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def latest(self, metrics: Sequence[str], *, at_ms: UnixMs, lookback_ms: int) -> pl.DataFrame:
-        """The last value of each unit in [at − lookback, at]. One request a metric."""
+        """The last value of each unit in [at − lookback, at]. One request per metric."""
         expressions = {
             metric: f"max by (unit) (last_over_time({self._selector(metric)}{self._range(lookback_ms + 1)}))"
             for metric in metrics
@@ -103,32 +103,35 @@ class VictoriaMetricStore:
     def statistics(
         self,
         metric: str,
-        statistics: Sequence[Statistic],
+        statistics: Sequence[SeriesStatistic],
         *,
         start_ms: UnixMs,
         end_ms: UnixMs,
         units: Sequence[UnitId] | None = None,
     ) -> pl.DataFrame:
-        """One row per unit. One request a statistic; what the server has no function for is computed here, from the samples."""
+        """One row per unit. One request per statistic; those without a function on the server are computed here from samples."""
         selector = self._selector(metric, units)
         window = f"{selector}{self._range(max(1, end_ms - start_ms))}"
-        asked = [statistic for statistic in statistics if statistic not in self._computed]
-        expressions = {str(each): f"max by (unit) ({_FUNCTIONS[each]}{window}))" for each in asked}
+        queried = [statistic for statistic in statistics if statistic not in self._computed]
+        expressions = {str(statistic): f"max by (unit) ({_FUNCTIONS[statistic]}{window}))" for statistic in queried}
         is_empty = end_ms <= start_ms or (units is not None and not units)
         try:
             table = self._table(expressions, time_ms=end_ms - 1, units=[] if is_empty else units)
         except StoreError as error:
-            if "unknown function" not in error.message or Statistic.FIRST not in asked:
+            if "unknown function" not in error.message or SeriesStatistic.FIRST not in queried:
                 raise
-            self._computed = frozenset(_FROM_SAMPLES)  # it is Prometheus 2, or as old
+            self._computed = frozenset(_FROM_SAMPLES)  # Prometheus 2 or older
             return self.statistics(metric, statistics, start_ms=start_ms, end_ms=end_ms, units=units)
-        computed = [each for each in dict.fromkeys(statistics) if each in self._computed]
+        computed = [statistic for statistic in dict.fromkeys(statistics) if statistic in self._computed]
         if computed:
             series = [] if is_empty else list(self._samples(metric, units, start_ms, end_ms))
-            columns = {str(each): [_FROM_SAMPLES[each](one.columns[0]) for one in series] for each in computed}
+            columns = {
+                str(statistic): [_FROM_SAMPLES[statistic](unit_series.columns[0]) for unit_series in series]
+                for statistic in computed
+            }
             schema = {"unit": pl.String, **dict.fromkeys(columns, pl.Float64)}
-            found = pl.DataFrame({"unit": [one.unit for one in series], **columns}, schema=schema)
-            table = table.join(found, on="unit", how="full", coalesce=True)
+            local = pl.DataFrame({"unit": [unit_series.unit for unit_series in series], **columns}, schema=schema)
+            table = table.join(local, on="unit", how="full", coalesce=True)
         return table.select("unit", *dict.fromkeys(map(str, statistics)))
 
     def series(
@@ -140,7 +143,7 @@ class VictoriaMetricStore:
         end_ms: UnixMs,
         step_ms: int | None = None,
     ) -> pl.DataFrame:
-        """Samples as VictoriaMetrics exports them; steps as it computes them, but those that the range cuts from samples."""
+        """Samples as the server exports them; steps as it computes them, except partial steps at the ends of the range."""
         columns = ["value"] if step_ms is None else ["value", "min", "max"]
         schema = {"unit": pl.String, "time_ms": pl.Int64, **dict.fromkeys(columns, pl.Float64)}
         frames = [pl.DataFrame(schema={"metric": pl.String, **schema})]
@@ -169,7 +172,7 @@ class VictoriaMetricStore:
     def _whole_steps(
         self, metric: str, units: Sequence[UnitId], start_ms: int, end_ms: int, step_ms: int
     ) -> Iterator[_Series]:
-        """The steps in [start, end), which are multiples of the step: three range queries, each step asked for at its end."""
+        """The steps in [start, end), which are multiples of the step: three range queries, evaluated at the end of each step."""
         functions = ["last_over_time" if is_counter(metric) else "avg_over_time", "min_over_time", "max_over_time"]
         answers = []
         for function in functions:
@@ -189,7 +192,7 @@ class VictoriaMetricStore:
         selector = self._selector(metric, units)
         for points in self._export(selector, start_ms, end_ms):
             unit = points.labels.get("unit")
-            # A closed range brings the sample before the first one, too.
+            # A closed range also returns the sample before the first one.
             keep = np.isfinite(points.value) & (points.time_ms >= start_ms) & (points.time_ms < end_ms)
             if unit is not None and (units is None or unit in units) and keep.any():
                 yield _Series(unit, points.time_ms[keep], (points.value[keep],))
@@ -203,12 +206,12 @@ class VictoriaMetricStore:
         return self._api.query_raw(selector, start_ms=start_ms, end_ms=end_ms)
 
     def _range(self, length_ms: int) -> str:
-        """A range of so many milliseconds, the last one that of the query: ``[…]``.
+        """A range ``[…]`` of ``length_ms`` that ends with the query's time.
 
-        VictoriaMetrics and Prometheus 3 leave out the range's first instant, Prometheus 2 takes it in.
+        VictoriaMetrics and Prometheus 3 exclude the first instant of a range, Prometheus 2 includes it.
         """
         if self._extra_ms is None:
-            now_ms = time.time_ns() // 1_000_000  # any time would do; one that every server accepts
+            now_ms = time.time_ns() // 1_000_000  # any time that the server accepts
             self._extra_ms = int(self._api.is_range_closed(time_ms=now_ms))
         return f"[{max(1, length_ms - self._extra_ms)}ms]"
 
@@ -238,10 +241,10 @@ class VictoriaMetricStore:
         return "{" + ",".join(matchers) + "}"
 
     def days(self, *, start_ms: UnixMs, end_ms: UnixMs) -> list[DayContents]:
-        """The days with samples in [start, end), oldest first. One request a day, and one for each metric it has."""
+        """The days with samples in [start, end), oldest first. One request per day, and one per metric of the day."""
         cluster = "" if self._cluster is None else f",cluster={quote(self._cluster)}"
         selector = f"{{__name__=~{quote(PREFIX + '.+')}{cluster}}}"
-        found = []
+        days = []
         for day in range(start_ms // DAY_MS, -(-end_ms // DAY_MS)):
             first_ms, last_ms = day * DAY_MS, (day + 1) * DAY_MS - 1
             names = self._api.label_values("__name__", selector, start_ms=first_ms, end_ms=last_ms + 1)
@@ -253,11 +256,11 @@ class VictoriaMetricStore:
                 if count:
                     counts[metric] = count
             if counts:
-                found.append(DayContents(day, tuple(counts), sum(counts.values())))
-        return found
+                days.append(DayContents(day, tuple(counts), sum(counts.values())))
+        return days
 
     def read_all(self, metrics: Sequence[str], *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
-        """Samples of all units. One request a metric."""
+        """Samples of all units. One request per metric."""
         schema = {"unit": pl.String, "time_ms": pl.Int64, "value": pl.Float64}
         frames = [pl.DataFrame(schema={"metric": pl.String, **schema})]
         for metric in metrics:
@@ -266,7 +269,7 @@ class VictoriaMetricStore:
         return pl.concat(frames)
 
     def flush(self) -> bool:
-        """Make what was written visible now; False where the server does that only by itself, within seconds."""
+        """Make written samples readable now; False if the server cannot, and does so by itself within seconds."""
         try:
             self._api.get_text("/internal/force_flush")
         except StoreError:
@@ -276,7 +279,7 @@ class VictoriaMetricStore:
     # -- the rest ----------------------------------------------------------------------------------------------------
 
     def remove_unit(self, unit: UnitId, *, start_ms: UnixMs, end_ms: UnixMs) -> bool:
-        """Ask the server to delete series; whole ones, since VictoriaMetrics deletes no parts of them."""
+        """Delete entire series: VictoriaMetrics cannot delete a time range of them."""
         del start_ms, end_ms
         cluster = "" if self._cluster is None else f",cluster={quote(self._cluster)}"
         units = quote(f"{re.escape(unit)}(/.*)?")
@@ -290,7 +293,7 @@ class VictoriaMetricStore:
         """Nothing to do: the server maintains itself."""
 
     def info(self) -> MetricStoreInfo:
-        """What the whole server holds, as its own metrics tell; None where it does not tell."""
+        """Contents of the whole server, from its own metrics; None if they are missing."""
         try:
             text = self._api.get_text("/metrics")
         except StoreError:
@@ -311,8 +314,8 @@ class VictoriaMetricStore:
 
 def _in_steps(series: _Series, step_ms: int, *, of_counter: bool) -> _Series:
     steps = group_steps(series.time_ms, np.array([0, len(series.time_ms)]), step_ms)
-    found = aggregate_samples(series.columns[0], steps)
-    return _Series(series.unit, steps.time_ms, (found.last if of_counter else found.mean, found.min, found.max))
+    values = aggregate_samples(series.columns[0], steps)
+    return _Series(series.unit, steps.time_ms, (values.last if of_counter else values.mean, values.min, values.max))
 
 
 def _concat(parts: Sequence[_Series], schema: Mapping[str, pl.DataType | type[pl.DataType]]) -> pl.DataFrame:
@@ -330,3 +333,64 @@ def _sum_of(metrics_text: str, name: str) -> int | None:
     """The sum of a metric's ``storage`` lines in exposition text."""
     lines = re.findall(rf'^{name}{{type="storage/[^"]*"}} (\S+)', metrics_text, flags=re.MULTILINE)
     return int(sum(map(float, lines))) if lines else None
+
+
+WRITE_PATH = "/api/v1/write"
+"""Path of remote write of Prometheus and VictoriaMetrics; Mimir has /api/v1/push, Thanos /api/v1/receive."""
+
+
+def open_server_store(url: str, server: MetricsServerSettings, *, cluster: str | None) -> VictoriaMetricStore:
+    """The store at ``url``, with the settings of ``server``. Does not connect yet."""
+    api = PrometheusApi(
+        read_url(url, server),
+        timeout_s=server.timeout_s,
+        headers=access_headers(server),
+        parameters=server.query_parameters,
+    )
+    return VictoriaMetricStore(api, cluster=cluster, writer=_writer(url, server, cluster))
+
+
+def read_url(url: str, server: MetricsServerSettings) -> str:
+    """The URL of queries."""
+    return f"{url.rstrip('/')}/select/{server.tenant}/prometheus" if server.layout == "cluster" else url
+
+
+def write_url(url: str, server: MetricsServerSettings) -> str:
+    """The URL of writes: the base of ``/api/v1/import``, or the complete remote-write URL."""
+    base = (server.write_url or url).rstrip("/")
+    if server.layout == "cluster":
+        base = f"{base}/insert/{server.tenant}/prometheus"
+    is_whole = server.write_protocol == "remote_write" and server.write_url is not None and server.layout == "single"
+    return base if server.write_protocol != "remote_write" or is_whole else base + WRITE_PATH
+
+
+def access_headers(server: MetricsServerSettings | RemoteWriteSettings) -> dict[str, str]:
+    """Authentication headers of every request."""
+    headers: dict[str, str] = {}
+    if server.token is not None:
+        headers["Authorization"] = f"Bearer {server.token}"
+    if server.org_id is not None:
+        headers["X-Scope-OrgID"] = server.org_id
+    return headers | server.headers
+
+
+def open_remote_writer(settings: RemoteWriteSettings, labels: Mapping[str, str]) -> RemoteWriter | None:
+    """The writer to ``remote_write.url``; None if it is not set."""
+    if settings.url is None:
+        return None
+    api = PrometheusApi(
+        settings.url, timeout_s=settings.timeout_s, headers=access_headers(settings), setting="remote_write.url"
+    )
+    return RemoteWriter(api, labels={**settings.labels, **labels})
+
+
+def _writer(url: str, server: MetricsServerSettings, cluster: str | None) -> SampleWriter:
+    if server.write_protocol == "off":
+        return NoWriter()
+    setting = "storage.metrics" if server.write_url is None else "storage.metrics_server.write_url"
+    api = PrometheusApi(
+        write_url(url, server), timeout_s=server.timeout_s, headers=access_headers(server), setting=setting
+    )
+    if server.write_protocol == "import":
+        return ImportWriter(api, cluster=cluster)
+    return RemoteWriter(api, labels={} if cluster is None else {"cluster": cluster})

@@ -1,6 +1,6 @@
-"""All records as plain rows, out of one database and into another, whichever engine each has. One consistent moment.
+"""Exports all records as plain rows, in one consistent snapshot, and imports them into another database of any engine.
 
-A dump is of one schema revision; it is loaded into an empty database of the same revision, which is then upgraded as usual.
+A dump has one schema revision; it is loaded into an empty database of the same revision.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,16 +9,16 @@ import msgspec
 from sqlalchemy import Connection, Engine, func, insert, select, text
 
 from clusterscape.errors import StoreError, StoreVersionError
-from clusterscape.store.records.migrations import bring_up_to_date, known_revisions, stored_revision
+from clusterscape.store.records.migrations import known_revisions, stored_revision, upgrade_schema
 from clusterscape.store.records.tables import REVISION, metadata
 
 ROWS_AT_ONCE = 5_000
 
 
 def dump_rows(engine: Engine) -> Iterator[tuple[str, bytes]]:
-    """(table, JSON lines) in pieces, parents before children, all of one moment.
+    """(table, JSON lines) in pieces, parents before children, in one snapshot.
 
-    Raises StoreVersionError where the schema is not this program's own: columns are named after it.
+    Raises StoreVersionError if the schema is not that of this version.
     """
     revision = stored_revision(engine)
     if revision != REVISION:
@@ -28,7 +28,7 @@ def dump_rows(engine: Engine) -> Iterator[tuple[str, bytes]]:
         )
     encode = msgspec.json.Encoder().encode_lines
     with engine.connect() as connection, connection.begin():
-        _hold_moment(connection)
+        _begin_snapshot(connection)
         for table in metadata.sorted_tables:
             rows = connection.execution_options(yield_per=ROWS_AT_ONCE).execute(select(table))
             for piece in rows.mappings().partitions(ROWS_AT_ONCE):
@@ -36,21 +36,21 @@ def dump_rows(engine: Engine) -> Iterator[tuple[str, bytes]]:
 
 
 def load_rows(engine: Engine, pieces: Iterator[tuple[str, bytes]], *, where: str) -> dict[str, int]:
-    """Put dumped rows into an empty database, all or nothing; returns how many each table got."""
-    bring_up_to_date(engine, where)
+    """Load dumped rows into an empty database in one transaction; returns the number of rows by table."""
+    upgrade_schema(engine, where)
     loaded: dict[str, int] = {}
     with engine.execution_options(writes=True, unhurried=True).begin() as connection:
-        held = count_rows(connection)
-        if any(held.values()):
+        existing = count_rows(connection)
+        if any(existing.values()):
             raise StoreError(
-                f"{where} already holds records ({', '.join(f'{n:,} {name}' for name, n in held.items() if n)})",
+                f"{where} already has records ({', '.join(f'{n:,} {name}' for name, n in existing.items() if n)})",
                 hint="Restore into an empty database or folder; nothing was changed.",
             )
         for name, lines in pieces:
             table = metadata.tables.get(name)
             if table is None:
                 raise StoreError(
-                    f"the dump has a table {name!r} that is not known", hint="Use the version that wrote it."
+                    f"the dump has an unknown table {name!r}", hint="Use the version of ClusterScape that wrote it."
                 )
             rows: Sequence[Mapping[str, object]] = msgspec.json.Decoder().decode_lines(lines)
             if rows:
@@ -60,7 +60,7 @@ def load_rows(engine: Engine, pieces: Iterator[tuple[str, bytes]], *, where: str
 
 
 def count_rows(connection: Connection) -> dict[str, int]:
-    """How many rows each table has."""
+    """Number of rows by table."""
     return {
         table.name: int(connection.scalar(select(func.count()).select_from(table)) or 0)
         for table in metadata.sorted_tables
@@ -68,7 +68,7 @@ def count_rows(connection: Connection) -> dict[str, int]:
 
 
 def check_loadable(revision: str) -> None:
-    """Raise StoreVersionError where a dump's schema is not this program's."""
+    """Raise StoreVersionError if a dump's schema is not that of this version."""
     if revision == REVISION:
         return
     hint = (
@@ -79,7 +79,7 @@ def check_loadable(revision: str) -> None:
     raise StoreVersionError(f"the backup has schema {revision}, this version has {REVISION}", hint=hint)
 
 
-def _hold_moment(connection: Connection) -> None:
-    # SQLite in WAL mode reads one moment in any transaction; PostgreSQL does from REPEATABLE READ on.
+def _begin_snapshot(connection: Connection) -> None:
+    # In SQLite's WAL mode every transaction reads one snapshot; PostgreSQL needs REPEATABLE READ.
     if connection.dialect.name == "postgresql":
         connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"))

@@ -1,7 +1,8 @@
-"""The present in memory: a record store whose reads of what is there now cost nothing.
+"""A record store that caches all current records in memory, so that reading them costs nothing.
 
-Writes go to the store first, then to the mirror, so what is read is durable. What other processes write shows after ``refresh``.
-The lists it returns are shared and stay the same object until they change: readers cache by identity and must not alter them.
+Writes go to the store first, then to the cache, so everything read is durable. Writes of other processes appear after
+``refresh``. Returned lists are shared and stay the same object until they change: readers cache by identity and must not modify
+them.
 """
 
 import threading
@@ -16,7 +17,7 @@ from clusterscape.model import (
     Allocation,
     Node,
     NodeId,
-    NodeTurn,
+    NodeStateChange,
     Partition,
     SourceStatus,
     Unit,
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
 Record = TypeVar("Record", bound="DataclassInstance")
 
 
-class _Shelf(Generic[Record]):
-    """Records by key, and the list of them, made anew only after a change. Thread-safe."""
+class _RecordCache(Generic[Record]):
+    """Records by key, and their list, which is rebuilt only after a change. Thread-safe."""
 
     def __init__(
         self,
@@ -66,7 +67,7 @@ class _Shelf(Generic[Record]):
         return self._records.get(key)
 
     def put(self, records: Collection[Record]) -> None:
-        """Insert or replace; a record that this shelf does not keep (an ended workload) is taken out."""
+        """Insert or replace; a record that is not cached (an ended workload) is removed."""
         if not records:
             return
         with self._lock:
@@ -78,11 +79,11 @@ class _Shelf(Generic[Record]):
             self._listed = None
 
     def replace(self, records: Iterable[Record]) -> None:
-        """Put these in the place of all; nothing changes where they are the same."""
-        found = {self._key(record): record for record in records}
+        """Replace all records; keeps the list if nothing changed."""
+        replaced = {self._key(record): record for record in records}
         with self._lock:
-            if found != self._records:
-                self._records, self._listed = found, None
+            if replaced != self._records:
+                self._records, self._listed = replaced, None
 
     def keep_only(self, stays: Callable[[Record], bool]) -> None:
         with self._lock:
@@ -90,8 +91,8 @@ class _Shelf(Generic[Record]):
             self._listed = None
 
 
-class _MirroredRuns:
-    """All tracked runs as lists show them, read when first asked for, then only what was written since. Not thread-safe."""
+class _RunCache:
+    """Cache of all tracked runs without details: loaded on first use, then updated incrementally. Not thread-safe."""
 
     def __init__(self, store: RecordStore) -> None:
         self._store = store
@@ -108,65 +109,67 @@ class _MirroredRuns:
         return self._list
 
     def refresh(self) -> None:
-        """Read what other processes wrote."""
-        news = self._store.runs(after=0 if self._records is None else self._revision)
-        records = (self._records or {}) | {record.run: record for record in news.records}
-        if len(records) != news.total:  # some were removed elsewhere
-            news = self._store.runs()
-            records = {record.run: record for record in news.records}
-        self._records, self._revision, self._list = records, news.revision, None
+        """Read changes of other processes."""
+        update = self._store.runs(after=0 if self._records is None else self._revision)
+        records = (self._records or {}) | {record.run: record for record in update.records}
+        if len(records) != update.total:  # some were removed by another process
+            update = self._store.runs()
+            records = {record.run: record for record in update.records}
+        self._records, self._revision, self._list = records, update.revision, None
 
     def put(self, record: RunRecord, revision: int) -> None:
-        """A run was written. Where others have written in between, the next refresh reads theirs."""
+        """Add a written run. If other processes wrote in between, the next refresh reads their runs."""
         if self._records is not None:
             self._records[record.run] = record
             self._revision = revision if revision == self._revision + 1 else self._revision
             self._list = None
 
     def remove(self, run: str) -> None:
-        """A run was removed."""
+        """Remove a run."""
         if self._records is not None and self._records.pop(run, None) is not None:
             self._list = None
 
 
 class MirroredRecordStore:
-    """A RecordStore over another one."""
+    """A RecordStore that caches current records of another one."""
 
     def __init__(self, store: RecordStore) -> None:
         self._store = store
-        self._writing = threading.RLock()  # a write and its mirroring are one step to ``refresh``
-        self._nodes = _Shelf(store.nodes(), lambda node: node.id, order=lambda node: (node.id,))
-        self._partitions = _Shelf(store.partitions(), lambda part: part.name, order=lambda part: (part.name,))
-        self._units = _Shelf(
+        self._writing = threading.RLock()  # a write and its caching are atomic for ``refresh``
+        self._nodes = _RecordCache(store.nodes(), lambda node: node.id, order=lambda node: (node.id,))
+        self._partitions = _RecordCache(store.partitions(), lambda part: part.name, order=lambda part: (part.name,))
+        self._units = _RecordCache(
             store.units(),
             lambda unit: unit.id,
             order=_place,
             keeps=lambda unit: unit.kind is not UnitKind.REQUESTED,
         )
-        self._sources = _Shelf(store.sources(), lambda status: status.source, order=lambda status: (status.source,))
-        self._active = _Shelf(
+        self._sources = _RecordCache(
+            store.sources(), lambda status: status.source, order=lambda status: (status.source,)
+        )
+        self._active = _RecordCache(
             store.active_workloads(), lambda workload: workload.id, keeps=lambda workload: workload.state.is_active
         )
-        self._open = _Shelf(
+        self._open = _RecordCache(
             store.open_allocations(),
             lambda held: (held.workload, held.unit, held.from_at),
             keeps=lambda held: held.to_at is None,
         )
 
-        self._broken = _Shelf(
+        self._violations = _RecordCache(
             store.open_violations(),
-            lambda broken: (broken.rule, broken.workload, broken.unit, broken.since),
-            keeps=lambda broken: broken.until is None,
+            lambda violation: (violation.rule, violation.workload, violation.unit, violation.since),
+            keeps=lambda violation: violation.until is None,
         )
-        self._runs = _MirroredRuns(store)
+        self._runs = _RunCache(store)
 
     def refresh_runs(self) -> None:
-        """Read the runs that another process has written."""
+        """Read runs that another process has written."""
         with self._writing:
             self._runs.refresh()
 
     def refresh(self) -> None:
-        """Read the present again, since another process has written."""
+        """Read all current records again, because another process has written."""
         store = self._store
         with self._writing:
             self._nodes.replace(store.nodes())
@@ -175,9 +178,9 @@ class MirroredRecordStore:
             self._sources.replace(store.sources())
             self._active.replace(store.active_workloads())
             self._open.replace(store.open_allocations())
-            self._broken.replace(store.open_violations())
+            self._violations.replace(store.open_violations())
 
-    # the present, from memory
+    # current records, from memory
 
     def nodes(self) -> list[Node]:
         """All nodes, by id."""
@@ -196,19 +199,19 @@ class MirroredRecordStore:
         return self._active.list()
 
     def open_allocations(self) -> list[Allocation]:
-        """Who holds what now."""
+        """All open allocations."""
         return self._open.list()
 
     def open_violations(self) -> list[Violation]:
-        """What breaks a rule now."""
-        return self._broken.list()
+        """All ongoing violations."""
+        return self._violations.list()
 
     def sources(self) -> list[SourceStatus]:
-        """Last known state of every source."""
+        """The latest status of every source."""
         return self._sources.list()
 
     def runs(self, *, after: int = 0) -> RunList:
-        """Tracked runs, without their details; those after a revision are asked of the store."""
+        """Tracked runs, without their details; those after a revision are read from the store."""
         if after:
             return self._store.runs(after=after)
         with self._writing:
@@ -224,7 +227,7 @@ class MirroredRecordStore:
             return revision
 
     def remove_run(self, run: str) -> bool:
-        """Forget a tracked run; returns whether there was one."""
+        """Remove a tracked run; returns whether it existed."""
         with self._writing:
             was_there = self._store.remove_run(run)
             self._runs.remove(run)
@@ -233,7 +236,7 @@ class MirroredRecordStore:
     def write_inventory(
         self, *, nodes: Iterable[Node], partitions: Iterable[Partition], units: Iterable[Unit], at_ms: UnixMs
     ) -> None:
-        """Insert or replace these records; others stay."""
+        """Insert or replace these records; others are kept."""
         with self._writing:
             nodes, partitions, units = [*nodes], [*partitions], [*units]
             self._store.write_inventory(nodes=nodes, partitions=partitions, units=units, at_ms=at_ms)
@@ -242,26 +245,26 @@ class MirroredRecordStore:
             self._units.put(units)
 
     def remove_nodes(self, nodes: Iterable[NodeId]) -> None:
-        """Forget nodes and their units; workloads and allocations stay as history."""
+        """Remove nodes and their units; workloads and allocations are kept as history."""
         with self._writing:
-            gone = set(nodes)
-            self._store.remove_nodes(gone)
-            self._nodes.keep_only(lambda node: node.id not in gone)
-            self._units.keep_only(lambda unit: unit.node not in gone)
+            removed = set(nodes)
+            self._store.remove_nodes(removed)
+            self._nodes.keep_only(lambda node: node.id not in removed)
+            self._units.keep_only(lambda unit: unit.node not in removed)
 
     def remove_partitions(self, names: Iterable[str]) -> None:
-        """Forget partitions."""
+        """Remove partitions."""
         with self._writing:
-            gone = set(names)
-            self._store.remove_partitions(gone)
-            self._partitions.keep_only(lambda partition: partition.name not in gone)
+            removed = set(names)
+            self._store.remove_partitions(removed)
+            self._partitions.keep_only(lambda partition: partition.name not in removed)
 
     def remove_units(self, units: Iterable[UnitId]) -> None:
-        """Forget units; allocations stay as history."""
+        """Remove units; allocations are kept as history."""
         with self._writing:
-            gone = set(units)
-            self._store.remove_units(gone)
-            self._units.keep_only(lambda unit: unit.id not in gone)
+            removed = set(units)
+            self._store.remove_units(removed)
+            self._units.keep_only(lambda unit: unit.id not in removed)
 
     def write_workloads(self, workloads: Iterable[Workload], *, at_ms: UnixMs) -> None:
         """Insert or replace."""
@@ -271,12 +274,12 @@ class MirroredRecordStore:
             self._active.put(written)
 
     def remove_workload(self, workload: WorkloadId) -> None:
-        """Forget a workload with its allocations and violations."""
+        """Remove a workload with its allocations and violations."""
         with self._writing:
             self._store.remove_workload(workload)
             self._active.keep_only(lambda active: active.id != workload)
             self._open.keep_only(lambda held: held.workload != workload)
-            self._broken.keep_only(lambda broken: broken.workload != workload)
+            self._violations.keep_only(lambda violation: violation.workload != workload)
 
     def write_allocations(self, allocations: Iterable[Allocation]) -> None:
         """Insert or replace by (workload, unit, from_at)."""
@@ -290,55 +293,55 @@ class MirroredRecordStore:
         with self._writing:
             written = [*violations]
             self._store.write_violations(written)
-            self._broken.put(written)
+            self._violations.put(written)
 
     def remove_violations(self, rule: str) -> int:
-        """Forget all violations of a rule; returns how many."""
+        """Remove all violations of a rule; returns their number."""
         with self._writing:
             removed = self._store.remove_violations(rule)
-            self._broken.keep_only(lambda broken: broken.rule != rule)
+            self._violations.keep_only(lambda violation: violation.rule != rule)
             return removed
 
     def replace_violations(self, rule: str, violations: Iterable[Violation]) -> None:
-        """Put these in place of all violations of a rule."""
+        """Replace all violations of a rule."""
         with self._writing:
             written = [*violations]
             self._store.replace_violations(rule, written)
-            self._broken.keep_only(lambda broken: broken.rule != rule)
-            self._broken.put(written)
+            self._violations.keep_only(lambda violation: violation.rule != rule)
+            self._violations.put(written)
 
     def write_sources(self, statuses: Iterable[SourceStatus]) -> None:
-        """Insert or replace the state of sources."""
+        """Insert or replace statuses of sources."""
         with self._writing:
             written = [*statuses]
             self._store.write_sources(written)
             self._sources.put(written)
 
     def remove_sources(self, sources: Iterable[str]) -> None:
-        """Forget sources."""
+        """Remove sources."""
         with self._writing:
-            gone = set(sources)
-            self._store.remove_sources(gone)
-            self._sources.keep_only(lambda status: status.source not in gone)
+            removed = set(sources)
+            self._store.remove_sources(removed)
+            self._sources.keep_only(lambda status: status.source not in removed)
 
     def remove_ended_before(self, at_ms: UnixMs) -> int:
-        """Drop workloads that ended before ``at_ms``, with their allocations and violations; returns how many."""
+        """Remove workloads that ended before ``at_ms``, with their allocations and violations; returns their number."""
         with self._writing:
             removed = self._store.remove_ended_before(at_ms)
             still_open = {(held.workload, held.unit) for held in self._store.open_allocations()}
             self._open.keep_only(lambda held: (held.workload, held.unit) in still_open)
-            still_broken = {(broken.rule, broken.workload) for broken in self._store.open_violations()}
-            self._broken.keep_only(lambda broken: (broken.rule, broken.workload) in still_broken)
+            ongoing = {(violation.rule, violation.workload) for violation in self._store.open_violations()}
+            self._violations.keep_only(lambda violation: (violation.rule, violation.workload) in ongoing)
             return removed
 
-    # the past and documents, from the store
+    # history and documents, from the store
 
     def workload(self, workload: WorkloadId) -> Workload | None:
         """One workload, or None."""
         return self._active.find(workload) or self._store.workload(workload)
 
     def find_workloads(self, workloads: Iterable[WorkloadId]) -> list[Workload]:
-        """Those of ``workloads`` that are known."""
+        """Those of ``workloads`` that are stored."""
         return self._store.find_workloads(workloads)
 
     def workloads(self, where: WorkloadFilter, *, limit: int = 100, offset: int = 0) -> WorkloadPage:
@@ -357,11 +360,11 @@ class MirroredRecordStore:
         return self._store.allocations(workload=workload, unit=unit, start_ms=start_ms, end_ms=end_ms)
 
     def workload_spans(self, *, since_ms: UnixMs) -> pl.DataFrame:
-        """When each workload that had not ended by ``since_ms`` asked for and held units, as columns."""
+        """When each workload that had not ended by ``since_ms`` requested and held units, as columns."""
         return self._store.workload_spans(since_ms=since_ms)
 
     def workload_history(self) -> pl.DataFrame:
-        """Every workload as a row of what a job trace is made of."""
+        """Every workload as a row of a job trace."""
         return self._store.workload_history()
 
     def allocation_spans(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
@@ -383,16 +386,16 @@ class MirroredRecordStore:
         """Violations that overlap [start, end) as columns."""
         return self._store.violation_spans(start_ms=start_ms, end_ms=end_ms)
 
-    def write_node_states(self, states: Iterable[NodeTurn]) -> None:
+    def write_node_states(self, states: Iterable[NodeStateChange]) -> None:
         """Insert or replace states of the past."""
         self._store.write_node_states(states)
 
-    def node_turns(self, node: NodeId, *, start_ms: UnixMs) -> list[NodeTurn]:
-        """How a node turned since ``start_ms``, oldest first; the state it was in then comes before."""
-        return self._store.node_turns(node, start_ms=start_ms)
+    def node_state_changes(self, node: NodeId, *, start_ms: UnixMs) -> list[NodeStateChange]:
+        """State changes of a node since ``start_ms``, oldest first, preceded by its state at ``start_ms``."""
+        return self._store.node_state_changes(node, start_ms=start_ms)
 
-    def node_states(self, *, at_ms: UnixMs) -> list[NodeTurn]:
-        """The last state of each node that was known at ``at_ms``, by node."""
+    def node_states(self, *, at_ms: UnixMs) -> list[NodeStateChange]:
+        """The state of each node at ``at_ms``, by node."""
         return self._store.node_states(at_ms=at_ms)
 
     def run(self, run: str) -> StoredRun | None:
@@ -416,7 +419,7 @@ class MirroredRecordStore:
         return self._store.documents(kind)
 
     def remove_document(self, kind: str, key: str) -> bool:
-        """Forget a document; returns whether there was one."""
+        """Remove a document; returns whether it existed."""
         return self._store.remove_document(kind, key)
 
     def close(self) -> None:
@@ -425,7 +428,7 @@ class MirroredRecordStore:
 
 
 def _as_stored(record: Record) -> Record:
-    """``record`` as it would be read back: text that no column can hold is no text for the page either."""
+    """``record`` as it would be read back from the database, without characters that cannot be stored."""
     cleaned: dict[str, Any] = {}
     for name in (f.name for f in fields(record)):
         value = getattr(record, name)

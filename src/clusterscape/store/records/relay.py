@@ -1,6 +1,6 @@
-"""Tells other processes over the same PostgreSQL what changed, and hears it from them: LISTEN and NOTIFY.
+"""Exchanges change notifications between processes over the same PostgreSQL: LISTEN and NOTIFY.
 
-Owns two threads and one connection. What a change means to this process (reading anew, waking pages) is the listener's.
+Owns two threads and one connection. The listener decides what a change means (reloading, notifying clients).
 """
 
 import logging
@@ -23,19 +23,19 @@ log = logging.getLogger(__name__)
 
 CHANNEL = "clusterscape_changes"
 RETRY_S = 1.0
-HEARD_EVERY_S = 0.5
-"""How soon ``close`` is noticed."""
+POLL_INTERVAL_S = 0.5
+"""Interval at which ``close`` is checked."""
 
-_KNOWN = frozenset(field.name for field in fields(Versions))
+_FIELDS = frozenset(field.name for field in fields(Versions))
 _WATCHED = ("inventory", "tick", "rules", "history", "runs")
 
 
 class ChangeRelay:
-    """Joins ``changes`` with those of the other processes.
+    """Synchronizes ``changes`` with other processes.
 
-    ``on_remote`` gets the names of what changed elsewhere, before the numbers are adopted: it makes sure that what is read from
-    now on is the new. After a lost connection everything counts as changed. ``collects`` says whether this process is one that
-    collects: only those know whether storing is paused.
+    ``on_remote`` gets the names of what changed elsewhere before the versions are adopted, so that later reads see the new data.
+    After a lost connection everything counts as changed. ``collects``: whether this process collects; only collectors know
+    whether ingest is paused.
     """
 
     def __init__(
@@ -51,11 +51,11 @@ class ChangeRelay:
         self._sending = loops.loop(
             "changes sent", log, fails="other processes are not notified", works="other processes are notified again"
         )
-        self._hearing = loops.loop(
+        self._receiving = loops.loop(
             "changes received",
             log,
-            fails="changes of other processes are not heard",
-            works="changes of other processes are heard again",
+            fails="changes of other processes are not received",
+            works="changes of other processes are received again",
         )
         self._engine = engine
         self._changes = changes
@@ -63,23 +63,23 @@ class ChangeRelay:
         self._collects = collects
         self._origin = uuid.uuid4().hex
         self._unsent = threading.Event()
-        self._heard: dict[str, Versions] = {}  # the last of each process
+        self._remote: dict[str, Versions] = {}  # the latest of each process
         self._is_stopping = False
         self._is_adopting = threading.local()
         self._unlisten = changes.listen(self._on_change)
         self._threads = [
             threading.Thread(target=self._send, name="relay send", daemon=True),
-            threading.Thread(target=self._hear, name="relay hear", daemon=True),
+            threading.Thread(target=self._receive, name="relay hear", daemon=True),
         ]
 
     def start(self) -> None:
-        """Begin. Says hello with this process's numbers, which others are never behind of from then on."""
+        """Start the threads, and announce this process's versions to the others."""
         for thread in self._threads:
             thread.start()
         self._unsent.set()
 
     def close(self) -> None:
-        """End both threads."""
+        """Stop both threads."""
         self._is_stopping = True
         self._unlisten()
         self._unsent.set()
@@ -91,7 +91,7 @@ class ChangeRelay:
         if not getattr(self._is_adopting, "now", False):
             self._unsent.set()
 
-    # telling
+    # sending
 
     def _send(self) -> None:
         while True:
@@ -115,15 +115,15 @@ class ChangeRelay:
         except SQLAlchemyError as error:
             raise StoreError("PostgreSQL does not answer") from error
 
-    # hearing
+    # receiving
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         is_first = True
         while not self._is_stopping:
-            with self._hearing, self._listen() as session:
+            with self._receiving, self._listen() as session:
                 if not is_first:
-                    # What was told meanwhile was not heard.
-                    self._take(frozenset(_WATCHED), self._changes.versions)
+                    # Notifications during the outage were lost.
+                    self._apply(frozenset(_WATCHED), self._changes.versions)
                     self._unsent.set()
                 is_first = False
                 self._follow(session)
@@ -132,7 +132,7 @@ class ChangeRelay:
 
     @contextmanager
     def _listen(self) -> Iterator[Any]:
-        """A session that is notified. Raises StoreError where PostgreSQL is away, or goes away meanwhile."""
+        """A listening session. Raises StoreError if PostgreSQL is unreachable or the connection is lost."""
         import psycopg
 
         url = self._engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
@@ -151,34 +151,34 @@ class ChangeRelay:
 
     def _follow(self, session: Any) -> None:
         while not self._is_stopping:
-            self._hearing.succeed()
-            heard = [each.payload for each in session.notifies(timeout=HEARD_EVERY_S)]
-            for message in heard:
-                self._hear_one(message)
-            if not heard:
-                session.execute("SELECT 1")  # a server that vanished without a word is noticed
+            self._receiving.succeed()
+            messages = [notification.payload for notification in session.notifies(timeout=POLL_INTERVAL_S)]
+            for message in messages:
+                self._handle(message)
+            if not messages:
+                session.execute("SELECT 1")  # detects a lost connection
 
-    def _hear_one(self, message: str) -> None:
+    def _handle(self, message: str) -> None:
         with suppress(ValueError, TypeError, KeyError, AttributeError):
-            told = orjson.loads(message)
-            origin, collects = told["from"], told["collects"]
+            notice = orjson.loads(message)
+            origin, collects = notice["from"], notice["collects"]
             if origin == self._origin:
                 return
-            other = Versions(**{name: value for name, value in told.items() if name in _KNOWN})
-            before, now = self._heard.get(origin), self._changes.versions
-            self._heard[origin] = other
+            other = Versions(**{name: value for name, value in notice.items() if name in _FIELDS})
+            before, now = self._remote.get(origin), self._changes.versions
+            self._remote[origin] = other
             changed = frozenset(
                 name for name in _WATCHED if before is None or getattr(other, name) > getattr(before, name)
             )
             if not collects or self._collects():
                 other = replace(other, paused=now.paused)
-            self._take(changed, _ahead(now, other, changed))
+            self._apply(changed, _ahead(now, other, changed))
 
-    def _take(self, changed: frozenset[str], versions: Versions) -> None:
+    def _apply(self, changed: frozenset[str], versions: Versions) -> None:
         try:
             self._on_remote(changed, versions)
         except Exception:
-            log.exception("what another process changed could not be taken in")
+            log.exception("failed to apply a change of another process")
         self._is_adopting.now = True
         try:
             self._changes.adopt(versions)
@@ -187,5 +187,5 @@ class ChangeRelay:
 
 
 def _ahead(now: Versions, other: Versions, changed: frozenset[str]) -> Versions:
-    """The numbers to adopt: at least one more than ours for what changed, so that what we have kept counts as old."""
+    """The versions to adopt: at least one more than ours for what changed, so that our caches are outdated."""
     return replace(other, **{name: max(getattr(now, name) + 1, getattr(other, name)) for name in changed})

@@ -14,7 +14,7 @@ from clusterscape.model import (
     Execution,
     Node,
     NodeState,
-    NodeTurn,
+    NodeStateChange,
     Partition,
     SourceStatus,
     Unit,
@@ -30,9 +30,9 @@ from clusterscape.store.records import tables
 from clusterscape.store.records.contract import Document
 
 Row = dict[str, object]
-Values = Sequence[Any]  # what a driver hands back
+Values = Sequence[Any]  # a row of the driver
 
-# A dictionary finds a member four times as fast as calling the enumeration, which counts at 10,000 rows.
+# A dictionary is four times as fast as calling the enum, which matters for 10,000 rows.
 _NODE_STATES = {state.value: state for state in NodeState}
 _UNIT_KINDS = {kind.value: kind for kind in UnitKind}
 _WORKLOAD_STATES = {state.value: state for state in WorkloadState}
@@ -49,9 +49,9 @@ PARTITION_COLUMNS = _columns(tables.partitions, Partition)
 UNIT_COLUMNS = _columns(tables.units, Unit)
 WORKLOAD_COLUMNS = _columns(tables.workloads, Workload)
 ALLOCATION_COLUMNS = _columns(tables.allocations, Allocation)
-NODE_STATE_COLUMNS = _columns(tables.node_states, NodeTurn)
+NODE_STATE_COLUMNS = _columns(tables.node_states, NodeStateChange)
 VIOLATION_COLUMNS = _columns(tables.violations, Violation)
-SOURCE_COLUMNS = list(tables.sources.c)  # an exporter's address serves ingest alone
+SOURCE_COLUMNS = list(tables.sources.c)  # without the exporter's address, which only ingest uses
 DOCUMENT_COLUMNS = _columns(tables.documents, Document)
 _RUN_SCALARS = ("run", "owned_by", "received_at", "written_at", "bytes", "series_count")
 RUN_COLUMNS = [tables.runs.c[name] for name in (*_RUN_SCALARS, "summary")]
@@ -150,12 +150,12 @@ def unit_of(row: Values) -> Unit:
 def workload_row(workload: Workload, seen_at: UnixMs) -> Row:
     """The row of ``workload``.
 
-    ``begins_at`` is the first time it is known to have asked for units, ``ends_at`` when it stopped (null while active, at least
-    1 ms after the begin, so that even an instant overlaps the range it lies in). Where none is known, ``seen_at`` stands in.
+    ``begins_at``: first known time; ``ends_at``: when it ended (null while active, at least 1 ms after the begin, so that even an
+    instantaneous workload overlaps a range). An unknown time is replaced by ``seen_at``.
     """
     w = workload
-    known = (w.submitted_at, w.eligible_at, w.started_at, w.ended_at)
-    begins_at = next((at for at in known if at is not None), seen_at)
+    times = (w.submitted_at, w.eligible_at, w.started_at, w.ended_at)
+    begins_at = next((at for at in times if at is not None), seen_at)
     ended_at = seen_at if w.ended_at is None else w.ended_at
     ends_at = None if w.state.is_active else max(begins_at + 1, ended_at)
     return {
@@ -242,7 +242,7 @@ def executions_of(text: str) -> tuple[Execution, ...]:
     """The executions of a column ``earlier``."""
     if text == "[]":
         return ()
-    return tuple(Execution(**{**each, "state": _WORKLOAD_STATES[each["state"]]}) for each in orjson.loads(text))
+    return tuple(Execution(**{**fields, "state": _WORKLOAD_STATES[fields["state"]]}) for fields in orjson.loads(text))
 
 
 def list_executions(table: pl.DataFrame) -> pl.DataFrame:
@@ -291,19 +291,19 @@ def allocation_of(row: Values) -> Allocation:
     )
 
 
-def node_turn_row(turn: NodeTurn) -> Row:
-    """The row of ``turn``."""
+def node_state_row(change: NodeStateChange) -> Row:
+    """The row of ``change``."""
     return {
-        "node": turn.node,
-        "from_at": turn.from_at,
-        "state": turn.state.value,
-        "reason": storable(turn.reason),
+        "node": change.node,
+        "from_at": change.from_at,
+        "state": change.state.value,
+        "reason": storable(change.reason),
     }
 
 
-def node_turn_of(row: Values) -> NodeTurn:
-    """The turn of a row of NODE_STATE_COLUMNS."""
-    return NodeTurn(node=row[0], from_at=row[1], state=_NODE_STATES[row[2]], reason=row[3])
+def node_state_of(row: Values) -> NodeStateChange:
+    """The state change of a row of NODE_STATE_COLUMNS."""
+    return NodeStateChange(node=row[0], from_at=row[1], state=_NODE_STATES[row[2]], reason=row[3])
 
 
 def violation_row(violation: Violation) -> Row:
@@ -366,12 +366,12 @@ def document_of(row: Values) -> Document:
 
 
 def _number_text(number: str | None) -> str | None:
-    """So that an array task is found by the number that it has as a job, and no other text by it."""
+    """The raw job number of an array task, so that a search finds the task by it."""
     return None if number is None else f"job_id={number};"
 
 
 def search_text(*parts: str | None) -> str:
-    """What a text search looks through, folded in case by Unicode's rules, which neither engine's LIKE knows fully."""
+    """The text that searches use, case-folded by Unicode rules, which LIKE does not fully support in either engine."""
     return "\n".join(storable(part) for part in parts if part).casefold()
 
 
@@ -414,7 +414,7 @@ def storable(text: None) -> None: ...
 @overload
 def storable(text: str | None) -> str | None: ...
 def storable(text: str | None) -> str | None:
-    """``text`` without what a column cannot hold: NUL (PostgreSQL) and halves of surrogate pairs (both)."""
+    """``text`` without characters that cannot be stored: NUL (PostgreSQL) and lone surrogates (both)."""
     if text is None or (text.isascii() and "\0" not in text):
         return text
     return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
@@ -424,7 +424,7 @@ def json_text(value: Mapping[str, object] | Sequence[str]) -> str:
     """``value`` as JSON text."""
     try:
         return orjson.dumps(value).decode("utf-8")
-    except TypeError:  # halves of surrogate pairs, or a mapping that is not a dict
+    except TypeError:  # lone surrogates, or a mapping that is not a dict
         return orjson.dumps(_plain(value)).decode("utf-8")
 
 

@@ -1,4 +1,4 @@
-"""The record store on SQLite and PostgreSQL, by the same statements. Owns no schema (tables) and no connections (engines)."""
+"""The record store on SQLite and PostgreSQL, with the same statements for both."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ from clusterscape.model import (
     Node,
     NodeId,
     NodeState,
-    NodeTurn,
+    NodeStateChange,
     Partition,
     SourceStatus,
     Unit,
@@ -42,48 +42,51 @@ from clusterscape.model import (
 from clusterscape.model.rules import Violation
 from clusterscape.model.runs import RunRecord, StoredRun
 from clusterscape.store.records import rows, tables
+from clusterscape.store.records.advisory_locks import Fence
 from clusterscape.store.records.contract import Document, RunList, WorkloadFilter, WorkloadPage
-from clusterscape.store.records.faults import explained
-from clusterscape.store.records.filters import (
+from clusterscape.store.records.engines import database_errors
+from clusterscape.store.records.statements import (
     IS_ACTIVE,
-    IS_BROKEN,
+    IS_ONGOING,
     IS_OPEN,
+    Stored,
+    changed,
+    delete_each,
     matching,
     overlapping,
     overlapping_anywhere,
+    upsert,
     violated_between,
 )
-from clusterscape.store.records.leadership import Fence
-from clusterscape.store.records.upserts import Stored, changed, delete_each, upsert
 
 Record = TypeVar("Record")
 HISTORY_COLUMNS = (
     *("id", "kind", "state", "user", "project", "partition", "gpus_requested", "nodes_requested", "time_limit_s"),
     *("submitted_at", "started_at", "ended_at", "gpus_allocated", "suspended_s", "earlier"),
 )
-FOUND_AT_ONCE = 500
-SERVES = "serves"
+IDS_PER_QUERY = 500
+AVAILABLE = "serves"
 RUNS = "runs"
-UNHEARD_OF = (NodeState.UNKNOWN.value, None)
+NEVER_REPORTED = (NodeState.UNKNOWN.value, None)
 Query = Select[Any] | CompoundSelect[Any]
 
 
 class SqlRecordStore:
-    """A RecordStore over ``engine``, whose schema must be up to date. Keeps no copy of any record."""
+    """A RecordStore over ``engine``, whose schema must be up to date. Caches nothing."""
 
     def __init__(self, engine: Engine, *, where: str, fence: Fence | None = None) -> None:
         self._engine = engine
         self._fence = fence
         self._writer = engine.execution_options(
             writes=True
-        )  # the same pool; engines begin such transactions as writers
+        )  # same pool; ``engines`` starts such transactions as writers
         self._where = where
-        self._write_lock = threading.Lock()  # threads queue here rather than poll the database's own lock
+        self._write_lock = threading.Lock()  # threads wait here instead of polling the database's lock
 
     def write_inventory(
         self, *, nodes: Iterable[Node], partitions: Iterable[Partition], units: Iterable[Unit], at_ms: UnixMs
     ) -> None:
-        """Insert or replace these records (last seen ``at_ms``, kept to ten minutes); others stay."""
+        """Insert or replace these records (seen at ``at_ms``, with a precision of ten minutes); others are kept."""
         written = (
             (tables.nodes, [rows.node_row(node, at_ms) for node in nodes]),
             (tables.partitions, [rows.partition_row(partition, at_ms) for partition in partitions]),
@@ -91,47 +94,47 @@ class SqlRecordStore:
         )
         with self._writing() as connection:
             for table, records in written:
-                news = changed(connection, table, records)[0]
+                new_rows = changed(connection, table, records)[0]
                 if table is tables.nodes:
-                    upsert(connection, tables.node_states, _find_turned(connection, news, at_ms))
-                upsert(connection, table, news)
+                    upsert(connection, tables.node_states, _find_state_changes(connection, new_rows, at_ms))
+                upsert(connection, table, new_rows)
 
-    def write_node_states(self, states: Iterable[NodeTurn]) -> None:
+    def write_node_states(self, states: Iterable[NodeStateChange]) -> None:
         """Insert or replace states of the past."""
         with self._writing() as connection:
-            upsert(connection, tables.node_states, [rows.node_turn_row(turn) for turn in states])
+            upsert(connection, tables.node_states, [rows.node_state_row(turn) for turn in states])
 
-    def node_states(self, *, at_ms: UnixMs) -> list[NodeTurn]:
-        """The last state of each node that was known at ``at_ms``, by node."""
+    def node_states(self, *, at_ms: UnixMs) -> list[NodeStateChange]:
+        """The state of each node at ``at_ms``, by node."""
         table = tables.node_states
         last = _last_states_before(at_ms)
         is_last = and_(table.c.node == last.c.node, table.c.from_at == last.c.from_at)
         query = select(*rows.NODE_STATE_COLUMNS).join(last, is_last).order_by(table.c.node)
-        return self._read(query, rows.node_turn_of)
+        return self._read(query, rows.node_state_of)
 
-    def node_turns(self, node: NodeId, *, start_ms: UnixMs) -> list[NodeTurn]:
-        """How a node turned since ``start_ms``, oldest first; the state it was in then comes before."""
+    def node_state_changes(self, node: NodeId, *, start_ms: UnixMs) -> list[NodeStateChange]:
+        """State changes of a node since ``start_ms``, oldest first, preceded by its state at ``start_ms``."""
         table = tables.node_states
         before = select(func.max(table.c.from_at)).where(table.c.node == node, table.c.from_at <= start_ms)
         query = select(*rows.NODE_STATE_COLUMNS).where(
             table.c.node == node, table.c.from_at >= func.coalesce(before.scalar_subquery(), start_ms)
         )
-        return self._read(query.order_by(table.c.from_at), rows.node_turn_of)
+        return self._read(query.order_by(table.c.from_at), rows.node_state_of)
 
     def remove_nodes(self, nodes: Iterable[NodeId]) -> None:
-        """Forget nodes and their units; workloads and allocations stay as history."""
+        """Remove nodes and their units; workloads and allocations are kept as history."""
         names = list(nodes)
         with self._writing() as connection:
             delete_each(connection, tables.units.c.node, names)
             delete_each(connection, tables.nodes.c.id, names)
 
     def remove_partitions(self, names: Iterable[str]) -> None:
-        """Forget partitions."""
+        """Remove partitions."""
         with self._writing() as connection:
             delete_each(connection, tables.partitions.c.name, names)
 
     def remove_units(self, units: Iterable[UnitId]) -> None:
-        """Forget units; allocations stay as history."""
+        """Remove units; allocations are kept as history."""
         with self._writing() as connection:
             delete_each(connection, tables.units.c.id, units)
 
@@ -140,11 +143,13 @@ class SqlRecordStore:
         newest = {workload.id: workload for workload in workloads}
         records = [rows.workload_row(workload, at_ms) for workload in newest.values()]
         with self._writing() as connection:
-            news, stored = changed(connection, tables.workloads, records, among=IS_ACTIVE)
-            upsert(connection, tables.workloads, news)
-            moved = [newest[WorkloadId(str(row["id"]))] for row in news if _nodes_changed(row, stored)]
+            new_rows, stored = changed(connection, tables.workloads, records, among=IS_ACTIVE)
+            upsert(connection, tables.workloads, new_rows)
+            moved = [newest[WorkloadId(str(row["id"]))] for row in new_rows if _nodes_changed(row, stored)]
             delete_each(connection, tables.workload_nodes.c.workload, [workload.id for workload in moved])
-            places = [{"node": node, "workload": each.id} for each in moved for node in dict.fromkeys(each.nodes)]
+            places = [
+                {"node": node, "workload": workload.id} for workload in moved for node in dict.fromkeys(workload.nodes)
+            ]
             if places:
                 connection.execute(tables.workload_nodes.insert(), places)
 
@@ -155,13 +160,13 @@ class SqlRecordStore:
             upsert(connection, tables.allocations, changed(connection, tables.allocations, records, among=IS_OPEN)[0])
 
     def write_sources(self, statuses: Iterable[SourceStatus]) -> None:
-        """Insert or replace the state of sources."""
+        """Insert or replace statuses of sources."""
         newest = {status.source: rows.source_row(status) for status in statuses}
         with self._writing() as connection:
             upsert(connection, tables.sources, list(newest.values()))
 
     def remove_sources(self, sources: Iterable[str]) -> None:
-        """Forget sources."""
+        """Remove sources."""
         with self._writing() as connection:
             delete_each(connection, tables.sources.c.source, sources)
 
@@ -181,17 +186,17 @@ class SqlRecordStore:
 
     def workload(self, workload: WorkloadId) -> Workload | None:
         """One workload, or None."""
-        found = self._read(select(*rows.WORKLOAD_COLUMNS).where(tables.workloads.c.id == workload), rows.workload_of)
-        return found[0] if found else None
+        records = self._read(select(*rows.WORKLOAD_COLUMNS).where(tables.workloads.c.id == workload), rows.workload_of)
+        return records[0] if records else None
 
     def find_workloads(self, workloads: Iterable[WorkloadId]) -> list[Workload]:
-        """Those of ``workloads`` that are known."""
+        """Those of ``workloads`` that are stored."""
         query, ids = select(*rows.WORKLOAD_COLUMNS), list(workloads)
-        found: list[Workload] = []
-        for start in range(0, len(ids), FOUND_AT_ONCE):
-            some = ids[start : start + FOUND_AT_ONCE]
-            found += self._read(query.where(tables.workloads.c.id.in_(some)), rows.workload_of)
-        return found
+        records: list[Workload] = []
+        for start in range(0, len(ids), IDS_PER_QUERY):
+            batch = ids[start : start + IDS_PER_QUERY]
+            records += self._read(query.where(tables.workloads.c.id.in_(batch)), rows.workload_of)
+        return records
 
     def active_workloads(self) -> list[Workload]:
         """Everything waiting, running or suspended."""
@@ -204,12 +209,12 @@ class SqlRecordStore:
         page = select(*rows.WORKLOAD_COLUMNS).where(*conditions).order_by(*order).limit(limit).offset(offset)
         count = select(func.count()).select_from(tables.workloads).where(*conditions)
         with self._reading() as connection:
-            found = [rows.workload_of(row) for row in connection.execute(page).fetchall()]
+            records = [rows.workload_of(row) for row in connection.execute(page).fetchall()]
             total = connection.execute(count).scalar_one()
-        return WorkloadPage(workloads=found, total=total, limit=limit, offset=offset)
+        return WorkloadPage(workloads=records, total=total, limit=limit, offset=offset)
 
     def open_allocations(self) -> list[Allocation]:
-        """Who holds what now."""
+        """All open allocations."""
         return self._read(select(*rows.ALLOCATION_COLUMNS).where(IS_OPEN), rows.allocation_of)
 
     def allocations(
@@ -220,11 +225,11 @@ class SqlRecordStore:
         start_ms: UnixMs | None = None,
         end_ms: UnixMs | None = None,
     ) -> list[Allocation]:
-        """Allocations that overlap [start, end), by from_at; of one workload or unit where named."""
+        """Allocations that overlap [start, end), by from_at; optionally of one workload or unit."""
         table = tables.allocations
         if workload is None and unit is None and start_ms is not None and end_ms is not None:
-            found = self._read(overlapping_anywhere(rows.ALLOCATION_COLUMNS, start_ms, end_ms), rows.allocation_of)
-            return sorted(found, key=lambda held: (held.from_at, held.unit, held.workload))
+            records = self._read(overlapping_anywhere(rows.ALLOCATION_COLUMNS, start_ms, end_ms), rows.allocation_of)
+            return sorted(records, key=lambda held: (held.from_at, held.unit, held.workload))
         query = select(*rows.ALLOCATION_COLUMNS).where(*overlapping(start_ms, end_ms))
         if workload is not None:
             query = query.where(table.c.workload == workload)
@@ -233,7 +238,7 @@ class SqlRecordStore:
         return self._read(query.order_by(table.c.from_at, table.c.unit, table.c.workload), rows.allocation_of)
 
     def workload_spans(self, *, since_ms: UnixMs) -> pl.DataFrame:
-        """When each workload that had not ended by ``since_ms`` asked for and held units, as columns."""
+        """When each workload that had not ended by ``since_ms`` requested and held units, as columns."""
         table = tables.workloads
         columns = [
             table.c.id.label("workload"),
@@ -242,7 +247,7 @@ class SqlRecordStore:
         return self._read_columns(select(*columns).where(or_(IS_ACTIVE, table.c.ends_at > since_ms)))
 
     def workload_history(self) -> pl.DataFrame:
-        """Every execution of every workload as a row of what a job trace is made of."""
+        """Every execution of every workload as a row of a job trace."""
         table = self._read_columns(select(*(tables.workloads.c[name] for name in HISTORY_COLUMNS)))
         return rows.list_executions(table)
 
@@ -255,23 +260,23 @@ class SqlRecordStore:
         """Insert or replace by (rule, workload, unit, since); writing one with ``until`` ends it."""
         records = [rows.violation_row(violation) for violation in violations]
         with self._writing() as connection:
-            upsert(connection, tables.violations, changed(connection, tables.violations, records, among=IS_BROKEN)[0])
+            upsert(connection, tables.violations, changed(connection, tables.violations, records, among=IS_ONGOING)[0])
 
     def remove_violations(self, rule: str) -> int:
-        """Forget all violations of a rule; returns how many."""
+        """Remove all violations of a rule; returns their number."""
         with self._writing() as connection:
             return connection.execute(delete(tables.violations).where(tables.violations.c.rule == rule)).rowcount
 
     def replace_violations(self, rule: str, violations: Iterable[Violation]) -> None:
-        """Put these in place of all violations of a rule."""
+        """Replace all violations of a rule."""
         records = [rows.violation_row(violation) for violation in violations]
         with self._writing() as connection:
             connection.execute(delete(tables.violations).where(tables.violations.c.rule == rule))
             upsert(connection, tables.violations, records)
 
     def open_violations(self) -> list[Violation]:
-        """What breaks a rule now."""
-        return self._read(select(*rows.VIOLATION_COLUMNS).where(IS_BROKEN), rows.violation_of)
+        """All ongoing violations."""
+        return self._read(select(*rows.VIOLATION_COLUMNS).where(IS_ONGOING), rows.violation_of)
 
     def violations(
         self,
@@ -281,7 +286,7 @@ class SqlRecordStore:
         start_ms: UnixMs | None = None,
         end_ms: UnixMs | None = None,
     ) -> list[Violation]:
-        """Violations that overlap [start, end), by since; of one rule or workload where named."""
+        """Violations that overlap [start, end), by since; optionally of one rule or workload."""
         table = tables.violations
         query = select(*rows.VIOLATION_COLUMNS).where(*violated_between(start_ms, end_ms))
         if rule is not None:
@@ -295,29 +300,31 @@ class SqlRecordStore:
     def violation_spans(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
         """Violations that overlap [start, end) as columns."""
         columns = [tables.violations.c[name] for name in ("rule", "workload", "unit", "since", "until", "gpus")]
-        found = self._read_columns(select(*columns).where(*violated_between(start_ms, end_ms)))
-        return found.with_columns(pl.col("unit").replace("", None))
+        spans = self._read_columns(select(*columns).where(*violated_between(start_ms, end_ms)))
+        return spans.with_columns(pl.col("unit").replace("", None))
 
     def sources(self) -> list[SourceStatus]:
-        """Last known state of every source, by name."""
+        """The latest status of every source, by name."""
         return self._read(select(*rows.SOURCE_COLUMNS).order_by(tables.sources.c.source), rows.source_of)
 
     def remove_ended_before(self, at_ms: UnixMs) -> int:
-        """Drop workloads that ended before ``at_ms``, with their allocations and violations; returns how many."""
-        workloads, held, broken = tables.workloads, tables.allocations, tables.violations
+        """Remove workloads that ended before ``at_ms``, with their allocations and violations; returns their number."""
+        workloads, held, ended_violations = tables.workloads, tables.allocations, tables.violations
         is_old = workloads.c.ends_at < at_ms
         is_known = exists().where(workloads.c.id == held.c.workload)
         with self._writing() as connection:
-            for table in (held, broken):
+            for table in (held, ended_violations):
                 connection.execute(delete(table).where(table.c.workload.in_(select(workloads.c.id).where(is_old))))
             connection.execute(delete(held).where(held.c.to_at < at_ms, ~is_known))
-            is_hardware = or_(broken.c.workload.startswith("node:"), broken.c.workload.startswith("source:"))
-            connection.execute(delete(broken).where(broken.c.until < at_ms, is_hardware))
+            is_hardware = or_(
+                ended_violations.c.workload.startswith("node:"), ended_violations.c.workload.startswith("source:")
+            )
+            connection.execute(delete(ended_violations).where(ended_violations.c.until < at_ms, is_hardware))
             connection.execute(_delete_states_before(at_ms))
             return connection.execute(delete(workloads).where(is_old)).rowcount
 
     def remove_workload(self, workload: WorkloadId) -> None:
-        """Forget a workload with its allocations and violations."""
+        """Remove a workload with its allocations and violations."""
         with self._writing() as connection:
             for table in (tables.allocations, tables.violations):
                 connection.execute(delete(table).where(table.c.workload == workload))
@@ -327,7 +334,7 @@ class SqlRecordStore:
         """Insert or replace a tracked run with its detail; returns the revision of this write."""
         run.record.written_at = at_ms
         with self._writing() as connection:
-            # Writers take turns, so whoever has read a revision has read all smaller ones.
+            # Writes are serialized, so a reader of a revision has read all lower ones.
             revision = _read_revision(connection) + 1
             upsert(connection, tables.runs, [rows.run_row(run, revision)])
             upsert(connection, tables.revisions, [{"kind": RUNS, "revision": revision}])
@@ -348,13 +355,13 @@ class SqlRecordStore:
         table = tables.runs
         query = select(*rows.RUN_COLUMNS).where(table.c.revision > after)
         with self._reading() as connection:
-            revision = _read_revision(connection)  # first: what is written meanwhile is read again next time
+            revision = _read_revision(connection)  # first: concurrent writes are read again next time
             records = [rows.run_record_of(row) for row in connection.execute(query).fetchall()]
             total = int(connection.scalar(select(func.count()).select_from(table)) or 0)
         return RunList(records=records, revision=revision, total=total)
 
     def remove_run(self, run: str) -> bool:
-        """Forget a tracked run; returns whether there was one."""
+        """Remove a tracked run; returns whether it existed."""
         with self._writing() as connection:
             return connection.execute(delete(tables.runs).where(tables.runs.c.run == run)).rowcount > 0
 
@@ -368,8 +375,8 @@ class SqlRecordStore:
         """One document, or None."""
         table = tables.documents
         query = select(*rows.DOCUMENT_COLUMNS).where(table.c.kind == kind, table.c.key == key)
-        found = self._read(query, rows.document_of)
-        return found[0] if found else None
+        records = self._read(query, rows.document_of)
+        return records[0] if records else None
 
     def documents(self, kind: str) -> list[Document]:
         """All documents of ``kind``, by key."""
@@ -379,7 +386,7 @@ class SqlRecordStore:
         )
 
     def remove_document(self, kind: str, key: str) -> bool:
-        """Forget a document; returns whether there was one."""
+        """Remove a document; returns whether it existed."""
         table = tables.documents
         with self._writing() as connection:
             return connection.execute(delete(table).where(table.c.kind == kind, table.c.key == key)).rowcount > 0
@@ -393,7 +400,7 @@ class SqlRecordStore:
             return [build(row) for row in connection.execute(query).fetchall()]
 
     def _read_columns(self, query: Query) -> pl.DataFrame:
-        """The rows of a query over text and integer columns, without an object for each."""
+        """The result of a query over text and integer columns as a data frame."""
         schema = {
             column.name: pl.Int64() if isinstance(column.type, BigInteger) else pl.String()
             for column in query.selected_columns
@@ -404,13 +411,13 @@ class SqlRecordStore:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with explained(self._where), self._engine.connect() as connection:
+        with database_errors(self._where), self._engine.connect() as connection:
             yield connection
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
-        """One transaction: committed and durable at the end of the block, undone when it raises."""
-        with self._write_lock, explained(self._where), self._writer.begin() as connection:
+        """One transaction: committed and durable at the end of the block, rolled back on errors."""
+        with self._write_lock, database_errors(self._where), self._writer.begin() as connection:
             if self._fence is not None:
                 self._fence.check(connection)
             yield connection
@@ -427,25 +434,25 @@ def _nodes_changed(row: rows.Row, stored: Stored) -> bool:
     return before is None or before.nodes != row["nodes"]
 
 
-def _find_turned(connection: Connection, nodes: Sequence[rows.Row], at_ms: UnixMs) -> list[rows.Row]:
-    """The new states of nodes that went out of service or came back, or whose reason changed meanwhile.
+def _find_state_changes(connection: Connection, nodes: Sequence[rows.Row], at_ms: UnixMs) -> list[rows.Row]:
+    """New states of nodes that went out of service or came back, or whose reason changed.
 
-    Those that serve turn all the time, which is not kept. Nor is that nothing is known of a node that only an exporter has named.
+    Changes between available states are frequent and not stored; neither are unknown states of nodes without a scheduler.
     """
     if not nodes:
         return []
     columns = tables.nodes.c
     stored = connection.execute(select(columns.id, columns.state, columns.reason)).fetchall()
-    known = {row[0]: _service_of(row[1], row[2]) for row in stored}
+    before = {row[0]: _service_of(row[1], row[2]) for row in stored}
     return [
         {"node": row["id"], "from_at": at_ms, "state": row["state"], "reason": row["reason"]}
         for row in nodes
-        if known.get(str(row["id"]), UNHEARD_OF) != _service_of(str(row["state"]), row["reason"])
+        if before.get(str(row["id"]), NEVER_REPORTED) != _service_of(str(row["state"]), row["reason"])
     ]
 
 
 def _service_of(state: str, reason: object) -> tuple[str, object]:
-    return (SERVES, None) if NodeState(state).is_available else (state, reason)
+    return (AVAILABLE, None) if NodeState(state).is_available else (state, reason)
 
 
 def _last_states_before(at_ms: UnixMs) -> Subquery:
@@ -455,7 +462,7 @@ def _last_states_before(at_ms: UnixMs) -> Subquery:
 
 
 def _delete_states_before(at_ms: UnixMs) -> Delete:
-    """States that another one had followed by then."""
+    """Delete states that were replaced by then."""
     table, last = tables.node_states, _last_states_before(at_ms)
     newer = select(last.c.from_at).where(last.c.node == table.c.node).scalar_subquery()
     return delete(table).where(table.c.from_at < newer)

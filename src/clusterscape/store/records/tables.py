@@ -1,6 +1,6 @@
 """The tables and indices of the record store, the same for SQLite and PostgreSQL. Holds no statements and no migrations.
 
-A change here needs a migration beside it and the new REVISION; a test compares the two.
+A change here needs a migration and a new REVISION; a test compares both.
 """
 
 from sqlalchemy import BigInteger, Boolean, Column, Double, ForeignKey, Index, MetaData, Table, Text
@@ -35,7 +35,7 @@ nodes = Table(
     Column("seen_at", BigInteger, nullable=False),
 )
 
-# One row whenever a node's state turned; the newest of a node is its state now.
+# One row per state change of a node; the latest row of a node is its current state.
 node_states = Table(
     "node_states",
     metadata,
@@ -123,7 +123,7 @@ workloads = Table(
     Index("workloads_by_partition", "partition", "begins_at"),
 )
 
-# Where a workload ran, one row per node: an index of workloads.nodes that a filter can use.
+# Nodes of workloads, one row per node: an index of workloads.nodes for filters.
 workload_nodes = Table(
     "workload_nodes",
     metadata,
@@ -133,7 +133,7 @@ workload_nodes = Table(
     sqlite_with_rowid=False,
 )
 
-# No foreign keys: an allocation may be seen before its workload, and outlives its unit as history.
+# No foreign keys: an allocation may be stored before its workload, and is kept as history after its unit is removed.
 allocations = Table(
     "allocations",
     metadata,
@@ -149,7 +149,7 @@ allocations = Table(
     sqlite_with_rowid=False,
 )
 
-# ``unit`` is "" where the whole workload is blamed: a key cannot hold a null. No foreign keys, as for allocations.
+# ``unit`` is "" for violations of a whole workload: a key cannot be null. No foreign keys, as for allocations.
 violations = Table(
     "violations",
     metadata,
@@ -178,7 +178,7 @@ sources = Table(
     Column("duration_s", Double),
 )
 
-# Columns of their own for what must be right even where the JSON is damaged: whose a run is, and what counts for quotas.
+# Separate columns for what must be readable even if the JSON is damaged: the owner, and what counts for quotas.
 runs = Table(
     "runs",
     metadata,
@@ -188,14 +188,14 @@ runs = Table(
     Column("written_at", BigInteger, nullable=False),
     Column("bytes", BigInteger, nullable=False),
     Column("series_count", BigInteger, nullable=False),
-    Column("revision", BigInteger, nullable=False),  # grows with every write of any run: readers ask for what is newer
+    Column("revision", BigInteger, nullable=False),  # increases with every write of any run: readers query newer ones
     Column("summary", TEXT, nullable=False),  # JSON of model.runs.RunSummary
     Column("detail", TEXT, nullable=False),  # JSON of model.runs.RunDetail; last, so that lists do not read it
     Index("runs_by_revision", "revision"),
     Index("runs_by_owner", "owned_by"),
 )
 
-# The last revision of each kind. Not the largest one in use: after its run was removed, that would be given a second time.
+# The last revision of each kind. Not the maximum in use, which would be reused after its run is removed.
 revisions = Table(
     "revisions",
     metadata,
@@ -227,7 +227,7 @@ accounts = Table(
     Column("signed_in_at", BigInteger),
 )
 
-# No foreign key to accounts: a session by the static token belongs to none.
+# No foreign key to accounts: a session of the static token has no account.
 sessions = Table(
     "sessions",
     metadata,
@@ -261,8 +261,8 @@ api_tokens = Table(
     Index("api_tokens_by_login", "way", "login"),
 )
 
-# Append-only: a trigger refuses every update. Keys begin with the time, so their order is that of the entries; a number given
-# by the database would start again after a restore.
+# Append-only: a trigger rejects every update. Keys start with the time and so sort by it; a sequence of the database would
+# restart after a restore.
 audit = Table(
     "audit",
     metadata,

@@ -1,4 +1,10 @@
-"""Listeners, one file each. Adding one is a file, an entry here, a test and a heading in the guide."""
+"""Listeners, one file each. A new listener needs a file, an entry here, a test and a section in the guide.
+
+``contract``: the interface of listeners.
+``host_sampler``: one reader of the driver for all runs of a user on a host.
+``nvml_reading``: reads GPUs, each value at its own rate (the table is in docs/design/runs.md).
+``ticker``: samples a listener at its rate.
+"""
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -6,7 +12,7 @@ from typing import NamedTuple
 
 from clusterscape.errors import ConfigError
 from clusterscape.track.listeners.contract import Listener, ListenerContext
-from clusterscape.track.profiler import PROFILERS
+from clusterscape.track.processes import PROFILERS
 
 _HOMES = {
     "nvml": "NvmlListener",
@@ -16,7 +22,7 @@ _HOMES = {
     "dcgm": "DcgmListener",
     "prometheus": "PrometheusListener",
 }
-# radT's words for what these listen to.
+# radT's names of these listeners.
 _RADT = {
     "smi": "nvml",
     "dcgmi": "dcgm",
@@ -31,7 +37,7 @@ DEFAULT_LISTENERS = ("proc", "nvml", "rapl")
 
 
 class ListenerChoice(NamedTuple):
-    """A listener by name, with what is told to it after ``=``."""
+    """A listener by name, with its argument after ``=``."""
 
     name: str
     argument: str | None = None
@@ -40,14 +46,14 @@ class ListenerChoice(NamedTuple):
         return self.name if self.argument is None else f"{self.name}={self.argument}"
 
     def build(self, make_context: Callable[[str | None], ListenerContext]) -> Listener:
-        """The listener itself; its module is imported here."""
+        """Create the listener; imports its module."""
         module = import_module(f"clusterscape.track.listeners.{self.name}")
         listener: Listener = getattr(module, _HOMES[self.name])(make_context(self.argument))
         return listener
 
 
 def parse_listeners(words: Sequence[str]) -> tuple[list[ListenerChoice], list[str]]:
-    """Choices, each once, and radT's names that are no listeners here: profilers, and what is not there; others are an error."""
+    """Distinct listeners, and radT's names without a listener here (such as profilers); unknown names are an error."""
     choices: dict[str, ListenerChoice] = {}
     others: list[str] = []
     for word in words:

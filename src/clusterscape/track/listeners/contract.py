@@ -1,16 +1,16 @@
-"""What a listener is: something that is asked again and again what the runs of a workload use, and writes it to their spools."""
+"""The interface of listeners, which sample resource usage of a workload's runs and write it to their spools."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from clusterscape.track.mig_instance import MigInstance
+from clusterscape.track.devices import MigInstance
+from clusterscape.track.processes import ProcessTree
 from clusterscape.track.spool import Spool
-from clusterscape.track.tree import RunTree
 
 
 class ListenerUnavailableError(Exception):
-    """This machine does not have what the listener listens to; the message says what and why."""
+    """The listener's data source is not available on this machine; the message says why."""
 
 
 class ListenedRun(NamedTuple):
@@ -18,13 +18,13 @@ class ListenedRun(NamedTuple):
 
     id: str
     spool: Spool
-    tree: RunTree
+    tree: ProcessTree
     devices: tuple[int, ...]
     instances: tuple[MigInstance, ...] = ()  # MIG instances that stand for its devices
 
 
 class ListenerContext(NamedTuple):
-    """What all listeners are handed."""
+    """Common arguments of all listeners."""
 
     host: str
     host_folder: Path
@@ -32,23 +32,23 @@ class ListenerContext(NamedTuple):
 
 
 class Listener(Protocol):
-    """One instance serves all runs of a workload. Whatever it raises is reported and harms nobody."""
+    """One instance serves all runs of a workload. Its exceptions are reported and do not affect the runs."""
 
     name: str
     period_s: float
 
     def open(self, runs: Sequence[ListenedRun]) -> None:
-        """Get ready; raises ListenerUnavailableError where there is nothing to listen to."""
+        """Open the data source; raises ListenerUnavailableError if there is none."""
         ...
 
     def sample(self, runs: Sequence[ListenedRun], time_us: int) -> None:
-        """Measure once, for all runs that go on."""
+        """Take one sample for all active runs."""
         ...
 
     def finish(self, run: ListenedRun, time_us: int) -> None:
-        """The last word on a run whose first process has ended, but is still listed by the system."""
+        """Take the last sample of a run whose first process has ended but is not reaped yet."""
         ...
 
     def close(self) -> None:
-        """Release what was opened."""
+        """Release all resources."""
         ...

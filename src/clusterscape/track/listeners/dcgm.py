@@ -1,6 +1,6 @@
 """Profiling fields of GPUs from DCGM: activity of SMs, tensor cores and memory, by ``dcgmi dmon`` or an exporter (``dcgm=URL``).
 
-Profiling is of the whole GPU or MIG instance, whoever computes there: scope ``device``.
+Profiling is of the whole GPU or MIG instance, of all processes: scope ``device``.
 """
 
 import re
@@ -36,7 +36,7 @@ _END_WITHIN_S = 2.0
 
 
 class DcgmListener:
-    """One ``dcgmi dmon`` for all runs, or one question a second of an exporter."""
+    """One ``dcgmi dmon`` for all runs, or one request per second to an exporter."""
 
     name = "dcgm"
     period_s = 1.0
@@ -59,7 +59,7 @@ class DcgmListener:
         program = shutil.which(PROGRAM)
         if program is None:
             raise ListenerUnavailableError(
-                f"{PROGRAM} is not installed; or tell an exporter: dcgm=http://127.0.0.1:9400/metrics"
+                f"{PROGRAM} is not installed; or use an exporter: dcgm=http://127.0.0.1:9400/metrics"
             )
         words = [program, "dmon", "-e", ",".join(map(str, FIELDS)), "-d", str(int(self.period_s * 1000))]
         self._process = subprocess.Popen(
@@ -69,7 +69,7 @@ class DcgmListener:
         self._reader.start()
 
     def sample(self, runs: Sequence[ListenedRun], time_us: int) -> None:
-        """What came since the last time; every run gets the GPUs it was given."""
+        """Values since the last call; each run gets those of its GPUs."""
         if self._url is not None:
             readings = self._read_exporter()
         else:
@@ -87,7 +87,7 @@ class DcgmListener:
                         run.spool.sample(time_us, name, value, unit=unit, scope=SampleScope.DEVICE)
 
     def finish(self, run: ListenedRun, time_us: int) -> None:
-        """Averages over a second have no last word."""
+        """Nothing to do: values are averages over a second."""
 
     def close(self) -> None:
         """End ``dcgmi``."""
@@ -104,12 +104,12 @@ class DcgmListener:
         numbers = list(FIELDS)
         with process.stdout as lines:
             for line in lines:
-                found = parse_row(line, numbers)
-                if found is None:
+                row = parse_row(line, numbers)
+                if row is None:
                     self._message = line.strip() or self._message
                     continue
                 with self._lock:
-                    self._latest[found[0]] = found[1]
+                    self._latest[row[0]] = row[1]
 
     def _read_exporter(self) -> dict[int, dict[str, float]]:
         from urllib.request import urlopen
@@ -124,33 +124,33 @@ class DcgmListener:
 
 
 def parse_row(line: str, fields: Sequence[int]) -> tuple[int, dict[str, float]] | None:
-    """One row of ``dcgmi dmon``: GPU and values by canonical name, what is N/A left out. None for headings."""
+    """One row of ``dcgmi dmon``: GPU and values by canonical name, without N/A. None for headings."""
     match = _ROW.match(line)
     if match is None:
         return None
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for field, word in zip(fields, match[2].split(), strict=False):
-        _add(found, FIELDS[field], word)
-    return int(match[1]), found
+        _add(values, FIELDS[field], word)
+    return int(match[1]), values
 
 
 def parse_exporter(text: str) -> dict[int, dict[str, float]]:
-    """Profiling fields by GPU; values of MIG instances are left to who knows which one is the run's."""
+    """Profiling fields by GPU; values of MIG instances are skipped, because the run's instance is not known here."""
     wanted = set(FIELDS.values())
-    found: dict[int, dict[str, float]] = {}
+    values: dict[int, dict[str, float]] = {}
     for line in text.splitlines():
         name, brace, labels = line.partition("{")
         index = _INDEX.search(brace + labels)
         if name in wanted and index is not None and "GPU_I_ID=" not in labels:
-            _add(found.setdefault(int(index[1]), {}), name, labels.rpartition("}")[2].split()[0])
-    return found
+            _add(values.setdefault(int(index[1]), {}), name, labels.rpartition("}")[2].split()[0])
+    return values
 
 
-def _add(found: dict[str, float], name: str, word: str) -> None:
+def _add(values: dict[str, float], name: str, word: str) -> None:
     alias = ALIASES.get(name)
     try:
         value = float(word)
     except ValueError:  # N/A
         return
     if alias is not None and value - value == 0.0:
-        found[alias.metric.name] = value * alias.scale
+        values[alias.metric.name] = value * alias.scale

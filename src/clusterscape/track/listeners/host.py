@@ -1,4 +1,4 @@
-"""The whole machine beside the run: processor, memory, storage and network from /proc, whoever uses them. Scope ``host``."""
+"""The whole machine: processor, memory, storage and network from /proc, of all processes. Scope ``host``."""
 
 import os
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from clusterscape.model.run_frames import SampleScope
 from clusterscape.track.listeners.contract import ListenedRun, ListenerContext
-from clusterscape.track.tree import TICKS_PER_S
+from clusterscape.track.processes import TICKS_PER_S
 
 _SECTOR_BYTES = 512  # /proc/diskstats counts these, whatever the device has
 _WHOLE_DISK = re.compile(r"^(sd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+)$")
@@ -15,7 +15,7 @@ _KIBIBYTE = 1024
 
 
 class HostListener:
-    """Rates are over the second before."""
+    """Rates are averages over the previous second."""
 
     name = "host"
     period_s = 1.0
@@ -29,7 +29,7 @@ class HostListener:
         """Nothing to open."""
 
     def sample(self, runs: Sequence[ListenedRun], time_us: int) -> None:
-        """Once for all runs."""
+        """One sample for all runs."""
         counters = {**self._processor(), **self._storage(), **self._network()}
         values: dict[str, float] = self._memory()
         if self._before is not None and time_us > self._before[0]:
@@ -42,20 +42,20 @@ class HostListener:
                 run.spool.sample(time_us, name, value, unit=self._host, scope=SampleScope.HOST)
 
     def finish(self, run: ListenedRun, time_us: int) -> None:
-        """The machine goes on."""
+        """Nothing to do."""
 
     def close(self) -> None:
         """Nothing to close."""
 
     def _processor(self) -> Mapping[str, float]:
-        """Seconds that cores were busy, added up; 1 a second is one core."""
+        """Total busy seconds of all cores; one busy core adds 1 per second."""
         words = (self._proc / "stat").read_text().splitlines()[0].split()[1:]
         user, nice, system, _, _, interrupts, soft, steal = map(int, words[:8])
         return {"host_cpu_cores": (user + nice + system + interrupts + soft + steal) / TICKS_PER_S}
 
     def _memory(self) -> dict[str, float]:
-        told = dict(line.split(":", 1) for line in (self._proc / "meminfo").read_text().splitlines())
-        total, free = (int(told[name].split()[0]) * _KIBIBYTE for name in ("MemTotal", "MemAvailable"))
+        fields = dict(line.split(":", 1) for line in (self._proc / "meminfo").read_text().splitlines())
+        total, free = (int(fields[name].split()[0]) * _KIBIBYTE for name in ("MemTotal", "MemAvailable"))
         return {"host_memory_used_bytes": float(total - free), "host_load": os.getloadavg()[0]}
 
     def _storage(self) -> Mapping[str, float]:

@@ -1,4 +1,4 @@
-"""One sampler for all runs of a user on a host: whoever holds the lock reads the driver and publishes, the others read along."""
+"""One sampler for all runs of a user on a host: the leader holds the lock, reads the driver and publishes; others follow."""
 
 import contextlib
 import fcntl
@@ -7,18 +7,16 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
-from clusterscape.track.listeners.nvml_instances import InstanceReading
-from clusterscape.track.listeners.nvml_rates import Part
-from clusterscape.track.listeners.nvml_reading import GpuReading, NvmlReader, ProcessReading
+from clusterscape.track.listeners.nvml_reading import GpuReading, InstanceReading, NvmlReader, Part, ProcessReading
 from clusterscape.track.places import make_private_folder
 
 _STALE_TICKS = 3
 _TOO_SLOW = 1.5
-"""Times our own period: who reads along at less than this rate reads for itself."""
+"""A follower reads for itself if the leader's period is longer than this many of its own."""
 
 
 class HostSampler:
-    """Publishes each reading as one small file, replaced whole. Holding the lock ends with the process, however it ends."""
+    """Publishes each reading as a small file, replaced atomically. The lock is released when the process ends."""
 
     def __init__(self, folder: Path, period_s: float) -> None:
         self._folder = folder
@@ -33,17 +31,17 @@ class HostSampler:
         self._silent_ticks = 0
 
     def open(self) -> None:
-        """Raises what pynvml raises where there is no driver."""
+        """Open the driver; raises pynvml's error if there is none."""
         make_private_folder(self._folder)
         if not self._lead():
-            # Also who only reads along finds out now whether there is a driver.
+            # Followers also find out here whether there is a driver.
             probe = NvmlReader()
             probe.close()
             self._follow_fd = self._open_lock("followers")
             fcntl.flock(self._follow_fd, fcntl.LOCK_SH)
 
     def read(self, parts: Part, gpus: Collection[int] | None = None) -> list[GpuReading]:
-        """The newest reading, of the GPUs named at least; empty where the leader published nothing new since the last call."""
+        """The newest reading, at least of the named GPUs; empty if the leader published nothing since the last call."""
         if self._reader is None and not self._follow_or_lead():
             published = self._read_published()
             if published is not None:
@@ -58,7 +56,7 @@ class HostSampler:
         return readings
 
     def close(self) -> None:
-        """Leave the lead to another."""
+        """Release the lock, so that another process can lead."""
         if self._reader is not None:
             self._reader.close()
             self._reader = None
@@ -86,7 +84,7 @@ class HostSampler:
         return True
 
     def _is_followed(self) -> bool:
-        """Whether anybody reads along: they all hold this lock together."""
+        """Whether there are followers, which share this lock."""
         fd = self._open_lock("followers")
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -100,7 +98,7 @@ class HostSampler:
         return os.open(self._folder / f"nvml-{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def _follow_or_lead(self) -> bool:
-        """Take over where the leader has ended; asked only after it was silent for some ticks."""
+        """Become the leader if it has ended; called only after it was silent for some ticks."""
         if self._silent_ticks < _STALE_TICKS:
             return False
         self._silent_ticks = 0
@@ -110,12 +108,12 @@ class HostSampler:
         self._number += 1
         document = {"leader": os.getpid(), "number": self._number, "period_s": self._period_s, "gpus": readings}
         temporary = self._file.with_suffix(".new")
-        with contextlib.suppress(OSError):  # who reads along misses a tick; our own runs do not
+        with contextlib.suppress(OSError):  # followers miss a tick, runs of this process do not
             temporary.write_text(json.dumps(document))
             temporary.replace(self._file)
 
     def _read_published(self) -> list[GpuReading] | None:
-        """None where the leader reads too seldom for us: from now on we read for ourselves."""
+        """The published reading; None if the leader's rate is too low: from then on this process reads for itself."""
         try:
             document = json.loads(self._file.read_text())
             number = hash((document["leader"], document["number"]))
@@ -131,7 +129,7 @@ class HostSampler:
             return None
         self._silent_ticks = 0
         self._last_number = number
-        return [_reading_of(*told) for told in document["gpus"]]
+        return [_reading_of(*fields) for fields in document["gpus"]]
 
 
 def _reading_of(
@@ -140,7 +138,7 @@ def _reading_of(
     processes: list[tuple[int, int | None, float | None]] | None,
     instances: list[tuple[int, dict[str, float]]],
 ) -> GpuReading:
-    """From what was published."""
+    """The reading of a published file."""
     return GpuReading(
         gpu,
         values,

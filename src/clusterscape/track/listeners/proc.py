@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from clusterscape.model.run_frames import SampleMethod
 from clusterscape.track.listeners.contract import ListenedRun, ListenerContext
-from clusterscape.track.tree import TICKS_PER_S, ZOMBIE, ProcessStat, read_io
+from clusterscape.track.processes import TICKS_PER_S, ZOMBIE, ProcessStat, read_io
 
 
 class ProcListener:
-    """Counts what ended processes used, too: the system adds it to whoever waits for them."""
+    """Includes usage of ended processes, which the kernel adds to the parent that waits for them."""
 
     name = "proc"
     period_s = 1.0
@@ -42,7 +42,7 @@ class ProcListener:
         spool = run.spool
         before = self._before.get(run.id)
         ticks = sum(stat.cpu_ticks for stat in members) + self._reaped_ticks.get(run.id, 0)
-        ticks = max(ticks, before[1] if before else 0)  # a child that nobody waited for takes its time with it
+        ticks = max(ticks, before[1] if before else 0)  # the time of a child that was not waited for is lost
         read, written, is_whole = _storage(members)
         living = [stat for stat in members if stat.state != ZOMBIE]
         spool.sample(time_us, "process_cpu_seconds", ticks / TICKS_PER_S)
@@ -63,7 +63,7 @@ class ProcListener:
         self._reap(run, members)
 
     def _reap(self, run: ListenedRun, members: Sequence[ProcessStat]) -> None:
-        """Orphans that ended are ours to wait for; what they used is kept."""
+        """Wait for ended orphans and keep their usage."""
         own = os.getpid()
         for stat in members:
             if stat.state == ZOMBIE and stat.parent == own and stat.pid != run.tree.root:
@@ -73,13 +73,13 @@ class ProcListener:
 
 
 def _storage(members: Sequence[ProcessStat]) -> tuple[int, int, bool]:
-    """Bytes read, bytes written, and whether every living process could be asked."""
+    """Bytes read, bytes written, and whether all running processes could be read."""
     read = written = 0
     is_whole = True
     for stat in members:
-        told = read_io(stat.pid)
-        if told is not None:
-            read, written = read + told[0], written + told[1]
+        counters = read_io(stat.pid)
+        if counters is not None:
+            read, written = read + counters[0], written + counters[1]
         elif stat.state != ZOMBIE:
             is_whole = False
     return read, written, is_whole

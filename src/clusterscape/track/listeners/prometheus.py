@@ -1,4 +1,4 @@
-"""What a script itself exposes for Prometheus: ``prometheus=http://127.0.0.1:8000/metrics``. Text format, gauges and counters."""
+"""Metrics that a script exposes to Prometheus, ``prometheus=http://127.0.0.1:8000/metrics``: text format, gauges and counters."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ _MOST_SERIES = 10_000
 
 
 class PrometheusListener:
-    """Scrapes one endpoint. Until it answers for the first time it is only waited for: scripts need time to start."""
+    """Scrapes one endpoint. Errors before the first response are ignored, because scripts need time to start."""
 
     name = "prometheus"
     period_s = 1.0
@@ -22,7 +22,7 @@ class PrometheusListener:
         self._has_answered = False
 
     def open(self, runs: Sequence[ListenedRun]) -> None:
-        """The address must be told."""
+        """Check the URL."""
         del runs
         if not self._url or not self._url.startswith(("http://", "https://")):
             raise ListenerUnavailableError("it needs an address: prometheus=http://127.0.0.1:8000/metrics")
@@ -46,15 +46,15 @@ class PrometheusListener:
                 run.spool.sample(time_us, name, value, scope=SampleScope.RUN)
 
     def finish(self, run: ListenedRun, time_us: int) -> None:
-        """Its endpoint is gone with it."""
+        """Nothing to do: the endpoint has ended with the run."""
 
     def close(self) -> None:
         """Nothing to close."""
 
 
 def parse_exposition(text: str) -> Iterator[tuple[str, float]]:
-    """Names with labels as written, and finite values; at most so many that a run away script fills no disk."""
-    found = 0
+    """Names with labels as written, and finite values; limited in number, so that a faulty script does not fill the disk."""
+    count = 0
     for line in text.splitlines():
         match = _LINE.match(line)
         if match is None:
@@ -65,6 +65,6 @@ def parse_exposition(text: str) -> Iterator[tuple[str, float]]:
             continue
         if value - value == 0.0:
             yield match[1] + (match[2] or ""), value
-            found += 1
-            if found == _MOST_SERIES:
+            count += 1
+            if count == _MOST_SERIES:
                 return

@@ -1,4 +1,4 @@
-"""Energy of processor packages and memory from RAPL, where this user may read it: of whole packages, not of a run."""
+"""Energy of whole CPU packages and memory from RAPL, if the user may read it."""
 
 from collections.abc import Sequence
 from pathlib import Path

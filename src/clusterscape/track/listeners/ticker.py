@@ -1,19 +1,19 @@
-"""Asks one listener at its own rate, in a thread of its own, without drift; reports what fails and goes on."""
+"""Samples one listener at its rate, in a separate thread, without drift; reports errors and continues."""
 
 import threading
 import time
 from collections.abc import Sequence
 
-from clusterscape.track.clock import SteadyClock
 from clusterscape.track.listeners.contract import ListenedRun, Listener, ListenerUnavailableError
+from clusterscape.track.spool import RunClock
 
 GIVE_UP_AFTER = 20
 
 
 class Ticker:
-    """Ticks fall on start + n × period. A tick that comes too late is left out and counted, never made up for."""
+    """Ticks fall on start + n × period. A late tick is skipped and counted, not repeated."""
 
-    def __init__(self, listener: Listener, clock: SteadyClock, runs: Sequence[ListenedRun]) -> None:
+    def __init__(self, listener: Listener, clock: RunClock, runs: Sequence[ListenedRun]) -> None:
         self.listener = listener
         self.ticks = 0
         self.missed = 0
@@ -32,7 +32,7 @@ class Ticker:
         self._thread.start()
 
     def finish(self, run: ListenedRun) -> None:
-        """Take the last sample of a run and leave it alone from then on."""
+        """Take the last sample of a run and stop sampling it."""
         with self._lock:
             if run not in self._runs:
                 return
@@ -42,10 +42,10 @@ class Ticker:
                     self.listener.finish(run, self._clock.now_us())
                 except Exception as error:
                     self._note("failed", error)
-                self._tell(run, ticks=self.ticks, missed=self.missed)
+                self._write_state(run, ticks=self.ticks, missed=self.missed)
 
     def stop(self, timeout_s: float) -> None:
-        """End the thread; one that hangs in a driver is left behind."""
+        """End the thread; a thread that hangs in a driver is abandoned."""
         self._stop.set()
         self._thread.join(timeout_s)
 
@@ -91,13 +91,13 @@ class Ticker:
     def _report(self, runs: Sequence[ListenedRun], state: str, error: Exception | None) -> None:
         self._note(state, error)
         for run in runs:
-            self._tell(run)
+            self._write_state(run)
 
     def _note(self, state: str, error: Exception | None) -> None:
         self._state = state
         self._message = None if error is None else f"{error}" or type(error).__name__
 
-    def _tell(self, run: ListenedRun, **counts: int) -> None:
-        """How it stands; at the end with how many ticks there were and how many were left out."""
-        told = {"state": self._state, "message": self._message, **counts}
-        run.spool.event("listener", listener=self.listener.name, at=self._clock.now_ms(), **told)
+    def _write_state(self, run: ListenedRun, **counts: int) -> None:
+        """Write the listener's state, at the end with the numbers of ticks and of skipped ticks."""
+        fields = {"state": self._state, "message": self._message, **counts}
+        run.spool.event("listener", listener=self.listener.name, at=self._clock.now_ms(), **fields)

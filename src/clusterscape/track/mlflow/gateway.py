@@ -1,7 +1,7 @@
-"""An endpoint on this machine that scripts take for an MLflow server: what they log there lands in the run's spool at once.
+"""A local endpoint that acts as an MLflow server for scripts: what they log is written to the run's spool at once.
 
-So MLflow in a script needs no server that answers, and is never slowed down by one. The socket is opened before the script
-starts; nothing is imported until somebody asks.
+Scripts that use MLflow need no server and never wait for one. The socket is opened before the script starts; heavy modules
+are imported at the first request.
 """
 
 import json
@@ -35,7 +35,7 @@ _EXPERIMENT = "1"
 
 
 class SpoolNotes:
-    """Writes what a script says to MLflow into a spool file of its own, made when there is something to write."""
+    """Writes what a script logs to MLflow to a separate spool file, created at the first write."""
 
     def __init__(self, folder: Path, redactor: Redactor) -> None:
         self._folder = folder
@@ -50,7 +50,7 @@ class SpoolNotes:
             spool.add(time_us, step, values)
 
     def params(self, params: Mapping[str, str]) -> None:
-        """What the run was told to do."""
+        """Parameters by name."""
         if spool := self._open():
             spool.event("params", params=dict(params))
 
@@ -78,10 +78,10 @@ class SpoolNotes:
 
 
 class MlflowGateway:
-    """Serves the runs of one tracker on loopback, each behind a path that only it is told."""
+    """Serves the runs of one tracker on loopback, each behind a secret path."""
 
     def __init__(self, runs: Sequence[tuple[str, Path, Redactor]]) -> None:
-        """``runs``: name, folder and redactor of each. Call before the scripts are forked: they find the socket open."""
+        """``runs``: name, folder and redactor of each. Call before the scripts are forked, so that the socket is open."""
         self._runs = [(name, folder) for name, folder, _ in runs]
         self._paths = [secrets.token_urlsafe(12) for _ in runs]
         self._ids = [secrets.token_hex(16) for _ in runs]
@@ -91,20 +91,20 @@ class MlflowGateway:
         self._thread = threading.Thread(target=self._serve, name="mlflow", daemon=True)
 
     def environ(self, number: int) -> dict[str, str]:
-        """What the script of run ``number`` is told."""
+        """Environment variables for the script of run ``number``."""
         return {
             URI_VARIABLE: f"http://127.0.0.1:{self._socket.getsockname()[1]}/{self._paths[number]}",
             "MLFLOW_RUN_ID": self._ids[number],
             "MLFLOW_EXPERIMENT_ID": _EXPERIMENT,
-            "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",  # nobody can open it later
+            "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",  # it cannot be opened later
         }
 
     def start(self) -> None:
-        """Begin to answer. Call when the scripts are forked."""
+        """Start to serve requests. Call after the scripts are forked."""
         self._thread.start()
 
     def close(self) -> None:
-        """Answer no more, and write the rest."""
+        """Stop serving, and write the rest."""
         self._stop_write.close()
         if self._thread.ident is not None:
             self._thread.join(_CLOSE_WITHIN_S)
@@ -144,56 +144,56 @@ class MlflowGateway:
 
 
 class _Answers:
-    """From a request's line and body to status and answer."""
+    """Computes the status and response of a request from its line and body."""
 
     def __init__(self, apis: "Mapping[str, TrackingApi]") -> None:
         self._apis = apis
 
     def handle(self, method: str, target: str, body: bytes) -> tuple[int, dict[str, Any]]:
         """Status and JSON."""
-        from clusterscape.track.mlflow.tracking_api import ApiError
+        from clusterscape.track.mlflow.tracking_api import TrackingApiError
 
         try:
             api, path, query = self._find(target)
             if path.startswith(_ARTIFACTS):
                 return 200, api.list_artifacts(query.get("path", path.removeprefix(_ARTIFACTS)))
             if not path.startswith(_API):
-                raise ApiError(404, "ENDPOINT_NOT_FOUND", f"no {path} here")
-            told = json.loads(body) if body else query
-            return 200, api.answer(method, path.removeprefix(_API), told)
-        except ApiError as error:
+                raise TrackingApiError(404, "ENDPOINT_NOT_FOUND", f"no {path} here")
+            request = json.loads(body) if body else query
+            return 200, api.answer(method, path.removeprefix(_API), request)
+        except TrackingApiError as error:
             return error.status, error.body
         except (ValueError, TypeError, AttributeError) as error:
             return 400, {"error_code": "INVALID_PARAMETER_VALUE", "message": str(error)}
 
     def file(self, target: str) -> Path | None:
-        """The artifact a request is about; None where it is about something else. Raises ApiError."""
+        """The artifact of a request; None for other requests. Raises TrackingApiError."""
         api, path, query = self._find(target)
         if not path.startswith(f"{_ARTIFACTS}/") or query:
             return None
         return api.artifact(path.removeprefix(_ARTIFACTS))
 
     def _find(self, target: str) -> "tuple[TrackingApi, str, dict[str, str]]":
-        from clusterscape.track.mlflow.tracking_api import ApiError
+        from clusterscape.track.mlflow.tracking_api import TrackingApiError
 
         parts = urlsplit(target)
         base, slash, path = unquote(parts.path).lstrip("/").partition("/")
         if base not in self._apis:
-            raise ApiError(403, "PERMISSION_DENIED", "this endpoint belongs to another run")
+            raise TrackingApiError(403, "PERMISSION_DENIED", "this endpoint belongs to another run")
         return self._apis[base], slash + path, {key: values[-1] for key, values in parse_qs(parts.query).items()}
 
 
 def _make_server(listening: socket.socket, answers: _Answers) -> "ThreadingHTTPServer":
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-    from clusterscape.track.mlflow.tracking_api import ApiError
+    from clusterscape.track.mlflow.tracking_api import TrackingApiError
 
     class Handler(BaseHTTPRequestHandler):
         """One connection of a script."""
 
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
-        wbufsize = -1  # an answer leaves as one packet
+        wbufsize = -1  # a response is sent as one packet
 
         def do_GET(self) -> None:
             self._reply()
@@ -217,10 +217,10 @@ def _make_server(listening: socket.socket, answers: _Answers) -> "ThreadingHTTPS
             self._send(*answers.handle(self.command, self.path, body))
 
         def _transfer(self, *, is_upload: bool) -> bool:
-            """Take or give a file; False where the request is about something else."""
+            """Receive or send a file; False for other requests."""
             try:
                 file = answers.file(self.path)
-            except ApiError:  # the other way of answering tells it
+            except TrackingApiError:  # the other way of answering tells it
                 file = None
             if is_upload:
                 return self._take(file)
@@ -262,7 +262,7 @@ def _make_server(listening: socket.socket, answers: _Answers) -> "ThreadingHTTPS
             self.wfile.flush()
 
         def log_message(self, *_: object) -> None:
-            """The script's output is its own."""
+            """Log nothing: it would mix with the script's output."""
 
     server = ThreadingHTTPServer(listening.getsockname()[:2], Handler, bind_and_activate=False)
     server.socket.close()

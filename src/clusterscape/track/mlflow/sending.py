@@ -1,6 +1,6 @@
 """Sends spooled runs to an MLflow server: experiment, a parent run for the workload, the run below it, its metrics and artifacts.
 
-How far it has come stands beside the spool, so that it goes on where it was broken off; sending twice changes nothing in MLflow.
+Progress is stored next to the spool, so that an upload resumes; sending twice changes nothing in MLflow.
 """
 
 import fcntl
@@ -53,10 +53,10 @@ class MlflowRuns:
         self._parents = state / "mlflow"
 
     def send(self, folder: Path) -> int:
-        """Send what the server does not have yet of a run; returns the bytes of the spool that were sent. Raises SourceError."""
+        """Send the part of a run that the server does not have yet; returns the bytes sent from the spool. Raises SourceError."""
         sent = _Sent.read(folder, self.url)
         total = 0
-        # The tracker's file says what the run is; the others need that.
+        # The tracker's file describes the run and must come first.
         for file in sorted(spool_files(folder), key=lambda file: file.name != "tracker.spool"):
             total += self._send_file(sent, file)
         if sent.run and sent.is_over and not sent.has_artifacts:
@@ -86,7 +86,7 @@ class MlflowRuns:
             self._begin(sent, piece.about)
         if not sent.run:
             return
-        # MLflow refuses another value for a param: the first stays, a later one is a tag.
+        # MLflow does not allow to change a param: the first value stays, a later one becomes a tag.
         later = {
             f"{_OURS}.param.{key}": value for key, value in piece.params.items() if sent.params.get(key, value) != value
         }
@@ -104,7 +104,7 @@ class MlflowRuns:
                     self._server.update_run(str(parent["run"]), str(parent["status"]), end_ms=end_ms)
 
     def _begin(self, sent: "_Sent", about: RunDescribed) -> None:
-        """The run, below its workload's where it belongs to one."""
+        """Create the run, as a child of its workload's run if it has one."""
         name = about.experiment or DEFAULT_EXPERIMENT
         sent.experiment = self._server.experiment(name)
         begun = about.queued_at or int(time.time() * 1000)
@@ -137,12 +137,12 @@ class MlflowRuns:
         sent.write()
 
     def _send_artifacts(self, sent: "_Sent") -> None:
-        """What the script stored, its output, and what one needs to run it again."""
+        """Send the script's artifacts, its output, and what is needed to repeat the run."""
         base = self._server.artifact_path(sent.run)
         if base is not None:
-            mine = sent.folder / ARTIFACTS_FOLDER
-            for file in sorted(path for path in mine.rglob("*") if path.is_file()):
-                self._server.put_artifact(f"{base}/{file.relative_to(mine).as_posix()}", file)
+            artifacts = sent.folder / ARTIFACTS_FOLDER
+            for file in sorted(path for path in artifacts.rglob("*") if path.is_file()):
+                self._server.put_artifact(f"{base}/{file.relative_to(artifacts).as_posix()}", file)
             if (output := sent.folder / OUTPUT_FILE).is_file():
                 with _masked_copy(output) as masked:
                     self._server.put_artifact(f"{base}/{_OURS}/{output.name}", masked)
@@ -153,39 +153,39 @@ class MlflowRuns:
 
     @contextmanager
     def _parent(self, key: str) -> Iterator[dict[str, Any]]:
-        """What is known of a workload's run, held against the other runs that send theirs."""
+        """The state of a workload's parent run, locked against other runs of the workload."""
         make_private_folder(self._parents)
         file = self._parents / f"{key}.json"
         fd = os.open(file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
-            known: dict[str, Any] = _read_json(file)
-            yield known
-            _write_json(file, known)
+            parent: dict[str, Any] = _read_json(file)
+            yield parent
+            _write_json(file, parent)
         finally:
             os.close(fd)
 
 
 class _Sent:
-    """How far a run was sent to one server."""
+    """Upload progress of a run for one server."""
 
-    def __init__(self, folder: Path, uri: str, known: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, uri: str, state: Mapping[str, Any]) -> None:
         self.folder = folder
         self._uri = uri
-        self.experiment = str(known.get("experiment", ""))
-        self.run = str(known.get("run", ""))
-        self.parent_key = str(known.get("parent_key", ""))
-        self.offsets: dict[str, int] = dict(known.get("offsets", {}))
-        self.series: dict[str, dict[str, list[Any]]] = dict(known.get("series", {}))  # by file and code
-        self.params: dict[str, str] = dict(known.get("params", {}))
-        self.started_us = int(known.get("started_us", 0))
-        self.is_over = bool(known.get("is_over"))
-        self.has_artifacts = bool(known.get("has_artifacts"))
+        self.experiment = str(state.get("experiment", ""))
+        self.run = str(state.get("run", ""))
+        self.parent_key = str(state.get("parent_key", ""))
+        self.offsets: dict[str, int] = dict(state.get("offsets", {}))
+        self.series: dict[str, dict[str, list[Any]]] = dict(state.get("series", {}))  # by file and code
+        self.params: dict[str, str] = dict(state.get("params", {}))
+        self.started_us = int(state.get("started_us", 0))
+        self.is_over = bool(state.get("is_over"))
+        self.has_artifacts = bool(state.get("has_artifacts"))
 
     @classmethod
     def read(cls, folder: Path, uri: str) -> "_Sent":
-        known = _read_json(folder / STATE_FILE)
-        return cls(folder, uri, known if known.get("uri") == uri else {})
+        state = _read_json(folder / STATE_FILE)
+        return cls(folder, uri, state if state.get("uri") == uri else {})
 
     def write(self) -> None:
         names = (
@@ -203,7 +203,7 @@ class _Sent:
 
 
 class _Piece:
-    """What some frames of one file say, in MLflow's words."""
+    """The content of some frames of one file, in MLflow's format."""
 
     def __init__(self, sent: _Sent, file: str) -> None:
         self.about: RunDescribed | None = None
@@ -221,7 +221,7 @@ class _Piece:
             elif kind == FrameKind.EVENT:
                 self._take_event(payload)
         except ValueError:
-            return  # damaged: what is whole counts
+            return  # damaged: use the frames before
 
     def _take_event(self, payload: bytes) -> None:
         event = decode_run_event(payload)
@@ -264,21 +264,21 @@ class _Piece:
     def _take_samples(self, payload: bytes) -> None:
         columns = decode_samples(payload)
         for code, time_us, step, value in zip(*columns, strict=True):
-            known = self._series.get(str(code))
-            if known is None:
+            series = self._series.get(str(code))
+            if series is None:
                 continue
-            name, factor, _ = known
-            # Where none was told, seconds since the start are the step, so that lines of all kinds share an axis.
-            told = step if step != NO_STEP else max(0, time_us - self._sent.started_us) // 1_000_000
+            name, factor, _ = series
+            # Without a step, use the seconds since the start, so that all series share an axis.
+            step_number = step if step != NO_STEP else max(0, time_us - self._sent.started_us) // 1_000_000
             number: float | str = value * factor
             if value - value != 0.0:
                 number = "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
-            self.metrics.append({"key": name, "value": number, "timestamp": time_us // 1000, "step": told})
+            self.metrics.append({"key": name, "value": number, "timestamp": time_us // 1000, "step": step_number})
 
 
 @contextmanager
 def _masked_copy(file: Path) -> Iterator[Path]:
-    """The text of a file without secrets: a script may print what it should not."""
+    """The text of a file with secrets masked: a script may print secrets."""
     copy = file.with_suffix(".masked")
     try:
         with file.open(encoding="utf-8", errors="replace") as text, copy.open("w", encoding="utf-8") as into:
@@ -301,17 +301,17 @@ def _piece(file: Path, offset: int) -> bytes:
 
 def is_sent(folder: Path) -> bool:
     """Whether an MLflow server has everything on the disk."""
-    known = _read_json(folder / STATE_FILE)
+    state = _read_json(folder / STATE_FILE)
     sizes = {file.name: file.stat().st_size for file in spool_files(folder)}
-    return bool(known.get("has_artifacts")) and known.get("offsets") == sizes
+    return bool(state.get("has_artifacts")) and state.get("offsets") == sizes
 
 
 def _read_json(file: Path) -> dict[str, Any]:
     try:
-        known = json.loads(file.read_text("utf-8"))
+        document = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError):
         return {}
-    return known if isinstance(known, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _write_json(file: Path, body: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Asks an MLflow server over its REST interface: experiments, runs, batches, artifacts. Keeps one connection."""
+"""Client of an MLflow server's REST API: experiments, runs, batches, artifacts. Keeps one connection."""
 
 import base64
 import http.client
@@ -16,11 +16,11 @@ MOST_METRICS = 1000
 MOST_PARAMS = 100
 MOST_TAGS = 100
 _ARTIFACT_SCHEME = "mlflow-artifacts:"
-_HINT = "What was recorded stays; `clusterscape runs upload --mlflow URI` sends it."
+_HINT = "The run is kept on disk; upload it with `clusterscape runs upload --mlflow URI`."
 
 
 class MlflowServer:
-    """Who asks is told by ``MLFLOW_TRACKING_TOKEN``, or ``…_USERNAME`` and ``…_PASSWORD``, as MLflow itself has it."""
+    """Authenticates with ``MLFLOW_TRACKING_TOKEN``, or ``…_USERNAME`` and ``…_PASSWORD``, as MLflow does."""
 
     def __init__(self, uri: str, *, environ: Mapping[str, str] = os.environ, timeout_s: float = 10.0) -> None:
         parts = urlsplit(uri)
@@ -36,13 +36,13 @@ class MlflowServer:
         self._connection: http.client.HTTPConnection | None = None
 
     def experiment(self, name: str) -> str:
-        """The id of the experiment, made where there is none."""
-        found = self._ask("GET", "experiments/get-by-name", {"experiment_name": name}, missing_ok=True)
-        if found is not None:
-            return str(found["experiment"]["experiment_id"])
-        made = self._ask("POST", "experiments/create", {"name": name})
-        assert made is not None
-        return str(made["experiment_id"])
+        """The id of the experiment, which is created if it does not exist."""
+        response = self._ask("GET", "experiments/get-by-name", {"experiment_name": name}, missing_ok=True)
+        if response is not None:
+            return str(response["experiment"]["experiment_id"])
+        created = self._ask("POST", "experiments/create", {"name": name})
+        assert created is not None
+        return str(created["experiment_id"])
 
     def create_run(
         self, experiment: str, name: str, *, start_ms: int, user: str | None, tags: Mapping[str, str]
@@ -55,20 +55,20 @@ class MlflowServer:
             "user_id": user,
             "tags": _pairs(tags),
         }
-        made = self._ask("POST", "runs/create", body)
-        assert made is not None
-        return str(made["run"]["info"]["run_id"])
+        created = self._ask("POST", "runs/create", body)
+        assert created is not None
+        return str(created["run"]["info"]["run_id"])
 
     def artifact_path(self, run: str) -> str | None:
-        """Where the server itself takes artifacts of a run; None where clients write to the store directly."""
-        found = self._ask("GET", "runs/get", {"run_id": run})
-        uri = str(found["run"]["info"]["artifact_uri"]) if found else ""
+        """The path at which the server accepts artifacts of a run; None if clients write to the store directly."""
+        response = self._ask("GET", "runs/get", {"run_id": run})
+        uri = str(response["run"]["info"]["artifact_uri"]) if response else ""
         if uri.startswith(_ARTIFACT_SCHEME):
             return urlsplit(uri).path.strip("/")
         return None
 
     def update_run(self, run: str, status: str, *, end_ms: int | None) -> None:
-        """How it ended."""
+        """Set the final status of a run."""
         self._ask("POST", "runs/update", {"run_id": run, "status": status, "end_time": end_ms})
 
     def log_batch(
@@ -79,7 +79,7 @@ class MlflowServer:
         params: Mapping[str, str] | None = None,
         tags: Mapping[str, str] | None = None,
     ) -> None:
-        """As many requests as MLflow's limits ask for; the same again changes nothing."""
+        """Log in as many requests as MLflow's limits require; idempotent."""
         for start in range(0, len(metrics), MOST_METRICS):
             self._ask("POST", "runs/log-batch", {"run_id": run, "metrics": metrics[start : start + MOST_METRICS]})
         for name, pairs, most in (("params", params, MOST_PARAMS), ("tags", tags, MOST_TAGS)):
@@ -94,7 +94,7 @@ class MlflowServer:
             self._request("PUT", f"/api/2.0/mlflow-artifacts/artifacts/{quote(place)}", opened, headers)
 
     def close(self) -> None:
-        """Drop the connection."""
+        """Close the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -111,12 +111,12 @@ class MlflowServer:
         if status == 404:
             return None
         try:
-            told = json.loads(text) if text else {}
+            document = json.loads(text) if text else {}
         except ValueError:
-            told = None
-        if not isinstance(told, dict):
+            document = None
+        if not isinstance(document, dict):
             raise SourceError(f"{self.uri} does not answer in JSON", hint="Is it an MLflow server?")
-        return told
+        return document
 
     def _request(
         self, method: str, target: str, body: Any, headers: Mapping[str, str], *, missing_ok: bool = False
@@ -131,9 +131,11 @@ class MlflowServer:
             text = answer.read()
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            raise SourceError(f"{self.uri} does not answer: {error}", hint=_HINT) from None
+            raise SourceError(f"{self.uri} does not respond: {error}", hint=_HINT) from None
         if answer.status in (401, 403):
-            raise AccessError(f"{self.uri} does not let us in", hint="Set MLFLOW_TRACKING_TOKEN, or user and password.")
+            raise AccessError(
+                f"authentication at {self.uri} failed", hint="Set MLFLOW_TRACKING_TOKEN, or user and password."
+            )
         if answer.status >= 300 and not (missing_ok and answer.status == 404):
             raise SourceError(f"{self.uri} answers {answer.status}: {_message(text)}", hint=_HINT)
         return answer.status, text

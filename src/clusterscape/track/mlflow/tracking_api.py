@@ -1,7 +1,7 @@
-"""The part of MLflow's tracking interface that a script needs to log: requests in, answers and notes for the spool out.
+"""The part of MLflow's tracking API that scripts need for logging: turns requests into responses and spool entries.
 
-Owns what MLflow's clients (2.x, 3.x) expect to hear. Knows nothing of sockets. It answers for one tracked run; runs that a
-script begins inside it are kept as parts of it, their metrics under their name.
+Compatible with MLflow's clients 2.x and 3.x. Independent of sockets. Serves one tracked run; runs that a
+script starts inside it become parts of it, with their name as a prefix of their metrics.
 """
 
 import threading
@@ -16,14 +16,14 @@ _NOT_HERE = "ENDPOINT_NOT_FOUND"
 
 
 class RunNotes(Protocol):
-    """Where what a script says goes."""
+    """Receives what a script logs."""
 
     def metrics(self, time_us: int, step: int, values: Mapping[str, float]) -> None:
         """Numbers by name."""
         ...
 
     def params(self, params: Mapping[str, str]) -> None:
-        """What the run was told to do."""
+        """Parameters by name."""
         ...
 
     def tags(self, tags: Mapping[str, str]) -> None:
@@ -33,7 +33,7 @@ class RunNotes(Protocol):
 
 @dataclass(slots=True)
 class MlflowRun:
-    """A run as MLflow's client sees it. ``prefix`` stands before its metrics: empty for the tracked run itself."""
+    """A run as MLflow's client sees it. ``prefix`` of its metrics: empty for the tracked run itself."""
 
     run_id: str
     experiment_id: str
@@ -50,8 +50,8 @@ class MlflowRun:
     steps: int = 0
 
 
-class ApiError(Exception):
-    """An answer that MLflow's client understands as an error."""
+class TrackingApiError(Exception):
+    """An error response in MLflow's format."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
@@ -60,7 +60,7 @@ class ApiError(Exception):
 
 
 class TrackingApi:
-    """Answers requests of one run's processes. Thread-safe."""
+    """Handles requests of one run's processes. Thread-safe."""
 
     def __init__(self, run: MlflowRun, new_id: Callable[[], str]) -> None:
         self._home = run
@@ -69,35 +69,35 @@ class TrackingApi:
         self._lock = threading.Lock()
 
     def answer(self, method: str, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """``path`` is what follows ``/api/2.0/mlflow/``. Raises ApiError."""
-        known = _ANSWERS.get((method, path))
-        if known is None:
-            raise ApiError(404, _NOT_HERE, f"a run tracked by ClusterScape does not answer {method} {path}")
+        """The response to a request. ``path``: the part after ``/api/2.0/mlflow/``. Raises TrackingApiError."""
+        handler = _ANSWERS.get((method, path))
+        if handler is None:
+            raise TrackingApiError(404, _NOT_HERE, f"a run tracked by ClusterScape does not answer {method} {path}")
         with self._lock:
-            return known(self, body)
+            return handler(self, body)
 
     def artifact(self, path: str) -> Path:
         """The file behind ``RUN/artifacts/…``. Raises ApiError for a place outside the run's folder."""
         run_id, _, rest = path.strip("/").partition("/")
         folder = self._find(run_id).folder
         inner = rest.removeprefix("artifacts").strip("/")
-        found = (folder / inner).resolve()
-        if not found.is_relative_to(folder.resolve()):
-            raise ApiError(400, "INVALID_PARAMETER_VALUE", f"{path} is outside the run")
-        return found
+        file = (folder / inner).resolve()
+        if not file.is_relative_to(folder.resolve()):
+            raise TrackingApiError(400, "INVALID_PARAMETER_VALUE", f"{path} is outside the run")
+        return file
 
     def list_artifacts(self, path: str) -> dict[str, Any]:
         """Files and folders right below ``path``, a folder of artifacts."""
         folder = self.artifact(path)
         entries = sorted(folder.iterdir()) if folder.is_dir() else []
-        files = [{"path": one.name, "is_dir": one.is_dir(), "file_size": one.stat().st_size} for one in entries]
+        files = [{"path": entry.name, "is_dir": entry.is_dir(), "file_size": entry.stat().st_size} for entry in entries]
         return {"files": files}
 
     def _find(self, run_id: object) -> MlflowRun:
-        found = self._runs.get(str(run_id))
-        if found is None:
-            raise ApiError(404, _UNKNOWN, f"run {run_id} is not tracked here")
-        return found
+        run = self._runs.get(str(run_id))
+        if run is None:
+            raise TrackingApiError(404, _UNKNOWN, f"run {run_id} is not tracked here")
+        return run
 
     def _of(self, body: Mapping[str, Any]) -> MlflowRun:
         return self._find(body.get("run_id") or body.get("run_uuid"))
@@ -111,7 +111,7 @@ class TrackingApi:
         parent = self._runs.get(tags.get("mlflow.parentRunId", ""), home)
         name = str(body.get("run_name") or tags.get("mlflow.runName") or f"run {len(self._runs)}")
         run_id = self._new_id()
-        self._runs[run_id] = made = MlflowRun(
+        self._runs[run_id] = run = MlflowRun(
             run_id=run_id,
             experiment_id=home.experiment_id,
             name=name,
@@ -121,10 +121,10 @@ class TrackingApi:
             started_ms=int(body.get("start_time") or time.time() * 1000),
             tags=tags,
         )
-        return {"run": _describe(made)}
+        return {"run": _describe(run)}
 
     def update_run(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """A script may end its run and go on with it: how the tracked run ended is the tracker's to say."""
+        """Ignored for the tracked run: a script may end it and continue, so the tracker determines its outcome."""
         run = self._of(body)
         run.status = str(body.get("status") or run.status)
         run.ended_ms = int(body["end_time"]) if body.get("end_time") else run.ended_ms
@@ -151,9 +151,9 @@ class TrackingApi:
     def _log(
         self, run: MlflowRun, metrics: list[Mapping[str, Any]], params: Mapping[str, str], tags: Mapping[str, str]
     ) -> dict[str, Any]:
-        for one in metrics:
-            key, value = str(one.get("key")), float(one.get("value", "nan"))
-            time_ms, step = int(one.get("timestamp") or time.time() * 1000), int(one.get("step") or 0)
+        for metric in metrics:
+            key, value = str(metric.get("key")), float(metric.get("value", "nan"))
+            time_ms, step = int(metric.get("timestamp") or time.time() * 1000), int(metric.get("step") or 0)
             run.notes.metrics(time_ms * 1000, step, {run.prefix + key: value})
             run.metrics[key] = {"key": key, "value": _number(value), "timestamp": time_ms, "step": step}
         run.params.update(params)
@@ -165,7 +165,7 @@ class TrackingApi:
         return {}
 
     def nothing(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """What is not kept, but must not fail: datasets, model records."""
+        """Accepts requests that are not stored: datasets, model records."""
         del body
         return {}
 
@@ -175,7 +175,7 @@ class TrackingApi:
         return {"metrics": [last] if last else []}
 
     def get_experiment(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Whatever experiment a script names is its run's: it belongs to the one it was started in."""
+        """The run's experiment, whichever experiment a script names."""
         home = self._home
         name = str(body.get("experiment_name") or home.tags.get("experiment") or "clusterscape")
         if body.get("experiment_name"):
@@ -247,11 +247,11 @@ def _describe(run: MlflowRun) -> dict[str, Any]:
 def _pairs(value: object) -> dict[str, str]:
     if not isinstance(value, list):
         return {}
-    return {str(one.get("key")): str(one.get("value")) for one in value if isinstance(one, Mapping)}
+    return {str(pair.get("key")): str(pair.get("value")) for pair in value if isinstance(pair, Mapping)}
 
 
 def _number(value: float) -> float | str:
-    """JSON knows no NaN; MLflow takes its name."""
+    """NaN and infinities as text, because JSON does not have them and MLflow accepts their names."""
     if value - value == 0.0:
         return value
     return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"

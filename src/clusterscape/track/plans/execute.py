@@ -1,4 +1,4 @@
-"""Runs a plan: workloads one after another, the runs of each together, states written back at every turn."""
+"""Runs a plan: workloads one after another, the runs of each together; states are written before and after each workload."""
 
 import string
 import time
@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from clusterscape.track.plans.collocation import NONE
-from clusterscape.track.plans.plan import CANCELLED, FAILED, FINISHED, RUNNING, Plan, PlannedRun
-from clusterscape.track.plans.sharing import HeldSeat, Seat, check_instances, hold_seats
+from clusterscape.track.plans.collocation import NONE, HeldSeat, Seat, check_instances, hold_seats
+from clusterscape.track.plans.plan import CANCELLED, FAILED, FINISHED, RUNNING, PlannedRun, RunPlan
 from clusterscape.track.tracked_run import RunRequest, TrackedRun
 from clusterscape.track.tracker import TrackOptions, track
 
 
 class PlanOptions(NamedTuple):
-    """``device_wait_s`` None waits for devices as long as it takes."""
+    """Options of an execution. ``device_wait_s`` None: wait for devices without a limit."""
 
     state: Path
     python: str
@@ -28,14 +27,14 @@ class PlanOptions(NamedTuple):
 
 
 class PlanWatcher(Protocol):
-    """Who is told how a plan goes."""
+    """Receives progress events of a plan."""
 
     def workload_started(self, runs: Sequence[PlannedRun], attempt: int) -> None:
-        """These begin together now."""
+        """The runs of a workload start."""
         ...
 
     def run_ended(self, run: PlannedRun, tracked: TrackedRun) -> None:
-        """One has ended."""
+        """A run has ended."""
         ...
 
     def waiting(self, device: str) -> None:
@@ -44,7 +43,7 @@ class PlanWatcher(Protocol):
 
 
 class PlanResult(NamedTuple):
-    """How many runs ended how in this execution; ``skipped`` had ended before."""
+    """Numbers of runs by outcome in this execution; ``skipped`` runs had ended before."""
 
     finished: int
     failed: int
@@ -52,8 +51,8 @@ class PlanResult(NamedTuple):
     skipped: int
 
 
-def due_workloads(plan: Plan, *, skips_failed: bool) -> list[list[PlannedRun]]:
-    """What is left to do."""
+def due_workloads(plan: RunPlan, *, skips_failed: bool) -> list[list[PlannedRun]]:
+    """Workloads with runs that are due."""
     groups = [[run for run in group if plan.is_due(run, skips_failed=skips_failed)] for group in plan.workloads()]
     return [group for group in groups if group]
 
@@ -61,18 +60,18 @@ def due_workloads(plan: Plan, *, skips_failed: bool) -> list[list[PlannedRun]]:
 def letters(runs: Sequence[PlannedRun]) -> list[str]:
     """Names within a workload, as radT gives them: ``0``, ``0_A_mps``."""
     places = ["+".join(run.devices) or "all" for run in runs]
-    often, seen = Counter(places), Counter[str]()
-    found = []
+    totals, counts = Counter(places), Counter[str]()
+    names = []
     for run, place in zip(runs, places, strict=True):
-        number = seen[place]
-        seen[place] += 1
+        number = counts[place]
+        counts[place] += 1
         suffix = "" if run.collocation.kind == NONE else f"_{run.collocation.profile or run.collocation.kind}"
-        found.append((f"{place}_{_letter(number)}" if often[place] > 1 else place) + suffix)
-    return found
+        names.append((f"{place}_{_letter(number)}" if totals[place] > 1 else place) + suffix)
+    return names
 
 
-def execute(plan: Plan, options: PlanOptions, watcher: PlanWatcher) -> PlanResult:
-    """Run what is due. Call from the main thread; returns early when stopped from outside."""
+def execute(plan: RunPlan, options: PlanOptions, watcher: PlanWatcher) -> PlanResult:
+    """Execute all due runs. Call from the main thread; returns early when stopped by a signal."""
     ends: Counter[str] = Counter()
     due = due_workloads(plan, skips_failed=options.skips_failed)
     for group in due:
@@ -93,7 +92,7 @@ def execute(plan: Plan, options: PlanOptions, watcher: PlanWatcher) -> PlanResul
 
 
 def _execute_workload(
-    plan: Plan, runs: Sequence[PlannedRun], options: PlanOptions, watcher: PlanWatcher, attempt: int
+    plan: RunPlan, runs: Sequence[PlannedRun], options: PlanOptions, watcher: PlanWatcher, attempt: int
 ) -> list[tuple[PlannedRun, TrackedRun]]:
     queued_at = time.time_ns() // 1_000_000
     seats = [_seat(run) for run in runs]
@@ -114,7 +113,7 @@ def _execute_workload(
 
 
 def check_mig(groups: Sequence[Sequence[PlannedRun]]) -> None:
-    """Raise ConfigError where a GPU does not offer a profile that a run wants."""
+    """Raise ConfigError if a GPU does not offer a requested MIG profile."""
     check_instances([_seat(run) for group in groups for run in group])
 
 
@@ -148,7 +147,7 @@ def _state(tracked: TrackedRun) -> str:
 
 
 def _status(tracked: TrackedRun) -> str:
-    """What is written into the plan: radT's words, with the cause behind."""
+    """The status in the plan: radT's word, followed by the cause."""
     assert tracked.outcome is not None
     cause = " ".join((tracked.outcome.cause or "").split())[:200]
     return f"{_state(tracked)} ({cause})" if cause else _state(tracked)

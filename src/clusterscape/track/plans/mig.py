@@ -1,7 +1,7 @@
-"""MIG instances for the runs of a workload: made by profile name, used by UUID, removed whatever happens.
+"""MIG instances for the runs of a workload: created by profile name, used by UUID, and removed in any case.
 
-Never changes a GPU's MIG mode, and never touches instances that it did not make. What it made is noted on disk, so that the next
-plan removes what a killed one left.
+Never changes a GPU's MIG mode or instances that it did not create. Its instances are listed on disk, so that the next
+plan can remove those of a killed plan.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from clusterscape.errors import ConfigError, SourceError
-from clusterscape.track.mig_instance import MigInstance
+from clusterscape.track.devices import MigInstance
 from clusterscape.track.places import make_private_folder
 
 _PROFILE = re.compile(r"^(mig[ -])?(\d+[cg](\.\d+g)?\.\d+gb(\+[a-z.]+)?)$")
@@ -23,18 +23,18 @@ _WHOLE = 0  # engine profile: shared engines
 
 
 class MigDriver(Protocol):
-    """Makes and removes instances. All raise SourceError with the driver's words."""
+    """Creates and removes instances. All methods raise SourceError with the driver's message."""
 
     def profiles(self, gpu: int) -> list[str]:
-        """Names that the GPU offers; empty where its MIG mode is off."""
+        """Names of the profiles that the GPU offers; empty if MIG is disabled."""
         ...
 
     def create(self, gpu: int, profile: str) -> MigInstance:
-        """A new instance with one compute instance over all of it."""
+        """Create an instance with one compute instance that covers it."""
         ...
 
     def remove(self, gpu: int, instance: int) -> None:
-        """Away with it; one that is gone already is no error."""
+        """Delete an instance; a missing one is not an error."""
         ...
 
     def close(self) -> None:
@@ -43,13 +43,13 @@ class MigDriver(Protocol):
 
 
 def parse_profile(word: str) -> str | None:
-    """``3g.20gb``, also as ``mig-3g.20gb``; None where it is no profile's name."""
+    """``3g.20gb``, also as ``mig-3g.20gb``; None if it is not a profile name."""
     match = _PROFILE.match(word.strip().lower())
     return match[2] if match else None
 
 
 def check_profiles(wanted: Sequence[tuple[int, str]], driver: MigDriver) -> None:
-    """Raise ConfigError where a GPU does not offer a profile."""
+    """Raise ConfigError if a GPU does not offer a profile."""
     for gpu, profile in dict.fromkeys(wanted):
         offered = driver.profiles(gpu)
         if not offered:
@@ -64,25 +64,25 @@ def check_profiles(wanted: Sequence[tuple[int, str]], driver: MigDriver) -> None
 def hold_instances(
     wanted: Sequence[Sequence[tuple[int, str]]], state: Path, driver: MigDriver
 ) -> Iterator[list[list[MigInstance]]]:
-    """Instances for each run, by (GPU, profile); all are removed at the end, also where making one of them fails."""
+    """Create instances for each run, by (GPU, profile); all are removed at the end, even if creating one fails."""
     gpus = sorted({gpu for run in wanted for gpu, _ in run})
     journal = Journal(state)
     remove_leftovers(gpus, state, driver)
     with ExitStack() as held:
-        found = []
+        by_run = []
         for run in wanted:
-            made = []
+            instances = []
             for gpu, profile in run:
                 instance = driver.create(gpu, profile)
                 held.callback(_remove, instance, driver, journal)
                 journal.add(instance)
-                made.append(instance)
-            found.append(made)
-        yield found
+                instances.append(instance)
+            by_run.append(instances)
+        yield by_run
 
 
 def remove_leftovers(gpus: Sequence[int], state: Path, driver: MigDriver) -> int:
-    """Remove what a killed plan left on GPUs that this one holds now; returns how many there were."""
+    """Remove instances of killed plans from GPUs that this plan holds; returns their number."""
     journal = Journal(state)
     left = [instance for gpu in gpus for instance in journal.read(gpu)]
     for instance in left:
@@ -91,7 +91,7 @@ def remove_leftovers(gpus: Sequence[int], state: Path, driver: MigDriver) -> int
 
 
 class Journal:
-    """What was made and not removed yet, one small file for each GPU."""
+    """Instances that were created and not removed yet, one small file per GPU."""
 
     def __init__(self, state: Path) -> None:
         self._folder = state / "mig"
@@ -99,17 +99,17 @@ class Journal:
     def read(self, gpu: int) -> list[MigInstance]:
         """Instances on ``gpu``."""
         try:
-            return [MigInstance(*one) for one in json.loads(self._file(gpu).read_text())]
+            return [MigInstance(*fields) for fields in json.loads(self._file(gpu).read_text())]
         except (OSError, ValueError, TypeError):
             return []
 
     def add(self, instance: MigInstance) -> None:
-        """It is there now."""
+        """Record an instance."""
         self._write(instance.gpu, [*self.read(instance.gpu), instance])
 
     def drop(self, instance: MigInstance) -> None:
-        """It is gone."""
-        self._write(instance.gpu, [one for one in self.read(instance.gpu) if one != instance])
+        """Remove an instance from the record."""
+        self._write(instance.gpu, [other for other in self.read(instance.gpu) if other != instance])
 
     def _write(self, gpu: int, instances: Sequence[MigInstance]) -> None:
         make_private_folder(self._folder)
@@ -122,7 +122,7 @@ class Journal:
 
 
 def _remove(instance: MigInstance, driver: MigDriver, journal: Journal) -> None:
-    """A process that has just ended may hold it for a moment."""
+    """Remove an instance, with retries: a process that has just ended may still hold it."""
     deadline = time.monotonic() + _REMOVE_WITHIN_S
     while True:
         try:
@@ -137,7 +137,7 @@ def _remove(instance: MigInstance, driver: MigDriver, journal: Journal) -> None:
 
 
 class NvmlMig:
-    """MIG through the driver's library; needs the rights to change instances (mostly root)."""
+    """MIG through the driver's library; needs permission to change instances (usually root)."""
 
     def __init__(self) -> None:
         try:
@@ -149,37 +149,37 @@ class NvmlMig:
         self._nvml: Any = pynvml
 
     def profiles(self, gpu: int) -> list[str]:
-        """Names that the GPU offers; empty where its MIG mode is off."""
+        """Names of the profiles that the GPU offers; empty if MIG is disabled."""
         return [name for name, _, _ in self._profiles(gpu)]
 
     def create(self, gpu: int, profile: str) -> MigInstance:
-        """A new instance with one compute instance over all of it."""
+        """Create an instance with one compute instance that covers it."""
         nvml = self._nvml
         number, slices = next((rest for name, *rest in self._profiles(gpu) if name == profile), (None, 0))
         if number is None:
             raise SourceError(f"GPU {gpu} has no MIG profile {profile}", hint="`nvidia-smi mig -lgip` lists them.")
-        with self._told(f"no MIG instance {profile} on GPU {gpu}"):
+        with self._translated_errors(f"no MIG instance {profile} on GPU {gpu}"):
             device = nvml.nvmlDeviceGetHandleByIndex(gpu)
-            made = nvml.nvmlDeviceCreateGpuInstance(device, number)
+            handle = nvml.nvmlDeviceCreateGpuInstance(device, number)
             try:
-                nvml.nvmlGpuInstanceCreateComputeInstance(made, self._compute_profile(made, slices))
-                identity = int(nvml.nvmlGpuInstanceGetInfo(made).id)
+                nvml.nvmlGpuInstanceCreateComputeInstance(handle, self._compute_profile(handle, slices))
+                identity = int(nvml.nvmlGpuInstanceGetInfo(handle).id)
                 return MigInstance(gpu, identity, profile, self._uuid(device, identity))
             except BaseException:
-                self._destroy(made)
+                self._destroy(handle)
                 raise
 
     def remove(self, gpu: int, instance: int) -> None:
-        """Away with it; one that is gone already is no error."""
+        """Delete an instance; a missing one is not an error."""
         nvml = self._nvml
-        with self._told(f"MIG instance {instance} of GPU {gpu} stays"):
+        with self._translated_errors(f"MIG instance {instance} of GPU {gpu} stays"):
             try:
-                found = nvml.nvmlDeviceGetGpuInstanceById(nvml.nvmlDeviceGetHandleByIndex(gpu), instance)
+                handle = nvml.nvmlDeviceGetGpuInstanceById(nvml.nvmlDeviceGetHandleByIndex(gpu), instance)
             except nvml.NVMLError as error:
                 if error.value == nvml.NVML_ERROR_NOT_FOUND:
                     return
                 raise
-            self._destroy(found)
+            self._destroy(handle)
 
     def close(self) -> None:
         """Release the driver."""
@@ -188,8 +188,8 @@ class NvmlMig:
     def _profiles(self, gpu: int) -> list[tuple[str, int, int]]:
         """Name, number and slices."""
         nvml = self._nvml
-        found = []
-        with self._told(f"GPU {gpu} does not tell its MIG profiles"):
+        profiles = []
+        with self._translated_errors(f"GPU {gpu} does not report its MIG profiles"):
             device = nvml.nvmlDeviceGetHandleByIndex(gpu)
             try:
                 if nvml.nvmlDeviceGetMigMode(device)[0] != nvml.NVML_DEVICE_MIG_ENABLE:
@@ -200,18 +200,18 @@ class NvmlMig:
                 raise
             for place in range(nvml.NVML_GPU_INSTANCE_PROFILE_COUNT):
                 with contextlib.suppress(nvml.NVMLError):  # this kind of GPU does not have it
-                    told = nvml.nvmlDeviceGetGpuInstanceProfileInfo(device, place)
-                    name = told.name.decode() if isinstance(told.name, bytes) else str(told.name)
-                    found.append((name.removeprefix("MIG ").strip().lower(), int(told.id), int(told.sliceCount)))
-        return found
+                    info = nvml.nvmlDeviceGetGpuInstanceProfileInfo(device, place)
+                    name = info.name.decode() if isinstance(info.name, bytes) else str(info.name)
+                    profiles.append((name.removeprefix("MIG ").strip().lower(), int(info.id), int(info.sliceCount)))
+        return profiles
 
-    def _compute_profile(self, made: Any, slices: int) -> int:
+    def _compute_profile(self, instance: Any, slices: int) -> int:
         nvml = self._nvml
         for place in range(nvml.NVML_COMPUTE_INSTANCE_PROFILE_COUNT):
             with contextlib.suppress(nvml.NVMLError):
-                told = nvml.nvmlGpuInstanceGetComputeInstanceProfileInfo(made, place, _WHOLE)
-                if int(told.sliceCount) == slices:
-                    return int(told.id)
+                info = nvml.nvmlGpuInstanceGetComputeInstanceProfileInfo(instance, place, _WHOLE)
+                if int(info.sliceCount) == slices:
+                    return int(info.id)
         raise SourceError(f"no compute instance has {slices} slices", hint="Is the driver older than the GPU?")
 
     def _uuid(self, device: Any, identity: int) -> str:
@@ -223,18 +223,18 @@ class NvmlMig:
                     return str(nvml.nvmlDeviceGetUUID(part))
         raise SourceError(f"MIG instance {identity} has no device", hint="`nvidia-smi -L` lists them.")
 
-    def _destroy(self, made: Any) -> None:
+    def _destroy(self, instance: Any) -> None:
         nvml = self._nvml
         for identity in range(nvml.NVML_COMPUTE_INSTANCE_PROFILE_COUNT):
             try:
-                inner = nvml.nvmlGpuInstanceGetComputeInstanceById(made, identity)
+                inner = nvml.nvmlGpuInstanceGetComputeInstanceById(instance, identity)
             except nvml.NVMLError:
                 continue
             nvml.nvmlComputeInstanceDestroy(inner)
-        nvml.nvmlGpuInstanceDestroy(made)
+        nvml.nvmlGpuInstanceDestroy(instance)
 
     @contextmanager
-    def _told(self, what: str) -> Iterator[None]:
+    def _translated_errors(self, what: str) -> Iterator[None]:
         try:
             yield
         except self._nvml.NVMLError as error:

@@ -1,4 +1,4 @@
-"""What a plan is: runs that belong to workloads, how far each has come, and the checks that come before anything runs."""
+"""A plan: runs in workloads, their status, and the checks before the first run."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from clusterscape.errors import ConfigError
 from clusterscape.track.devices import CPU, check_devices, parse_devices
 from clusterscape.track.listeners import DEFAULT_LISTENERS, ListenerChoice, parse_listeners
 from clusterscape.track.plans.collocation import MIG, Collocation, parse_collocation
-from clusterscape.track.profiler import PROFILERS, check_profiler
+from clusterscape.track.processes import PROFILERS, check_profiler
 
 FINISHED = "FINISHED"
 FAILED = "FAILED"
@@ -20,7 +20,7 @@ CANCELLED = "CANCELLED"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedRun:
-    """One line of a plan. ``place`` says where it stands there, for messages."""
+    """One run of a plan. ``place``: its position in the file, for messages."""
 
     key: str
     place: str
@@ -40,20 +40,20 @@ class PlannedRun:
 
 
 class StatusBook(Protocol):
-    """Where a plan's progress is kept."""
+    """Storage of a plan's progress."""
 
     def status(self, key: str) -> str:
-        """What was written last; empty where nothing was."""
+        """The last written status; empty if there is none."""
         ...
 
     def write(self, updates: Mapping[str, tuple[str, str]]) -> None:
-        """Status and run id by key; on disk when it returns."""
+        """Write status and run id by key durably."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """Runs in the order of the file, and the book of their states."""
+class RunPlan:
+    """Runs in the order of the file, and the storage of their status."""
 
     path: Path
     runs: Sequence[PlannedRun]
@@ -67,7 +67,7 @@ class Plan:
         return list(groups.values())
 
     def is_due(self, run: PlannedRun, *, skips_failed: bool) -> bool:
-        """Whether it is still to be run: not finished, and not failed where such are to be left."""
+        """Whether the run must still be executed: not finished, and not failed if ``skips_failed``."""
         status = self.book.status(run.key).strip().upper()
         if status.startswith(FINISHED):
             return False
@@ -89,13 +89,13 @@ def make_run(
     name: str | None = None,
     retries: int | None = None,
 ) -> PlannedRun:
-    """A run from the words of a plan; raises ConfigError naming the place."""
+    """A run from the fields of a plan; raises ConfigError that names the position."""
     try:
         script = (base / file).resolve()
         if not file or not script.is_file():
             raise ConfigError(f"there is no script {file or '(empty)'}", hint=f"Paths are relative to {base}.")
         choices, others = parse_listeners(listeners.split("+") if listeners else DEFAULT_LISTENERS)
-        words, told = read_params(params)
+        words, params_by_name = read_params(params)
         return PlannedRun(
             key=key,
             place=place,
@@ -103,7 +103,7 @@ def make_run(
             workload=workload,
             file=script,
             words=tuple(words),
-            params=told,
+            params=params_by_name,
             devices=parse_devices(devices),
             collocation=parse_collocation(collocation),
             listeners=tuple(choices),
@@ -117,7 +117,7 @@ def make_run(
 
 
 def read_params(params: str | Mapping[str, object]) -> tuple[list[str], dict[str, str]]:
-    """The words for the command line, and the same by name. ``batch-size=128`` is short for ``--batch-size 128``."""
+    """The arguments of the command line, and the same by name. ``batch-size=128`` is short for ``--batch-size 128``."""
     if not isinstance(params, str):
         words = []
         for name, value in params.items():
@@ -137,18 +137,18 @@ def read_params(params: str | Mapping[str, object]) -> tuple[list[str], dict[str
 
 
 def _by_name(words: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for place, word in enumerate(words):
         if not word.startswith("--") or len(word) < 3:
             continue
         name, equals, value = word[2:].partition("=")
         following = words[place + 1] if place + 1 < len(words) else "--"
-        found[name] = value if equals else "true" if following.startswith("--") else following
-    return found
+        values[name] = value if equals else "true" if following.startswith("--") else following
+    return values
 
 
-def check_plan(plan: Plan, *, allows_mig: bool = False) -> None:
-    """Everything that can be known to be wrong before the first run starts."""
+def check_plan(plan: RunPlan, *, allows_mig: bool = False) -> None:
+    """Check everything that can be checked before the first run starts."""
     if not plan.runs:
         raise ConfigError(f"{plan.path} has no runs", hint="Each line below the columns is one run.")
     for group in plan.workloads():

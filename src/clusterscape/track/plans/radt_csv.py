@@ -1,4 +1,4 @@
-"""Reads radT's CSV as it is, and writes Status and Run back into it, replaced whole."""
+"""Reads radT's CSV, and writes the columns Status and Run back; the file is replaced atomically."""
 
 import csv
 import difflib
@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from clusterscape.errors import ConfigError, StoreError
-from clusterscape.track.plans.plan import Plan, PlannedRun, make_run
+from clusterscape.track.plans.plan import PlannedRun, RunPlan, make_run
 
 COLUMNS = ("Experiment", "Workload", "Status", "Run", "Devices", "Collocation", "File", "Listeners", "Params")
 OPTIONAL = ("Name",)
 _NEEDED = ("Experiment", "Workload", "File")
 
 
-def read_csv_plan(path: Path) -> Plan:
+def read_csv_plan(path: Path) -> RunPlan:
     """The plan; raises ConfigError naming line and column."""
     try:
         text = path.read_text("utf-8-sig")
@@ -30,7 +30,7 @@ def read_csv_plan(path: Path) -> Plan:
     _check_header(header, path)
     book = CsvBook(path, header, rows)
     runs = [_run(path, header, line, cells) for line, cells in rows[1:] if any(cell.strip() for cell in cells)]
-    return Plan(path=path, runs=runs, book=book)
+    return RunPlan(path=path, runs=runs, book=book)
 
 
 class CsvBook:
@@ -45,7 +45,7 @@ class CsvBook:
                 header.append(column)
 
     def status(self, key: str) -> str:
-        """As the file has it."""
+        """The status in the file."""
         return self._cell(key, "Status")
 
     def write(self, updates: Mapping[str, tuple[str, str]]) -> None:
@@ -91,13 +91,13 @@ def _check_header(header: list[str], path: Path) -> None:
 
 
 def _run(path: Path, header: list[str], line: int, cells: list[str]) -> PlannedRun:
-    told_columns = [name for name in header if name not in ("Status", "Run")]
+    columns = [name for name in header if name not in ("Status", "Run")]
     if len(cells) > len(header):
         raise ConfigError(
             f"{path}, line {line}: {len(cells)} cells for {len(header)} columns",
             hint="A cell that holds a comma needs quotes around it.",
         )
-    row = dict.fromkeys(told_columns, "") | dict(zip(header, cells, strict=False))
+    row = dict.fromkeys(columns, "") | dict(zip(header, cells, strict=False))
     return make_run(
         key=str(line),
         place=f"{path.name}, line {line}",

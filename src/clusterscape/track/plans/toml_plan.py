@@ -1,4 +1,4 @@
-"""Reads plans in TOML, with sweeps. Their progress is kept in the state folder: the file stays as it was written."""
+"""Reads plans in TOML, with sweeps. Their progress is stored in the state folder; the file is not changed."""
 
 import hashlib
 import itertools
@@ -10,7 +10,7 @@ from typing import Any
 
 from clusterscape.errors import ConfigError
 from clusterscape.track.places import make_private_folder
-from clusterscape.track.plans.plan import Plan, PlannedRun, make_run
+from clusterscape.track.plans.plan import PlannedRun, RunPlan, make_run
 
 _TOP = ("experiment", "devices", "collocation", "listeners", "file", "params", "retries", "workload", "sweep")
 _SHARED = ("name", "devices", "collocation", "listeners", "file", "params", "retries")
@@ -20,14 +20,14 @@ _RUN = (*_SHARED, "copies")
 MOST_RUNS = 100_000
 
 
-def read_toml_plan(path: Path, state: Path) -> Plan:
+def read_toml_plan(path: Path, state: Path) -> RunPlan:
     """The plan; raises ConfigError naming the table."""
     try:
         document = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}", hint="Give an existing file.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not valid TOML: {error}", hint="Mend the line that is named.") from None
+        raise ConfigError(f"{path} is not valid TOML: {error}", hint="Fix the line named above.") from None
     _check_keys(document, _TOP, str(path))
     experiment = str(document.get("experiment", path.stem))
     shared = {key: value for key, value in document.items() if key in _SHARED}
@@ -38,7 +38,7 @@ def read_toml_plan(path: Path, state: Path) -> Plan:
         runs += _sweep(path, experiment, shared, table, number)
     if len(runs) > MOST_RUNS:
         raise ConfigError(f"{path} has {len(runs):,} runs", hint=f"A plan may have {MOST_RUNS:,}.")
-    return Plan(path=path, runs=runs, book=JsonBook(path, state))
+    return RunPlan(path=path, runs=runs, book=JsonBook(path, state))
 
 
 class JsonBook:
@@ -54,7 +54,7 @@ class JsonBook:
         self._plan = plan
 
     def status(self, key: str) -> str:
-        """As the file has it."""
+        """The status in the file."""
         return self._states.get(key, ["", ""])[0]
 
     def write(self, updates: Mapping[str, tuple[str, str]]) -> None:
@@ -72,22 +72,24 @@ def _workload(
     where = f"{path.name}, workload {table.get('name', number)}"
     _check_keys(table, _WORKLOAD, where)
     base = {**shared, **{key: value for key, value in table.items() if key in _SHARED}}
-    found = []
+    runs = []
     for repeat in range(_count(table, "repeat", where)):
         name = str(table.get("name", number)) + (f" #{repeat + 1}" if repeat else "")
         for place, run in enumerate(_tables(table, "run") or [{}], 1):
             _check_keys(run, _RUN, f"{where}, run {place}")
-            told = {**base, **run, "params": {**base.get("params", {}), **run.get("params", {})}}
+            options = {**base, **run, "params": {**base.get("params", {}), **run.get("params", {})}}
             key = f"w{number}.{repeat}.{place}"
             copies = range(_count(run, "copies", where))
-            found += [_make(path, experiment, name, told, f"{where}, run {place}", f"{key}.{copy}") for copy in copies]
-    return found
+            runs += [
+                _make(path, experiment, name, options, f"{where}, run {place}", f"{key}.{copy}") for copy in copies
+            ]
+    return runs
 
 
 def _sweep(
     path: Path, experiment: str, shared: Mapping[str, Any], table: Mapping[str, Any], number: int
 ) -> list[PlannedRun]:
-    """Every combination of the grid is a workload of its own, with ``copies`` runs in it, ``repeat`` times."""
+    """Every combination of the grid is a separate workload with ``copies`` runs, ``repeat`` times."""
     where = f"{path.name}, sweep {table.get('name', number)}"
     _check_keys(table, _SWEEP, where)
     grid = table.get("grid")
@@ -100,32 +102,32 @@ def _sweep(
             f"{where}: grid needs lists of values", hint="grid = { lr = [0.1, 0.01], batch-size = [64, 128] }"
         )
     base = {**shared, **{key: value for key, value in table.items() if key in _SHARED}}
-    found = []
+    runs = []
     for values in itertools.product(*grid.values()):
         chosen = dict(zip(grid, values, strict=True))
         label = " ".join(f"{key}={value}" for key, value in chosen.items())
-        told = {**base, "params": {**base.get("params", {}), **chosen}}
+        options = {**base, "params": {**base.get("params", {}), **chosen}}
         for repeat in range(_count(table, "repeat", where)):
             name = f"{table.get('name', f'sweep {number}')} {label}" + (f" #{repeat + 1}" if repeat else "")
             key = f"s{number}.{label}.{repeat}"
             copies = range(_count(table, "copies", where))
-            found += [_make(path, experiment, name, told, f"{where} ({label})", f"{key}.{copy}") for copy in copies]
-    return found
+            runs += [_make(path, experiment, name, options, f"{where} ({label})", f"{key}.{copy}") for copy in copies]
+    return runs
 
 
-def _make(path: Path, experiment: str, workload: str, told: Mapping[str, Any], place: str, key: str) -> PlannedRun:
-    retries = told.get("retries")
+def _make(path: Path, experiment: str, workload: str, options: Mapping[str, Any], place: str, key: str) -> PlannedRun:
+    retries = options.get("retries")
     return make_run(
         key=key,
         place=place,
         base=path.parent.resolve(),
         experiment=experiment,
         workload=workload,
-        file=str(told.get("file", "")),
-        params=told.get("params", {}),
-        devices=str(told.get("devices", "")),
-        collocation=str(told.get("collocation", "")),
-        listeners=str(told.get("listeners", "")),
+        file=str(options.get("file", "")),
+        params=options.get("params", {}),
+        devices=str(options.get("devices", "")),
+        collocation=str(options.get("collocation", "")),
+        listeners=str(options.get("listeners", "")),
         retries=retries if isinstance(retries, int) else None,
     )
 

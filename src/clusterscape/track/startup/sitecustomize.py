@@ -1,6 +1,6 @@
-"""Stands on the path of tracked Python processes: notes the exception a process ends with, then does what it would have done.
+"""Loaded by tracked Python processes: records the exception that a process ends with, then handles it as usual.
 
-Imports nothing of ours and next to nothing else: every Python process of a run pays for it.
+Imports as little as possible, because it delays the start of every Python process of a run.
 """
 
 import os
@@ -16,7 +16,7 @@ def _note(kind: type[BaseException], error: BaseException, traceback: TracebackT
     if folder and issubclass(kind, Exception):
         try:
             _write(folder, kind, error, traceback)
-        except Exception as failure:  # the script's own error is what counts
+        except Exception as failure:  # the script's error must still be reported
             sys.stderr.write(f"clusterscape: cannot note the exception: {failure}\n")
     _before(kind, error, traceback)
 
@@ -27,17 +27,17 @@ def _write(folder: str, kind: type[BaseException], error: BaseException, traceba
 
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     whole = "".join(format_exception(kind, error, traceback))
-    # Masked before they are cut: half a secret has no shape.
+    # Masked before truncation: a truncated secret is not recognized.
     message, trace = _mask(str(error)[:MOST_CHARACTERS], whole[-MOST_CHARACTERS:])
-    told = {"pid": os.getpid(), "type": name, "message": message[:2000], "traceback": trace[-8000:]}
+    entry = {"pid": os.getpid(), "type": name, "message": message[:2000], "traceback": trace[-8000:]}
     # One write to an append-only file: several processes may end at once.
     fd = os.open(f"{folder}/exceptions.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    os.write(fd, (json.dumps(told) + "\n").encode("utf-8", "replace"))
+    os.write(fd, (json.dumps(entry) + "\n").encode("utf-8", "replace"))
     os.close(fd)
 
 
 def _mask(*texts: str) -> list[str]:
-    """Without secrets: a run that the script began itself knows those it was given, else variables and command tell them."""
+    """The text with secrets masked: those known to the script's own run, else those of its variables and command."""
     api = sys.modules.get("clusterscape.track.api")
     if current := getattr(api, "_current", None):
         return [current.redactor.text(text) for text in texts]
@@ -54,14 +54,14 @@ def _mask(*texts: str) -> list[str]:
 
 
 def _run_hidden() -> None:
-    """The site's own sitecustomize, which this one hides."""
+    """Run the site's sitecustomize, which this one hides."""
     from importlib.machinery import PathFinder
     from importlib.util import module_from_spec
 
     here = __file__.rpartition("/")[0]
-    found = PathFinder.find_spec("sitecustomize", [folder for folder in sys.path if folder != here])
-    if found is not None and found.loader is not None:
-        found.loader.exec_module(module_from_spec(found))
+    spec = PathFinder.find_spec("sitecustomize", [folder for folder in sys.path if folder != here])
+    if spec is not None and spec.loader is not None:
+        spec.loader.exec_module(module_from_spec(spec))
 
 
 sys.excepthook = _note

@@ -1,4 +1,4 @@
-"""The way in: takes turns of violations, keeps them, and delivers them to every channel until it is stopped."""
+"""The entry point of alerts: spools turns of violations and delivers them to every channel until it is stopped."""
 
 import asyncio
 import logging
@@ -12,12 +12,12 @@ from clusterscape.model.rules import ViolationTurn
 from clusterscape.supervision import BackgroundLoops, SupervisedLoop
 from clusterscape.watch.alerts.contract import Channel, ChannelState
 from clusterscape.watch.alerts.delivery import Delivery
-from clusterscape.watch.alerts.spool import Spool
+from clusterscape.watch.alerts.spool import AlertSpool
 from clusterscape.watch.alerts.turns import AlertTurn, flatten
 
 log = logging.getLogger(__name__)
 
-LONGEST_SLEEP_S = 60.0  # the clock may be set meanwhile
+LONGEST_SLEEP_S = 60.0  # the clock may be set in the meantime
 FAILURE_PAUSE_S = 10.0
 
 
@@ -30,37 +30,37 @@ class Alerts:
         spool: Path,
         *,
         clock: Callable[[], UnixMs],
-        dice: random.Random | None = None,
+        rng: random.Random | None = None,
         loops: BackgroundLoops | None = None,
     ) -> None:
         self._channels = channels
         self._clock = clock
-        self._spool = Spool(spool)
+        self._spool = AlertSpool(spool)
         self._spool.register({channel.name: channel.kind for channel in channels})
-        dice = dice or random.Random()
-        self._deliveries = [Delivery(channel, self._spool, clock, dice) for channel in channels]
+        rng = rng or random.Random()
+        self._deliveries = [Delivery(channel, self._spool, clock, rng) for channel in channels]
         self._loops = loops or BackgroundLoops()
         self._awake: dict[Delivery, asyncio.Event] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def names(self) -> frozenset[str]:
-        """The channels that are configured."""
+        """Names of the configured channels."""
         return frozenset(channel.name for channel in self._channels)
 
     def post(self, turns: Sequence[ViolationTurn]) -> None:
-        """Keep the turns; they are on the disk when this returns. What was posted before is known and left out.
+        """Spool the turns; they are on disk when this returns. Turns that were posted before are ignored.
 
-        Raises StoreError where the disk does not take them: then post them again later.
+        Raises StoreError if they cannot be written: then post them again later.
         """
         flat = [flatten(turn) for turn in turns]
-        wanted = {channel.name: _wanted(channel, flat) for channel in self._channels}
-        wanted = {name: many for name, many in wanted.items() if many}
-        if not wanted:
+        turns_by_channel = {channel.name: _select_turns(channel, flat) for channel in self._channels}
+        turns_by_channel = {name: selected for name, selected in turns_by_channel.items() if selected}
+        if not turns_by_channel:
             return
-        self._spool.post(wanted, self._clock())
+        self._spool.post(turns_by_channel, self._clock())
         for channel in self._channels:
-            if channel.name in wanted:
+            if channel.name in turns_by_channel:
                 self._bound(channel)
         self._wake()
 
@@ -76,12 +76,12 @@ class Alerts:
     def _wake(self) -> None:
         loop = self._loop
         if loop is not None:
-            with suppress(RuntimeError):  # it was closed just now
+            with suppress(RuntimeError):  # the loop was closed just now
                 for awake in self._awake.values():
                     loop.call_soon_threadsafe(awake.set)
 
     async def run(self) -> None:
-        """Deliver until cancelled; a message under way is given a moment to be answered."""
+        """Deliver until cancelled; a message that is being sent gets a moment to finish."""
         self._awake = {delivery: asyncio.Event() for delivery in self._deliveries}
         self._loop = asyncio.get_running_loop()
         try:
@@ -95,7 +95,7 @@ class Alerts:
         return self._loops.loop(
             f"alerts {channel.name}",
             log,
-            fails=f"alerts for {channel.name} wait",
+            fails=f"alerts for {channel.name} cannot be delivered",
             works=f"alerts for {channel.name} are delivered again",
         )
 
@@ -111,19 +111,19 @@ class Alerts:
                     await awake.wait()
 
     async def deliver_due(self) -> UnixMs | None:
-        """All that is due now, once, for who keeps time himself; returns when something is due next."""
+        """Deliver all that is due now, once; returns when something is due next."""
         due = [await delivery.step() for delivery in self._deliveries]
         return min((at for at in due if at is not None), default=None)
 
     def state(self) -> list[ChannelState]:
-        """How each channel does."""
+        """The state of each channel."""
         return self._spool.states()
 
     def close(self) -> None:
-        """Let go of the spool; after ``run`` has ended."""
+        """Close the spool; call it after ``run`` has ended."""
         self._spool.close()
 
 
-def _wanted(channel: Channel, turns: Sequence[AlertTurn]) -> list[AlertTurn]:
-    """Stops all pass: the spool knows which starts the channel was told, whatever the rule's severity is by now."""
+def _select_turns(channel: Channel, turns: Sequence[AlertTurn]) -> list[AlertTurn]:
+    """The turns for a channel. All stops pass: the spool drops those whose start the channel was not sent."""
     return [turn for turn in turns if (not turn.is_start or channel.policy.wants(turn)) and channel.can_reach(turn)]

@@ -1,17 +1,17 @@
-"""Turns to numbers, where too many wait: what is left of them is how many of which rule, from when to when. Pure."""
+"""Reduces turns to counts per rule when too many wait. Pure."""
 
 from collections.abc import Iterable, Sequence
 
 from clusterscape.model.ids import UnixMs
-from clusterscape.watch.alerts.contract import Policy, Tally
-from clusterscape.watch.alerts.plan import Plan, Waiting, drop_flaps
+from clusterscape.watch.alerts.contract import SendingPolicy, Tally
+from clusterscape.watch.alerts.plan import DeliveryPlan, SpooledTurn, drop_flaps
 from clusterscape.watch.alerts.turns import AlertTurn
 
 _FOREVER_MS = 2**62
 
 
 def tally(turns: Iterable[AlertTurn]) -> list[Tally]:
-    """How many started and stopped, one entry per rule, in the order of first appearance."""
+    """Count started and stopped turns, one entry per rule, in the order of first appearance."""
     return merge(
         Tally(
             rule=turn.rule,
@@ -28,24 +28,24 @@ def tally(turns: Iterable[AlertTurn]) -> list[Tally]:
 
 def merge(tallies: Iterable[Tally]) -> list[Tally]:
     """One entry per rule; name and severity are the latest."""
-    found: dict[str, Tally] = {}
-    for each in tallies:
-        known = found.get(each.rule, each)
-        is_known = known is not each
-        found[each.rule] = Tally(
-            rule=each.rule,
-            rule_name=each.rule_name,
-            severity=each.severity,
-            started=each.started + known.started * is_known,
-            stopped=each.stopped + known.stopped * is_known,
-            first_at=UnixMs(min(known.first_at, each.first_at)),
-            last_at=UnixMs(max(known.last_at, each.last_at)),
+    merged: dict[str, Tally] = {}
+    for new in tallies:
+        old = merged.get(new.rule, new)
+        has_old = old is not new
+        merged[new.rule] = Tally(
+            rule=new.rule,
+            rule_name=new.rule_name,
+            severity=new.severity,
+            started=new.started + old.started * has_old,
+            stopped=new.stopped + old.stopped * has_old,
+            first_at=UnixMs(min(old.first_at, new.first_at)),
+            last_at=UnixMs(max(old.last_at, new.last_at)),
         )
-    return list(found.values())
+    return list(merged.values())
 
 
-def supersede(waiting: Sequence[Waiting]) -> Plan:
-    """For a channel that is told states: a start and its stop, both unsent, leave no trace in the state."""
-    plan = Plan()
-    drop_flaps(waiting, Policy(hold_ms=_FOREVER_MS), plan)
+def supersede(waiting: Sequence[SpooledTurn]) -> DeliveryPlan:
+    """For a channel that receives states: drop a start and its stop if both are unsent, because the state is unchanged."""
+    plan = DeliveryPlan()
+    drop_flaps(waiting, SendingPolicy(hold_ms=_FOREVER_MS), plan)
     return plan

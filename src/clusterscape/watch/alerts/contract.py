@@ -1,4 +1,4 @@
-"""What a channel is, what it is handed and what it answers. Nothing here sends or stores."""
+"""The interface of a channel: policies, messages and delivery results. Nothing here sends or stores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,19 +11,19 @@ from clusterscape.model.rules import Severity
 from clusterscape.watch.alerts.turns import AlertTurn
 
 Group = tuple[tuple[str, str | None], ...]
-"""What the turns of a message have in common: names of AlertTurn's attributes with their values."""
+"""The attributes of AlertTurn that all turns of a message share, with their values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
-    """What a channel is told, and how often. Times are milliseconds."""
+class SendingPolicy:
+    """Which turns a channel receives, and how often. Times are in milliseconds."""
 
     severities: frozenset[Severity] = frozenset(Severity)
     rules: tuple[str, ...] = ("*",)
-    is_stop_told: bool = True
+    sends_stops: bool = True
     group_by: tuple[str, ...] = ("rule",)  # attributes of AlertTurn
-    lane_by: tuple[str, ...] = ()  # of these, the ones that choose the addressee; order and rate are kept for each
-    array_interval_ms: int = 0  # between two messages of one array, where it is longer than ``group_interval_ms``
+    lane_by: tuple[str, ...] = ()  # attributes that choose the recipient; order and rate limit apply per recipient
+    array_interval_ms: int = 0  # between two messages of one array, if longer than ``group_interval_ms``
     group_wait_ms: int = 0
     group_interval_ms: int = 0
     hold_ms: int = 0
@@ -31,11 +31,11 @@ class Policy:
     max_waiting: int = 10_000  # turns
 
     def wants(self, turn: AlertTurn) -> bool:
-        """Whether the channel is told of a start by this rule."""
+        """Whether the channel receives a start of this rule."""
         return turn.severity in self.severities and any(fnmatchcase(turn.rule, glob) for glob in self.rules)
 
     def group_of(self, turn: AlertTurn) -> Group:
-        """What the turn is told together with."""
+        """The group of turns that share a message with this turn."""
         return tuple((name, getattr(turn, name)) for name in dict.fromkeys((*self.lane_by, *self.group_by)))
 
     def interval_of(self, group: Group) -> int:
@@ -44,7 +44,7 @@ class Policy:
         return max(self.group_interval_ms, self.array_interval_ms if is_array else 0)
 
     def lane_of(self, group: Group) -> str:
-        """The addressee within the channel; most have only one, the empty name."""
+        """The recipient within the channel; most channels have only one, the empty name."""
         return "/".join(value or "" for name, value in group if name in self.lane_by)
 
 
@@ -58,7 +58,7 @@ class MessageKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """Turns of one rule of which only the number is left."""
+    """The number of turns of one rule, without their details."""
 
     rule: str
     rule_name: str
@@ -71,7 +71,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Firing:
-    """A (rule, workload) that a channel was told is breaking it; ``first`` is the turn that began it."""
+    """An open violation that a channel was notified of; ``first`` is the turn that started it."""
 
     first: AlertTurn
     parts: frozenset[str]
@@ -79,9 +79,9 @@ class Firing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One delivery. ``key`` stays the same however often it is tried. ``firing``: the subjects of ``turns`` afterwards.
+    """One delivery. ``key`` is the same at every attempt. ``firing``: the state of the subjects of ``turns`` after them.
 
-    ``tallies`` are the turns of which only the number was kept; they came before ``turns``.
+    ``tallies``: counts of earlier turns whose details were dropped.
     """
 
     key: str
@@ -95,10 +95,10 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What the other side said. ``is_lasting``: it will say so again until somebody changes something.
+class DeliveryResult:
+    """The result of sending a message. ``is_lasting``: a permanent error, which a retry does not fix.
 
-    An accepted message may have a lasting flaw, too: one of its recipients does not exist.
+    An accepted message may have a permanent error, too: one of its recipients does not exist.
     """
 
     is_accepted: bool
@@ -108,7 +108,7 @@ class Answer:
 
 
 class Channel(Protocol):
-    """Where messages go. ``send`` and ``refresh`` never raise for what the other side does."""
+    """A destination of messages. ``send`` and ``refresh`` never raise for errors of the destination."""
 
     @property
     def name(self) -> str:
@@ -116,29 +116,29 @@ class Channel(Protocol):
 
     @property
     def kind(self) -> str:
-        """``webhook``, ``slack``, ``email``, ``alertmanager``."""
+        """``webhook``, ``slack``, ``email``, ``alertmanager``, ``apprise``."""
 
     @property
-    def policy(self) -> Policy:
-        """What it is told."""
+    def policy(self) -> SendingPolicy:
+        """Which turns it receives."""
 
     @property
     def refresh_every_ms(self) -> int | None:
-        """How often what fires must be repeated; None: the channel remembers by itself."""
+        """How often firing alerts must be repeated; None: the destination keeps its own state."""
 
     def can_reach(self, turn: AlertTurn) -> bool:
-        """Whether there is anybody to tell of this turn."""
+        """Whether this turn has a recipient."""
 
-    async def send(self, message: Message) -> Answer:
+    async def send(self, message: Message) -> DeliveryResult:
         """Deliver one message."""
 
-    async def refresh(self, firing: Sequence[Firing]) -> Answer:
-        """Repeat what fires."""
+    async def refresh(self, firing: Sequence[Firing]) -> DeliveryResult:
+        """Repeat the firing alerts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelState:
-    """How a channel does, for the page, the command line and ``doctor``. Counts are of messages unless they say turns."""
+    """The state of a channel, for the page, the command line and ``doctor``. Counts are messages unless named turns."""
 
     name: str
     kind: str
@@ -148,8 +148,8 @@ class ChannelState:
     delivered_at: UnixMs | None
     failing_since: UnixMs | None
     last_error: str | None
-    is_lasting: bool  # the error will not go away by itself: somebody must change the settings or the other side
-    attempts: int  # of the message that is next
+    is_lasting: bool  # the error is permanent: the settings or the destination must change
+    attempts: int  # of the next message
     next_attempt_at: UnixMs | None
-    flaps: int  # turns that were dropped because they were over within the hold
-    tallied_turns: int  # turns of which only the number was kept, because too many waited
+    flaps: int  # turns that were dropped because they stopped within the hold
+    tallied_turns: int  # turns that were reduced to counts, because too many waited

@@ -1,8 +1,8 @@
-"""The file of the spool: its schema, its lock, its transactions and what its errors mean. Not what is kept in it.
+"""The spool file: schema, lock, transactions and errors.
 
-SQLite and not a log of our own, because a delivery changes several things that must change together (the message goes, its key is
-recorded, the channel is well again), and because its journal is checksummed: of a torn tail only the torn transaction is lost.
-The only SQL outside ``store``: a private queue that nobody queries, which must work while the record store does not.
+SQLite, because a delivery changes several things atomically (the message is removed, its key is recorded, the channel recovers),
+and because its journal is checksummed: a torn write loses only one transaction. The only SQL outside ``store``: a private queue
+that must work while the record store does not.
 """
 
 import fcntl
@@ -45,7 +45,7 @@ CREATE TABLE IF NOT EXISTS told (
 );
 CREATE TABLE IF NOT EXISTS seen (id TEXT PRIMARY KEY, at INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS seen_by_time ON seen (at);
--- what a channel was told has started and not yet stopped, or will be
+-- violations that a channel was, or will be, notified of and that have not stopped
 CREATE TABLE IF NOT EXISTS started (
   channel TEXT NOT NULL, rule TEXT NOT NULL, workload TEXT NOT NULL, part TEXT NOT NULL, since INTEGER NOT NULL,
   PRIMARY KEY (channel, rule, workload, part)
@@ -58,14 +58,14 @@ CREATE TABLE IF NOT EXISTS firing (
 
 
 class Database:
-    """One connection for all threads of the one process that delivers."""
+    """One connection for all threads of the process that delivers."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._guard = threading.RLock()
         self._lock = _lock(path)
         try:
-            with explained(path):
+            with translate_errors(path):
                 self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
                 self._prepare()
         except BaseException:
@@ -73,7 +73,7 @@ class Database:
             raise
 
     def _prepare(self) -> None:
-        # FULL: a commit returns when the journal is on the disk.
+        # FULL: a commit returns when the journal is on disk.
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")
         with self.writing() as sql:
@@ -86,26 +86,26 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction: all of it is on the disk when this returns, or nothing of it ever."""
-        with self._guard, explained(self.path):
+        """A transaction: on disk when this returns, or rolled back."""
+        with self._guard, translate_errors(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
                 self._connection.execute("COMMIT")
             except BaseException:
-                # A full disk ends the transaction by itself.
+                # SQLite ends the transaction itself when the disk is full.
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """The connection, to read from."""
-        with self._guard, explained(self.path):
+        """The connection, for reading."""
+        with self._guard, translate_errors(self.path):
             yield self._connection
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file and release the lock."""
         with self._guard:
             self._connection.close()
             os.close(self._lock)
@@ -113,8 +113,8 @@ class Database:
 
 @contextmanager
 def reading_only(path: Path) -> Iterator[sqlite3.Connection]:
-    """The spool of a process that may be running, from outside."""
-    with explained(path):
+    """Open the spool of another process, which may be running."""
+    with translate_errors(path):
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=10)
         try:
             (version,) = connection.execute("SELECT version FROM meta").fetchone()
@@ -125,42 +125,44 @@ def reading_only(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def refuse_newer(path: Path, version: int) -> None:
-    """Raise where a newer ClusterScape wrote the spool."""
+    """Raise StoreVersionError if a newer ClusterScape wrote the spool."""
     if version > VERSION:
         raise StoreVersionError(
-            f"{path} was written by a newer ClusterScape (format {version}, this one knows {VERSION})",
-            hint="Start the newer one, or move the file away: what waits in it is then not sent.",
+            f"{path} was written by a newer ClusterScape (format {version}, this version supports {VERSION})",
+            hint="Use the newer version, or move the file away: its waiting messages are then not sent.",
         )
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """SQLite's errors as ours."""
+def translate_errors(path: Path) -> Iterator[None]:
+    """Raise SQLite's errors as StoreError."""
     try:
         yield
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
-            raise StoreFullError(f"no space left for the alerts in {path}", hint="Make room on its device.") from error
+            raise StoreFullError(
+                f"no space left on device for the alerts in {path}", hint="Free disk space."
+            ) from error
         raise StoreError(
-            f"the alerts in {path} cannot be read or written: {error}",
-            hint="Is the folder writable? A damaged file may be moved away: what waits in it is then not sent.",
+            f"cannot read or write the alerts in {path}: {error}",
+            hint="Is the folder writable? Move a damaged file away: its waiting messages are then not sent.",
         ) from error
 
 
 def _lock(path: Path) -> int:
-    """Held as long as the process lives, however it ends: two processes would send everything twice."""
+    """Lock the spool for the lifetime of the process: two processes would send everything twice."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise StoreError(
-            f"the alerts cannot be kept in {path.parent}: {error.strerror}", hint="Is the folder writable?"
+            f"cannot store alerts in {path.parent}: {error.strerror}", hint="Is the folder writable?"
         ) from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(handle)
         raise StoreBusyError(
-            f"another ClusterScape sends the alerts of {path}", hint="Stop it, or choose another storage.data_dir."
+            f"another ClusterScape process already uses {path}", hint="Stop it, or choose another storage.data_dir."
         ) from None
     return handle

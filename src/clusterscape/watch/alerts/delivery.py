@@ -1,4 +1,4 @@
-"""Brings one channel's messages out of the spool and to their end, in order. Knows times and outcomes, not protocols."""
+"""Sends one channel's messages from the spool, in order. Handles times and results, not protocols."""
 
 import asyncio
 import logging
@@ -7,32 +7,32 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from clusterscape import executors
+from clusterscape.model.durations import HOUR_MS
 from clusterscape.model.ids import UnixMs
-from clusterscape.watch.alerts.contract import Answer, Channel, Firing, Message
+from clusterscape.watch.alerts.contract import Channel, DeliveryResult, Firing, Message
 from clusterscape.watch.alerts.firing import advance
 from clusterscape.watch.alerts.plan import plan_messages
 from clusterscape.watch.alerts.retry import next_attempt_at
-from clusterscape.watch.alerts.spool import Head, Spool
+from clusterscape.watch.alerts.spool import AlertSpool, Head
 
 log = logging.getLogger(__name__)
 
-HOUR_MS = 3_600_000
 GRACE_S = 3.0
-"""So long a message under way may take when we are told to stop: its answer is worth more than a quick end."""
+"""On shutdown, a message that is being sent gets so long to finish, so that its result is not lost."""
 
 
 class Delivery:
-    """One channel at work. ``step`` does all that is due and says when to come again."""
+    """The delivery of one channel. ``step`` does all that is due and returns when to call it again."""
 
-    def __init__(self, channel: Channel, spool: Spool, clock: Callable[[], UnixMs], dice: random.Random) -> None:
+    def __init__(self, channel: Channel, spool: AlertSpool, clock: Callable[[], UnixMs], rng: random.Random) -> None:
         self._channel = channel
         self._spool = spool
         self._clock = clock
-        self._dice = dice
+        self._rng = rng
         self._refreshed_at: UnixMs | None = None
 
     async def step(self) -> UnixMs | None:
-        """Make messages, send what is due, repeat what fires. Returns when something is due next; None: nothing waits."""
+        """Build messages, send due ones, repeat firing alerts. Returns when something is due next; None: nothing waits."""
         planned_at = await executors.UPKEEP.run(self._plan)
         while True:
             head, ready_at = await executors.UPKEEP.run(self._choose)
@@ -47,13 +47,13 @@ class Delivery:
         waiting = self._spool.waiting(name)
         if not waiting:
             return None
-        plan = plan_messages(waiting, self._spool.last_told(name), policy, now)
-        if plan.messages or plan.flapped or plan.untold or plan.shortened:
+        plan = plan_messages(waiting, self._spool.last_sent(name), policy, now)
+        if plan.messages or plan.flapped or plan.unsent_stops or plan.shortened:
             self._spool.apply(name, plan, now, lane_of=policy.lane_of, interval_ms=policy.group_interval_ms)
         return plan.next_at
 
     def _choose(self) -> tuple[Head | None, UnixMs | None]:
-        """The oldest message that may go now; else None and when one may."""
+        """The oldest message that may be sent now; else None and when one may."""
         now = self._clock()
         heads, paused_until = self._spool.heads(self._channel.name)
         if paused_until is not None and paused_until > now:
@@ -68,7 +68,7 @@ class Delivery:
             ready_at = max(free_at, head.next_at or now)
             if ready_at <= now:
                 if limit is not None and len(sent) == limit - 1 and head.waiting > 1:
-                    # The last place of this hour takes everything that waits.
+                    # The last message that the rate limit allows contains everything that waits.
                     self._spool.fold(self._channel.name, head.lane)
                 return head, None
             earliest = ready_at if earliest is None else min(earliest, ready_at)
@@ -86,41 +86,41 @@ class Delivery:
     async def _send(self, head: Head) -> None:
         name = self._channel.name
         message, attempts = await executors.UPKEEP.run(self._spool.begin, head.id)
-        fires: Sequence[Firing] = ()
+        firing: Sequence[Firing] = ()
         if self._channel.refresh_every_ms is not None:
             before = await executors.UPKEEP.run(self._spool.firing, name)
             message = replace(message, firing=advance(before, message.turns))
-            fires = list(message.firing.values())
-        answer = await self._ask(message)
+            firing = list(message.firing.values())
+        result = await self._send_safely(message)
         now = self._clock()
-        if answer.is_accepted:
-            await executors.UPKEEP.run(self._spool.finish, name, head.id, answer, now, fires)
+        if result.is_accepted:
+            await executors.UPKEEP.run(self._spool.finish, name, head.id, result, now, firing)
             return
-        next_at = next_attempt_at(answer, attempts, now, self._dice)
-        await executors.UPKEEP.run(self._spool.fail, name, head.id, answer, now, next_at)
-        if attempts == 1 or answer.is_lasting:
-            log.warning("alerts cannot be sent to %s: %s", name, answer.text)
+        next_at = next_attempt_at(result, attempts, now, self._rng)
+        await executors.UPKEEP.run(self._spool.fail, name, head.id, result, now, next_at)
+        if attempts == 1 or result.is_lasting:
+            log.warning("cannot send alerts to %s: %s", name, result.text)
 
-    async def _ask(self, message: Message) -> Answer:
+    async def _send_safely(self, message: Message) -> DeliveryResult:
         try:
             return await self._channel.send(message)
         except Exception as error:
-            # Without this one odd message would end the channel's task, and all later ones with it.
+            # Otherwise one bad message would end the channel's task and block all later messages.
             log.exception("alert channel %s failed", self._channel.name)
-            text = f"{type(error).__name__}: {error} (a fault in ClusterScape; the log has its traceback)"
-            return Answer(is_accepted=False, is_lasting=True, text=text)
+            text = f"{type(error).__name__}: {error} (a bug in ClusterScape; see the traceback in its log)"
+            return DeliveryResult(is_accepted=False, is_lasting=True, text=text)
 
     async def _refresh(self) -> UnixMs | None:
-        """Repeat what fires, where the channel forgets; at once after a start, which may follow a long absence."""
-        every_ms = self._channel.refresh_every_ms
-        if every_ms is None:
+        """Repeat firing alerts, if the channel needs it; at once after a start, because the process may have been down."""
+        interval_ms = self._channel.refresh_every_ms
+        if interval_ms is None:
             return None
         firing = await executors.UPKEEP.run(self._spool.firing, self._channel.name)
         if not firing:
             return None
         now = self._clock()
-        if self._refreshed_at is None or now - self._refreshed_at >= every_ms:
+        if self._refreshed_at is None or now - self._refreshed_at >= interval_ms:
             self._refreshed_at = now
-            answer = await self._channel.refresh(list(firing.values()))
-            await executors.UPKEEP.run(self._spool.note_refresh, self._channel.name, answer, now)
-        return UnixMs(self._refreshed_at + every_ms)
+            result = await self._channel.refresh(list(firing.values()))
+            await executors.UPKEEP.run(self._spool.note_refresh, self._channel.name, result, now)
+        return UnixMs(self._refreshed_at + interval_ms)

@@ -1,4 +1,4 @@
-"""What still fires at a channel that does not remember by itself. Pure: what fired and the turns told, in; what fires, out."""
+"""Which alerts still fire at a channel that has no state of its own. Pure: old state and turns in, new state out."""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,17 +9,17 @@ Subject = tuple[str, str]
 
 
 def advance(before: Mapping[Subject, Firing], turns: Iterable[AlertTurn]) -> dict[Subject, Firing]:
-    """Every subject of ``turns`` after them; one whose ``parts`` are empty has stopped."""
+    """The state of every subject of ``turns`` after them; a subject with empty ``parts`` has stopped."""
     after: dict[Subject, Firing] = {}
     for turn in turns:
-        known = after.get(turn.subject) or before.get(turn.subject)
+        previous = after.get(turn.subject) or before.get(turn.subject)
         if turn.is_start:
-            goes_on = known is not None and bool(known.parts)
-            first = known.first if known is not None and goes_on else turn
-            parts = (known.parts if known is not None else frozenset()) | turn.parts
+            is_open = previous is not None and bool(previous.parts)
+            first = previous.first if previous is not None and is_open else turn
+            parts = (previous.parts if previous is not None else frozenset()) | turn.parts
         else:
-            first = known.first if known is not None else turn
-            # A stop of the whole workload ends every part of it.
-            parts = frozenset() if known is None or not turn.units else known.parts - turn.parts
+            first = previous.first if previous is not None else turn
+            # A stop of the whole workload stops all its parts.
+            parts = frozenset() if previous is None or not turn.units else previous.parts - turn.parts
         after[turn.subject] = Firing(first=first, parts=parts)
     return after

@@ -1,16 +1,16 @@
-"""Which waiting turns become which messages, and when. Pure: turns and the time in, a plan out."""
+"""Groups waiting turns into messages, and decides when they are sent. Pure: turns and the time in, a plan out."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from clusterscape.model.ids import UnixMs
-from clusterscape.watch.alerts.contract import Group, Policy
+from clusterscape.watch.alerts.contract import Group, SendingPolicy
 from clusterscape.watch.alerts.turns import AlertTurn
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """A spooled turn that is in no message yet."""
+class SpooledTurn:
+    """A turn in the spool that is not part of a message yet."""
 
     seq: int
     posted_at: UnixMs
@@ -18,100 +18,112 @@ class Waiting:
 
 
 @dataclass(slots=True)
-class Plan:
-    """``shortened`` are turns some of whose units flapped; ``next_at`` is when something else becomes due."""
+class DeliveryPlan:
+    """What to do with waiting turns, by sequence number. ``shortened``: turns without the units that flapped; ``next_at``: when
+    the next turn becomes due.
+    """
 
     messages: list[tuple[Group, list[int]]] = field(default_factory=list)
     flapped: list[int] = field(default_factory=list)
-    untold: list[int] = field(default_factory=list)
+    unsent_stops: list[int] = field(default_factory=list)
     shortened: dict[int, AlertTurn] = field(default_factory=dict)
     next_at: UnixMs | None = None
 
 
-def plan_messages(waiting: Sequence[Waiting], last_told: Mapping[Group, UnixMs], policy: Policy, now: UnixMs) -> Plan:
-    """Messages due by ``now``, in the order of their first turn. ``last_told``: when a group last became a message."""
-    plan = Plan()
+def plan_messages(
+    waiting: Sequence[SpooledTurn], last_sent: Mapping[Group, UnixMs], policy: SendingPolicy, now: UnixMs
+) -> DeliveryPlan:
+    """Messages due by ``now``, in the order of their first turn. ``last_sent``: when the last message of each group was built."""
+    plan = DeliveryPlan()
     kept = drop_flaps(waiting, policy, plan)
-    groups: dict[Group, list[Waiting]] = {}
-    for each in kept:
-        groups.setdefault(policy.group_of(each.turn), []).append(each)
+    groups: dict[Group, list[SpooledTurn]] = {}
+    for spooled in kept:
+        groups.setdefault(policy.group_of(spooled.turn), []).append(spooled)
     for group, members in groups.items():
         ready = _ready(members, policy, now)
-        due_at = _due_at(ready, last_told.get(group), policy, policy.interval_of(group))
+        due_at = _due_at(ready, last_sent.get(group), policy, policy.interval_of(group))
         if due_at is not None and due_at <= now:
-            plan.messages.append((group, [each.seq for each in ready]))
+            plan.messages.append((group, [spooled.seq for spooled in ready]))
             due_at = None
-        _note(plan, due_at)
+        _set_next(plan, due_at)
         if len(ready) < len(members):
-            _note(plan, _released_at(members[len(ready)], policy))
+            _set_next(plan, _released_at(members[len(ready)], policy))
     plan.messages.sort(key=lambda message: message[1][0])
     return plan
 
 
-def _note(plan: Plan, moment: UnixMs | None) -> None:
+def _set_next(plan: DeliveryPlan, moment: UnixMs | None) -> None:
     plan.next_at = min((at for at in (plan.next_at, moment) if at is not None), default=None)
 
 
-def drop_flaps(waiting: Iterable[Waiting], policy: Policy, plan: Plan) -> list[Waiting]:
-    """Without what started and stopped within the hold, and without stops where they are not told."""
-    kept: list[Waiting | None] = []
+def drop_flaps(waiting: Iterable[SpooledTurn], policy: SendingPolicy, plan: DeliveryPlan) -> list[SpooledTurn]:
+    """The turns without those that started and stopped within the hold, and without stops if the policy does not send them."""
+    kept: list[SpooledTurn | None] = []
     starts: dict[tuple[str, str], list[int]] = {}
-    for each in waiting:
-        turn: AlertTurn | None = each.turn
-        if each.turn.is_start:
-            starts.setdefault(each.turn.subject, []).append(len(kept))
+    for spooled in waiting:
+        turn: AlertTurn | None = spooled.turn
+        if spooled.turn.is_start:
+            starts.setdefault(spooled.turn.subject, []).append(len(kept))
         else:
-            turn = _cancel(each.turn, starts.get(each.turn.subject, ()), kept, policy, plan)
+            turn = _cancel(spooled.turn, starts.get(spooled.turn.subject, ()), kept, policy, plan)
             if turn is None:
-                plan.flapped.append(each.seq)
-            elif not policy.is_stop_told:
-                plan.untold.append(each.seq)
+                plan.flapped.append(spooled.seq)
+            elif not policy.sends_stops:
+                plan.unsent_stops.append(spooled.seq)
                 turn = None
-            elif turn is not each.turn:
-                plan.shortened[each.seq] = turn
-        kept.append(None if turn is None else Waiting(each.seq, each.posted_at, turn))
-    return [each for each in kept if each is not None]
+            elif turn is not spooled.turn:
+                plan.shortened[spooled.seq] = turn
+        kept.append(None if turn is None else SpooledTurn(spooled.seq, spooled.posted_at, turn))
+    return [spooled for spooled in kept if spooled is not None]
 
 
 def _cancel(
-    stop: AlertTurn, candidates: Sequence[int], kept: list[Waiting | None], policy: Policy, plan: Plan
+    stop: AlertTurn,
+    candidates: Sequence[int],
+    kept: list[SpooledTurn | None],
+    policy: SendingPolicy,
+    plan: DeliveryPlan,
 ) -> AlertTurn | None:
-    """What is left of ``stop`` after the held starts that it ends; these lose the same units."""
+    """Cancel ``stop`` against held starts of the same units; returns the rest of ``stop``."""
     left: AlertTurn | None = stop
-    for place in candidates:
-        start = kept[place]
+    for index in candidates:
+        start = kept[index]
         if left is None or start is None or stop.at - start.turn.at >= policy.hold_ms:
             continue
-        both = start.turn.parts & left.parts
-        if not both:
+        shared = start.turn.parts & left.parts
+        if not shared:
             continue
-        rest = start.turn.without(both)
-        kept[place] = None if rest is None else Waiting(start.seq, start.posted_at, rest)
+        rest = start.turn.without(shared)
+        kept[index] = None if rest is None else SpooledTurn(start.seq, start.posted_at, rest)
         if rest is None:
             plan.flapped.append(start.seq)
             plan.shortened.pop(start.seq, None)
         else:
             plan.shortened[start.seq] = rest
-        left = left.without(both)
+        left = left.without(shared)
     return left
 
 
-def _ready(members: Sequence[Waiting], policy: Policy, now: UnixMs) -> Sequence[Waiting]:
-    """The turns before the first that is still held: nothing overtakes it within its group."""
-    for place, each in enumerate(members):
-        if _released_at(each, policy) > now:
-            return members[:place]
+def _ready(members: Sequence[SpooledTurn], policy: SendingPolicy, now: UnixMs) -> Sequence[SpooledTurn]:
+    """The turns before the first that is still held: later turns of its group wait for it."""
+    for index, spooled in enumerate(members):
+        if _released_at(spooled, policy) > now:
+            return members[:index]
     return members
 
 
-def _released_at(each: Waiting, policy: Policy) -> UnixMs:
-    """A start is held; a time in the future (of another machine's clock) does not hold it longer."""
-    return UnixMs(min(each.turn.at, each.posted_at) + policy.hold_ms) if each.turn.is_start else each.posted_at
+def _released_at(spooled: SpooledTurn, policy: SendingPolicy) -> UnixMs:
+    """When the hold of a turn ends. Only starts are held; a start time in the future (clock skew) does not prolong the hold."""
+    if not spooled.turn.is_start:
+        return spooled.posted_at
+    return UnixMs(min(spooled.turn.at, spooled.posted_at) + policy.hold_ms)
 
 
-def _due_at(ready: Sequence[Waiting], told_at: UnixMs | None, policy: Policy, interval_ms: int) -> UnixMs | None:
+def _due_at(
+    ready: Sequence[SpooledTurn], last_sent_at: UnixMs | None, policy: SendingPolicy, interval_ms: int
+) -> UnixMs | None:
     if not ready:
         return None
     first = ready[0]
     due_at = max(first.posted_at, _released_at(first, policy)) + policy.group_wait_ms
-    return UnixMs(due_at if told_at is None else max(due_at, told_at + interval_ms))
+    return UnixMs(due_at if last_sent_at is None else max(due_at, last_sent_at + interval_ms))

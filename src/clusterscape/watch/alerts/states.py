@@ -1,4 +1,4 @@
-"""How each channel does, read from the spool; also from outside the process that delivers."""
+"""The state of each channel, read from the spool, also by other processes."""
 
 import sqlite3
 from pathlib import Path
@@ -11,7 +11,7 @@ SELECT name, kind, delivered, delivered_at, failing_since, note, paused_until, f
        (SELECT COUNT(*) FROM message WHERE channel = name), (SELECT COUNT(*) FROM turn WHERE channel = name)
 FROM channel ORDER BY name
 """
-# The oldest message that failed speaks for the channel.
+# The oldest failed message represents the channel.
 _FAILING = """
 SELECT failing_since, error, is_lasting, attempts, next_at FROM message
 WHERE channel = ? AND error IS NOT NULL ORDER BY id LIMIT 1
@@ -19,7 +19,7 @@ WHERE channel = ? AND error IS NOT NULL ORDER BY id LIMIT 1
 
 
 def read_states(sql: sqlite3.Connection) -> list[ChannelState]:
-    """Every channel the spool knows, those no longer configured too: what waits for them waits on."""
+    """All channels in the spool, including those that are no longer configured but have waiting messages."""
     states = []
     for row in sql.execute(_CHANNELS).fetchall():
         name, kind, delivered, delivered_at, channel_since, note, paused, flaps, tallied, messages, turns = row
@@ -46,7 +46,7 @@ def read_states(sql: sqlite3.Connection) -> list[ChannelState]:
 
 
 def read_spool(path: Path) -> list[ChannelState]:
-    """The same, of a spool file that another process may be using; nothing where there is none yet."""
+    """The states in a spool file that another process may be using; empty if there is no file yet."""
     if not path.is_file():
         return []
     with reading_only(path) as sql:

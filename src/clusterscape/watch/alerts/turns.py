@@ -1,4 +1,4 @@
-"""A violation's turn as alerts keep and tell it: flat, with an identity of its own, and its JSON form in the spool."""
+"""A turn of violations as alerts store and send it: flat, with its own id, and its JSON form in the spool."""
 
 import hashlib
 import json
@@ -7,15 +7,14 @@ from dataclasses import dataclass, field, replace
 
 import orjson
 
-from clusterscape.analyze.rules.explaining import format_values
-from clusterscape.analyze.rules.writing import format_rule
+from clusterscape.analyze.rules.writing import format_rule, format_values
 from clusterscape.model.ids import UnixMs
 from clusterscape.model.rules import Severity, Turn, ViolationTurn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertTurn:
-    """``id`` follows from what happened. No ``units``: the whole workload."""
+    """A turn. ``id`` is a hash of its content. Empty ``units``: the whole workload."""
 
     id: str
     turn: Turn
@@ -32,7 +31,7 @@ class AlertTurn:
     units: tuple[str, ...]
     values: Mapping[str, float] = field(default_factory=dict)
     rule_text: str = ""
-    readings: str = ""  # ``values`` in words
+    readings: str = ""  # ``values`` as text
     name: str | None = None  # of the workload
     array: str | None = None
     advice: str = ""  # for the workload's user
@@ -44,33 +43,33 @@ class AlertTurn:
 
     @property
     def subject(self) -> tuple[str, str]:
-        """Who broke what: (rule, workload)."""
+        """The rule and the workload that violates it."""
         return (self.rule, self.workload)
 
     @property
     def parts(self) -> frozenset[str]:
-        """The units, or one nameless part where the whole workload is meant."""
+        """The units, or one part with an empty name for the whole workload."""
         return frozenset(self.units) or frozenset({""})
 
-    def trace(self, part: str) -> str:
-        """What is remembered of a part's turn: the same however it is grouped when it is posted again after a restart."""
+    def fingerprint(self, part: str) -> str:
+        """A hash that identifies the turn of one part, independent of grouping, to detect duplicates after a restart."""
         moment = self.since if self.is_start else self.at
         facts = (self.turn.value, self.rule, self.workload, part, str(moment))
         return hashlib.blake2b("\0".join(facts).encode(), digest_size=12).hexdigest()
 
     def without(self, parts: frozenset[str]) -> "AlertTurn | None":
-        """This turn for its other units; None where none is left."""
+        """This turn without these units; None if none is left."""
         if self.parts <= parts:
             return None
         return replace(self, units=tuple(unit for unit in self.units if unit not in parts))
 
     def to_json(self) -> str:
-        """One line for the spool."""
+        """The turn as JSON for the spool."""
         return orjson.dumps(self).decode()
 
 
 def parse_turn(text: str) -> AlertTurn:
-    """What ``to_json`` wrote."""
+    """Parse the output of ``to_json``."""
     plain = orjson.loads(text)
     plain["turn"] = Turn(plain["turn"])
     plain["severity"] = Severity(plain["severity"])
@@ -79,7 +78,7 @@ def parse_turn(text: str) -> AlertTurn:
 
 
 def flatten(turn: ViolationTurn) -> AlertTurn:
-    """The turn with only what is told of its rule."""
+    """Convert a turn, with the fields of its rule that messages contain."""
     rule = turn.rule
     return AlertTurn(
         id=_identity(turn),

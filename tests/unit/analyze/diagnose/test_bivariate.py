@@ -12,20 +12,20 @@ def test_exceedance_is_theorys_when_points_are_gaussian(robust: bool, significan
     rng = np.random.default_rng(0)
     x = rng.normal(400.0, 50.0, 200_000)
     y = 0.002 * x + rng.normal(0.0, 0.05, x.size)
-    found = compute_mahalanobis(x, y, significance=significance, robust=robust)
+    distances = compute_mahalanobis(x, y, significance=significance, robust=robust)
     error = 4.0 * (significance / x.size) ** 0.5 + 0.02 * significance
-    assert found.is_outside.mean() == pytest.approx(significance, abs=error)
-    assert found.cutoff == pytest.approx(-2.0 * np.log(significance))
-    assert found.is_robust is robust
-    assert not found.notes
+    assert distances.is_outside.mean() == pytest.approx(significance, abs=error)
+    assert distances.cutoff == pytest.approx(-2.0 * np.log(significance))
+    assert distances.is_robust is robust
+    assert not distances.notes
 
 
 def test_distances_equal_scipys_when_the_estimate_is_classic() -> None:
     points = np.random.default_rng(1).normal(size=(50, 2)) @ [[1.0, 0.4], [0.0, 2.0]]
-    found = compute_mahalanobis(points[:, 0], points[:, 1])
+    distances = compute_mahalanobis(points[:, 0], points[:, 1])
     inverse = np.linalg.inv(np.cov(points, rowvar=False, bias=True))
     expected = [mahalanobis(point, points.mean(axis=0), inverse) ** 2 for point in points]
-    assert np.abs(found.squared - expected).max() < 1e-9
+    assert np.abs(distances.squared - expected).max() < 1e-9
 
 
 def test_outliers_do_not_hide_each_other_when_the_estimate_is_robust() -> None:
@@ -41,22 +41,22 @@ def test_outliers_do_not_hide_each_other_when_the_estimate_is_robust() -> None:
 @pytest.mark.parametrize("robust", [False, True])
 def test_the_other_metric_is_judged_when_one_is_constant(robust: bool) -> None:
     x = np.random.default_rng(4).normal(size=20_000)
-    found = compute_mahalanobis(x, np.full(x.size, 3.0), significance=0.01, robust=robust)
-    assert found.rank == 1
-    assert found.is_outside.mean() == pytest.approx(0.01, abs=0.003)
-    assert found.notes == ("The y metric is constant; only the other is judged.",)
+    distances = compute_mahalanobis(x, np.full(x.size, 3.0), significance=0.01, robust=robust)
+    assert distances.rank == 1
+    assert distances.is_outside.mean() == pytest.approx(0.01, abs=0.003)
+    assert distances.notes == ("The y metric is constant; outliers are found in the other metric only.",)
 
 
 @pytest.mark.parametrize("robust", [False, True])
 def test_points_are_judged_along_the_line_when_metrics_are_collinear(robust: bool) -> None:
     x = np.random.default_rng(5).normal(size=20_000)
-    found = compute_mahalanobis(x, 700.0 * x + 3.0, significance=0.01, robust=robust)
-    assert found.rank == 1
-    assert found.is_outside.mean() == pytest.approx(0.01, abs=0.003)
-    assert "collinear" in found.notes[0]
+    distances = compute_mahalanobis(x, 700.0 * x + 3.0, significance=0.01, robust=robust)
+    assert distances.rank == 1
+    assert distances.is_outside.mean() == pytest.approx(0.01, abs=0.003)
+    assert "collinear" in distances.notes[0]
 
 
-def test_nothing_is_outside_and_it_is_said_when_both_are_constant_or_too_few() -> None:
+def test_note_explains_no_outliers_when_both_are_constant_or_too_few() -> None:
     constant = compute_mahalanobis(np.ones(10), np.ones(10), robust=True)
     assert not constant.is_outside.any()
     assert "constant" in constant.notes[0]
@@ -65,21 +65,21 @@ def test_nothing_is_outside_and_it_is_said_when_both_are_constant_or_too_few() -
     assert "Fewer than 3" in few.notes[0]
 
 
-def test_the_classic_estimate_is_used_and_said_when_most_points_are_the_same() -> None:
+def test_classic_estimate_is_used_and_noted_when_most_points_are_equal() -> None:
     rng = np.random.default_rng(6)
     is_busy = rng.random(3_000) < 0.7
     x = np.where(is_busy, 1.0, rng.random(3_000))
-    found = compute_mahalanobis(x, np.where(is_busy, 700.0, 100.0 + 500.0 * rng.random(3_000)), robust=True)
-    assert not found.is_robust
-    assert "classic" in found.notes[-1]
+    distances = compute_mahalanobis(x, np.where(is_busy, 700.0, 100.0 + 500.0 * rng.random(3_000)), robust=True)
+    assert not distances.is_robust
+    assert "classic" in distances.notes[-1]
 
 
 def test_missing_points_have_no_distance_when_a_metric_is_missing() -> None:
     x = np.random.default_rng(7).normal(size=100)
     x[10] = np.nan
-    found = compute_mahalanobis(x, np.random.default_rng(8).normal(size=100))
-    assert np.flatnonzero(np.isnan(found.squared)).tolist() == [10]
-    assert not found.is_outside[10]
+    distances = compute_mahalanobis(x, np.random.default_rng(8).normal(size=100))
+    assert np.flatnonzero(np.isnan(distances.squared)).tolist() == [10]
+    assert not distances.is_outside[10]
 
 
 def test_density_equals_numpys_when_points_are_many_and_some_missing() -> None:
@@ -94,15 +94,15 @@ def test_density_equals_numpys_when_points_are_many_and_some_missing() -> None:
 def test_the_estimate_is_scikit_learns_when_a_third_of_the_points_lie_elsewhere() -> None:
     points = np.random.default_rng(10).normal(size=(1_500, 2)) @ [[1.0, 0.8], [0.0, 0.4]]
     points[:500] = np.random.default_rng(11).normal([6.0, -3.0], 0.5, (500, 2))
-    found = compute_mahalanobis(points[:, 0], points[:, 1], robust=True)
+    distances = compute_mahalanobis(points[:, 0], points[:, 1], robust=True)
     model = MinCovDet(random_state=0).fit(points)
-    assert found.center == pytest.approx(model.location_, abs=0.05)
-    assert found.covariance == pytest.approx(model.covariance_, rel=0.15)
-    # Reweighted until it stays, ours is nearer to what the points were drawn from.
-    assert found.covariance == pytest.approx(np.array([[1.0, 0.8], [0.8, 0.8]]), rel=0.06)
+    assert distances.center == pytest.approx(model.location_, abs=0.05)
+    assert distances.covariance == pytest.approx(model.covariance_, rel=0.15)
+    # Ours is reweighted until it converges and is nearer to the true distribution.
+    assert distances.covariance == pytest.approx(np.array([[1.0, 0.8], [0.8, 0.8]]), rel=0.06)
 
 
-def test_the_answer_is_the_same_when_points_are_asked_for_again_or_in_other_units() -> None:
+def test_result_is_the_same_when_repeated_or_in_other_units() -> None:
     x, y = np.random.default_rng(12).normal(size=(2, 5_000))
     first = compute_mahalanobis(x, y, robust=True)
     assert np.array_equal(first.squared, compute_mahalanobis(x, y, robust=True).squared)

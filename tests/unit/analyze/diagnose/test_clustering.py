@@ -15,38 +15,39 @@ def two_groups(rng: np.random.Generator, gpus: int = 64, few: int = 8, apart: fl
 
 
 def test_groups_are_found_when_they_are_apart() -> None:
-    found = cluster(pdist(two_groups(np.random.default_rng(0), apart=12.0)))
-    assert np.bincount(found.labels).tolist() == [56, 8]
-    assert found.members(1).tolist() == list(range(8))
-    assert found.cut is CutKind.AUTOMATIC
-    assert found.silhouette is not None
+    clustering = cluster(pdist(two_groups(np.random.default_rng(0), apart=12.0)))
+    assert np.bincount(clustering.labels).tolist() == [56, 8]
+    assert clustering.members(1).tolist() == list(range(8))
+    assert clustering.cut is CutKind.AUTOMATIC
+    assert clustering.silhouette is not None
     assert np.array_equal(
-        found.labels == 1,
-        hierarchy.fcluster(found.tree, found.height, "distance") != found_main(found.tree, found.height),
+        clustering.labels == 1,
+        hierarchy.fcluster(clustering.tree, clustering.height, "distance")
+        != find_main(clustering.tree, clustering.height),
     )
 
 
-def found_main(tree: NDArray[np.float64], height: float) -> int:
+def find_main(tree: NDArray[np.float64], height: float) -> int:
     return int(np.bincount(hierarchy.fcluster(tree, height, "distance")).argmax())
 
 
 @pytest.mark.parametrize("method", ["average", "single", "complete", "ward", "centroid"])
 def test_tree_equals_scipys_when_linkage_is_chosen(method: str) -> None:
     condensed = pdist(two_groups(np.random.default_rng(1)))
-    found = cluster(condensed, linkage=method, count=5)  # type: ignore[arg-type]
-    assert np.abs(found.tree - hierarchy.linkage(condensed, method)).max() < 1e-9
-    assert found.count == 5
+    clustering = cluster(condensed, linkage=method, count=5)  # type: ignore[arg-type]
+    assert np.abs(clustering.tree - hierarchy.linkage(condensed, method)).max() < 1e-9
+    assert clustering.count == 5
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 20])
 @pytest.mark.parametrize("gpus", [3, 8, 40])
-def test_one_cluster_is_the_answer_when_there_are_no_groups(dimensions: int, gpus: int) -> None:
+def test_one_cluster_is_found_when_there_are_no_groups(dimensions: int, gpus: int) -> None:
     counts = [cluster(pdist(np.random.default_rng(seed).normal(size=(gpus, dimensions)))).count for seed in range(12)]
     assert sum(count > 1 for count in counts) <= 1
 
 
 @pytest.mark.parametrize("spread", ["exponential", "lognormal", "uniform"])
-def test_one_cluster_is_the_answer_when_one_spread_is_skewed(spread: str) -> None:
+def test_one_cluster_is_found_when_the_distribution_is_skewed(spread: str) -> None:
     draws = {
         "exponential": lambda rng: rng.exponential(size=64),
         "lognormal": lambda rng: rng.lognormal(0.0, 0.5, 64),
@@ -59,12 +60,12 @@ def test_one_cluster_is_the_answer_when_one_spread_is_skewed(spread: str) -> Non
 @pytest.mark.parametrize("few", [2, 8, 20])
 @pytest.mark.parametrize("dimensions", [1, 5])
 def test_groups_are_found_when_they_are_beyond_any_tail(few: int, dimensions: int) -> None:
-    found = 0
+    separated = 0
     for seed in range(8):
         points = np.random.default_rng(seed).normal(size=(64, dimensions))
         points[:few, 0] += 12.0
-        found += np.array_equal(np.flatnonzero(cluster(pdist(points)).labels), np.arange(few))
-    assert found >= 7
+        separated += np.array_equal(np.flatnonzero(cluster(pdist(points)).labels), np.arange(few))
+    assert separated >= 7
 
 
 def test_cut_follows_when_height_or_number_is_given() -> None:
@@ -78,7 +79,7 @@ def test_cut_follows_when_height_or_number_is_given() -> None:
         cluster(condensed, count=2, height=1.0)
 
 
-def test_answer_is_the_same_when_asked_again_or_gpus_come_in_another_order() -> None:
+def test_result_is_the_same_when_repeated_or_gpus_are_reordered() -> None:
     points = two_groups(np.random.default_rng(3), apart=12.0)
     first, again = cluster(pdist(points)), cluster(pdist(points))
     assert np.array_equal(first.labels, again.labels)
@@ -100,28 +101,28 @@ def test_a_gpu_is_left_out_when_it_cannot_be_compared() -> None:
     square = squareform(pdist(two_groups(np.random.default_rng(7), gpus=20, few=5, apart=15.0)))
     square[3, :] = square[:, 3] = np.nan
     np.fill_diagonal(square, 0.0)
-    found = cluster(squareform(square, checks=False))
-    assert found.left_out.tolist() == [3]
-    assert np.bincount(found.labels).tolist() == [15, 4]
-    assert "1 of 20 GPUs" in found.notes[0]
+    clustering = cluster(squareform(square, checks=False))
+    assert clustering.left_out.tolist() == [3]
+    assert np.bincount(clustering.labels).tolist() == [15, 4]
+    assert "1 of 20 GPUs" in clustering.notes[0]
 
 
 def test_distance_is_estimated_when_only_one_pair_is_missing() -> None:
     square = squareform(pdist(two_groups(np.random.default_rng(8), gpus=20, few=5, apart=15.0)))
     square[0, 10] = square[10, 0] = np.nan
-    found = cluster(squareform(square, checks=False))
-    assert found.left_out.size == 0
-    assert np.bincount(found.labels).tolist() == [15, 5]
-    assert "estimated" in found.notes[0]
+    clustering = cluster(squareform(square, checks=False))
+    assert clustering.left_out.size == 0
+    assert np.bincount(clustering.labels).tolist() == [15, 5]
+    assert "estimated" in clustering.notes[0]
 
 
 @pytest.mark.parametrize("gpus", [1, 2])
-def test_one_cluster_is_the_answer_when_there_are_hardly_any_gpus(gpus: int) -> None:
-    found = cluster(pdist(np.arange(gpus, dtype=np.float64)[:, None]))
-    assert found.labels.tolist() == [0] * gpus
+def test_one_cluster_is_found_when_there_are_very_few_gpus(gpus: int) -> None:
+    clustering = cluster(pdist(np.arange(gpus, dtype=np.float64)[:, None]))
+    assert clustering.labels.tolist() == [0] * gpus
 
 
-def test_one_cluster_is_the_answer_when_all_gpus_are_equal_or_nearer_than_noise() -> None:
+def test_one_cluster_is_found_when_all_gpus_are_equal_or_nearer_than_noise() -> None:
     assert cluster(np.zeros(45)).count == 1
     points = np.repeat([[0.0], [1.0]], 10, axis=0)
     assert cluster(pdist(points), noise=2.0).count == 1

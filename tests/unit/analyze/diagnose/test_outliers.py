@@ -11,8 +11,8 @@ def test_odd_gpu_comes_first_when_one_is_planted(oddness: Oddness) -> None:
     hits = 0
     for seed in range(8):
         _, watts, odd = make_power(np.random.default_rng([seed, 1]), 128, oddness=oddness)
-        found = find_odd_gpus(watts)
-        hits += bool(found.ranked[0] == odd and found.odd and found.odd[0].column == odd)
+        odd_gpus = find_odd_gpus(watts)
+        hits += bool(odd_gpus.ranked[0] == odd and odd_gpus.odd and odd_gpus.odd[0].column == odd)
     assert hits == 8
 
 
@@ -34,9 +34,9 @@ def test_false_alarms_are_rare_when_gpus_are_few_and_tails_long(gpus: int) -> No
 def test_a_gpu_is_odd_when_it_falls_silent() -> None:
     _, watts, _ = make_power(np.random.default_rng(5), 64)
     watts[300:, 17] = np.nan
-    found = find_odd_gpus(watts)
-    assert found.odd[0].column == 17
-    assert found.odd[0].features[0][0] == "silence"
+    odd_gpus = find_odd_gpus(watts)
+    assert odd_gpus.odd[0].column == 17
+    assert odd_gpus.odd[0].features[0][0] == "silence"
 
 
 def test_the_feature_is_named_when_a_gpu_is_odd_in_one_way() -> None:
@@ -52,16 +52,16 @@ def test_the_feature_is_named_when_a_gpu_is_odd_in_one_way() -> None:
 def test_only_the_given_gpus_are_compared_when_columns_are_named() -> None:
     _, watts, _ = make_power(np.random.default_rng(7), 64)
     watts[:, :32] += 150.0
-    found = find_odd_gpus(watts, columns=np.arange(32))
-    assert sorted(found.ranked.tolist()) == list(range(32))
-    assert not found.odd
+    odd_gpus = find_odd_gpus(watts, columns=np.arange(32))
+    assert sorted(odd_gpus.ranked.tolist()) == list(range(32))
+    assert not odd_gpus.odd
 
 
 @pytest.mark.parametrize("shape", [(100, 1), (100, 4), (1, 64), (0, 64)])
-def test_nothing_is_judged_and_said_when_there_is_too_little(shape: tuple[int, int]) -> None:
-    found = find_odd_gpus(np.ones(shape))
-    assert not found.odd
-    assert found.note is not None
+def test_note_is_added_when_there_is_too_little_data(shape: tuple[int, int]) -> None:
+    odd_gpus = find_odd_gpus(np.ones(shape))
+    assert not odd_gpus.odd
+    assert odd_gpus.note is not None
 
 
 @pytest.mark.filterwarnings("error")
@@ -71,7 +71,7 @@ def test_nothing_is_odd_when_all_values_are_equal_or_missing() -> None:
 
 
 @pytest.mark.parametrize("gpus", [16, 64, 512])
-def test_nobody_is_odd_when_values_are_whole_percents_and_some_gpus_a_sample_behind(gpus: int) -> None:
+def test_no_gpu_is_odd_when_values_are_whole_percents_and_some_gpus_lag_by_a_sample(gpus: int) -> None:
     alarms = 0
     for seed in range(10):
         _, util = make_utilization(np.random.default_rng([seed, gpus]), gpus)
@@ -83,18 +83,18 @@ def test_a_gpu_is_still_odd_when_whole_percents_hide_the_others_spread() -> None
     _, util = make_utilization(np.random.default_rng(8), 128)
     util[:, 40] -= 0.08
     util[300:, 70] = 0.0
-    found = find_odd_gpus(util)
-    assert {gpu.column for gpu in found.odd} == {40, 70}
-    assert found.odd[[gpu.column for gpu in found.odd].index(40)].features[0][0] == "level"
+    odd_gpus = find_odd_gpus(util)
+    assert {gpu.column for gpu in odd_gpus.odd} == {40, 70}
+    assert odd_gpus.odd[[gpu.column for gpu in odd_gpus.odd].index(40)].features[0][0] == "level"
 
 
 def test_a_gpu_lags_when_it_is_several_samples_behind() -> None:
     named = []
     for seed in range(5):
         _, watts, odd = make_power(np.random.default_rng([seed, 512]), 512, oddness=Oddness.LAGGING)
-        found = find_odd_gpus(watts)
-        assert found.odd[0].column == odd
-        named.append(found.odd[0].features[0][0])
+        odd_gpus = find_odd_gpus(watts)
+        assert odd_gpus.odd[0].column == odd
+        named.append(odd_gpus.odd[0].features[0][0])
     assert named.count("lag") >= 4
 
 

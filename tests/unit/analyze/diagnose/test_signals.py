@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from clusterscape.analyze.diagnose.signals import find_change, find_dips, fit_growth, sum_increases
+from clusterscape.analyze.diagnose.signals import find_change_point, find_dips, fit_growth, sum_increases
 
 TIMES_S = np.arange(0.0, 30_000.0, 15.0)
 RULE = {"min_depth": 0.15, "max_irregularity": 0.25}
@@ -41,14 +41,14 @@ def test_change_is_within_its_interval_when_the_level_falls() -> None:
     for seed in range(40):
         course = np.random.default_rng(seed).normal(0, 1.0, 300)
         course[:180] += 2.0
-        change = find_change(course)
+        change = find_change_point(course)
         assert change is not None
         hits += change.low <= 180 <= change.high
     assert hits >= 36
 
 
 def test_there_is_no_change_when_values_are_too_few() -> None:
-    assert find_change(np.array([1.0, 2.0, np.nan, 3.0])) is None
+    assert find_change_point(np.array([1.0, 2.0, np.nan, 3.0])) is None
 
 
 def test_slope_is_within_its_interval_when_memory_grows_with_jumps() -> None:
@@ -63,6 +63,6 @@ def test_slope_is_within_its_interval_when_memory_grows_with_jumps() -> None:
     assert constant.per_s == 0.0
 
 
-def test_increase_goes_on_when_a_counter_was_reset_or_has_gaps() -> None:
+def test_increase_continues_when_a_counter_was_reset_or_has_gaps() -> None:
     counter = np.array([[1.0, 5.0], [4.0, np.nan], [1.0, 6.0], [2.0, np.nan]])
     assert sum_increases(counter).tolist() == [5.0, 1.0]

@@ -1,4 +1,4 @@
-"""Intervals against published numbers, against other ways of computing them, and in how often they cover."""
+"""Intervals compared with published numbers and with other implementations, and their coverage."""
 
 import numpy as np
 import pytest
@@ -16,10 +16,10 @@ from clusterscape.analyze.jobs.intervals import (
 @pytest.mark.parametrize(("hits", "total"), [(0, 20), (1, 29), (81, 263), (20, 20), (2007, 22508)])
 def test_interval_is_wilsons_when_a_share_is_measured(hits: int, total: int) -> None:
     expected = stats.binomtest(hits, total).proportion_ci(method="wilson")
-    found = measure_share(hits, total)
-    assert found is not None
-    assert found.value == pytest.approx(hits / total)
-    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    share = measure_share(hits, total)
+    assert share is not None
+    assert share.value == pytest.approx(hits / total)
+    assert (share.low, share.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
 def test_nothing_is_measured_when_there_are_no_jobs() -> None:
@@ -28,14 +28,14 @@ def test_nothing_is_measured_when_there_are_no_jobs() -> None:
 
 def test_difference_is_newcombes_when_two_shares_are_compared() -> None:
     # Newcombe (1998), table II, 56/70 against 48/80, method 10: 0.0524 to 0.3339.
-    found = measure_difference((48, 56), (80, 70))
-    assert found.value == pytest.approx(0.2)
-    assert found.low == pytest.approx(0.0524, abs=1e-4)
-    assert found.high == pytest.approx(0.3339, abs=1e-4)
+    difference = measure_difference((48, 56), (80, 70))
+    assert difference.value == pytest.approx(0.2)
+    assert difference.low == pytest.approx(0.0524, abs=1e-4)
+    assert difference.high == pytest.approx(0.3339, abs=1e-4)
 
 
 def test_interval_covers_the_truth_when_jobs_of_a_user_are_alike() -> None:
-    """Users fail with shares of their own: resampling users covers, Wilson's interval is far too narrow."""
+    """Failure rates differ by user: resampling users covers the truth, Wilson's interval is far too narrow."""
     random = np.random.default_rng(5)
     covered = {"users": 0, "jobs": 0}
     rounds = 200
@@ -44,11 +44,11 @@ def test_interval_covers_the_truth_when_jobs_of_a_user_are_alike() -> None:
         fails = (random.random(user.size) < random.beta(1, 1, 60)[user]).astype(np.float64)
         draws = Resamples(user, random).shares(fails, np.ones(user.size))[:, 0]
         by_user, by_job = measure_draws(fails.mean(), draws), measure_share(fails.sum(), fails.size)
-        for name, found in (("users", by_user), ("jobs", by_job)):
-            assert found is not None
-            assert found.low is not None
-            assert found.high is not None
-            covered[name] += found.low <= 0.5 <= found.high
+        for name, interval in (("users", by_user), ("jobs", by_job)):
+            assert interval is not None
+            assert interval.low is not None
+            assert interval.high is not None
+            covered[name] += interval.low <= 0.5 <= interval.high
     assert covered["users"] / rounds > 0.9
     assert covered["jobs"] / rounds < 0.6
 

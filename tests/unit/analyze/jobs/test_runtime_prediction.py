@@ -1,30 +1,28 @@
-"""Run-time prediction on planted habits: what is known when, what is learned, whether quantiles keep their promise."""
+"""Run-time prediction on planted user behavior: available history, learned values and coverage of quantiles."""
 
 import numpy as np
 import polars as pl
 import pytest
 
-from clusterscape.analyze.jobs.conformal import Shifts, cut_bins, everything, find_shifts
-from clusterscape.analyze.jobs.features import FEATURES, RanJobs, RunHistory, to_ran_jobs
-from clusterscape.analyze.jobs.runtime import LEVELS, compute_accuracy, draw_moments
-from clusterscape.analyze.jobs.runtime_elapsed import train_elapsed
-from clusterscape.analyze.jobs.runtime_last2 import LastTwo
+from clusterscape.analyze.jobs.features import FEATURES, JobTable, RunHistory, to_job_table
+from clusterscape.analyze.jobs.intervals import Shifts, cut_bins, find_shifts, single_bin
+from clusterscape.analyze.jobs.runtime import LEVELS, LastTwo, RequestedTime, compute_accuracy, draw_moments
+from clusterscape.analyze.jobs.runtime_forest import train_elapsed
 from clusterscape.analyze.jobs.runtime_report import bootstrap_mean, compare_predictors
-from clusterscape.analyze.jobs.runtime_request import RequestedTime
 from clusterscape.errors import QueryError
 
 
-def make_jobs(count: int = 1500, seed: int = 3) -> RanJobs:
-    """Users 0–4 run 600·(user + 1) s; a third of the jobs of all fail within a minute; everybody asks for four hours."""
+def make_jobs(count: int = 1500, seed: int = 3) -> JobTable:
+    """Users 0–4 run 600·(user + 1) s; a third of all jobs fail within a minute; every job requests four hours."""
     random = np.random.default_rng(seed)
     user = random.integers(0, 5, count)
     fails = random.random(count) < 1 / 3
     run = np.where(fails, random.uniform(5, 60, count), 600.0 * (user + 1) * random.lognormal(0, 0.1, count))
     submit = np.sort(random.uniform(0, 40 * 86_400, count))
-    return to_ran_jobs(
+    return to_job_table(
         pl.DataFrame(
             {
-                "user": [f"u{one}" for one in user],
+                "user": [f"u{number}" for number in user],
                 "project": ["p"] * count,
                 "queue": ["q"] * count,
                 "submit_s": submit,
@@ -32,14 +30,14 @@ def make_jobs(count: int = 1500, seed: int = 3) -> RanJobs:
                 "run_s": run,
                 "size": random.integers(1, 5, count).astype(float),
                 "requested_s": [14_400.0] * count,
-                "status": ["failed" if one else "completed" for one in fails],
+                "status": ["failed" if has_failed else "completed" for has_failed in fails],
             }
         )
     )
 
 
-def test_only_ended_jobs_are_known_when_a_job_is_described() -> None:
-    jobs = to_ran_jobs(
+def test_only_ended_jobs_are_used_when_a_job_is_described() -> None:
+    jobs = to_job_table(
         pl.DataFrame(
             {
                 "user": ["a", "a", "a", "b"],
@@ -56,9 +54,9 @@ def test_only_ended_jobs_are_known_when_a_job_is_described() -> None:
         )
     )
     history = RunHistory(jobs)
-    asked = history.find(jobs).take(np.array([0, 0, 0, 3]))
+    encoded = history.encode(jobs).take(np.array([0, 0, 0, 3]))
     at, elapsed = np.array([99.0, 250.0, 400.0, 1e6]), np.array([0.0, 150.0, 0.0, 0.0])
-    table = history.describe(asked, at, elapsed)
+    table = history.describe(encoded, at, elapsed)
     name = FEATURES.index
     assert table[:, name("user_count")].tolist() == pytest.approx([0.0, np.log(3), np.log(4), 0.0])
     assert np.isnan(table[0, name("user_last")])
@@ -66,7 +64,7 @@ def test_only_ended_jobs_are_known_when_a_job_is_described() -> None:
     assert table[1, name("user_outlived")] == 0.5  # one of two ran longer than 150 s
     assert np.exp(table[1, name("user_outlived_median")]) == pytest.approx(200)
     assert table[2, name("user_completed")] == pytest.approx(2 / 3)
-    assert np.isnan(table[3, name("project_last")])  # an unknown project is nobody's
+    assert np.isnan(table[3, name("project_last")])  # an unknown project matches no other
     assert table[3, name("all_count")] == pytest.approx(np.log(4))
 
 
@@ -74,15 +72,15 @@ def test_last_two_runs_are_averaged_when_a_user_has_them() -> None:
     jobs = make_jobs(400)
     history = RunHistory(jobs)
     rows = np.array([0, 399])
-    predicted = LastTwo(history).predict(history.find(jobs).take(rows), jobs.submit_s[rows], np.zeros(2))
-    known = np.flatnonzero(
+    predicted = LastTwo(history).predict(history.encode(jobs).take(rows), jobs.submit_s[rows], np.zeros(2))
+    ended = np.flatnonzero(
         (jobs.end_s <= jobs.submit_s[399]) & (jobs.frame["user"] == jobs.frame["user"][399]).to_numpy()
     )
-    last = known[np.argsort(jobs.end_s[known])][-2:]
+    last = ended[np.argsort(jobs.end_s[ended])][-2:]
     assert predicted.tolist() == pytest.approx([14_400.0, jobs.run_s[last].mean()])
 
 
-def test_elapsed_time_tells_failures_apart_when_a_job_outlives_them() -> None:
+def test_elapsed_time_rules_out_failures_when_a_job_outlives_them() -> None:
     jobs = make_jobs()
     history = RunHistory(jobs)
     cut = 1000
@@ -90,22 +88,22 @@ def test_elapsed_time_tells_failures_apart_when_a_job_outlives_them() -> None:
     rows = np.arange(cut, len(jobs))
     rows = rows[jobs.run_s[rows] > 120]
     elapsed = np.full(len(rows), 120.0)
-    asked = history.find(jobs).take(rows)
-    predicted = aware.predict(asked, jobs.start_s[rows] + 120, elapsed)
+    encoded = history.encode(jobs).take(rows)
+    predicted = aware.predict(encoded, jobs.start_s[rows] + 120, elapsed)
     assert compute_accuracy(predicted, jobs.run_s[rows]).mean() > 0.88
-    at_word = RequestedTime().predict(asked, jobs.submit_s[rows], elapsed)
+    at_word = RequestedTime().predict(encoded, jobs.submit_s[rows], elapsed)
     assert compute_accuracy(at_word, jobs.run_s[rows]).mean() < 0.2
-    quantiles = aware.quantiles(asked, jobs.start_s[rows] + 120, elapsed)
+    quantiles = aware.quantiles(encoded, jobs.start_s[rows] + 120, elapsed)
     assert (np.diff(quantiles, axis=1) >= 0).all()
     assert (quantiles > 120).all()
-    # The promise is about moments as one meets them, not about one elapsed time.
+    # Coverage holds over random moments, not at one elapsed time.
     pairs = draw_moments(jobs, np.arange(cut, len(jobs)), np.random.default_rng(9))
-    met = aware.quantiles(history.find(jobs).take(pairs.row), pairs.at_s, pairs.elapsed_s)
+    met = aware.quantiles(history.encode(jobs).take(pairs.row), pairs.at_s, pairs.elapsed_s)
     under = (jobs.run_s[pairs.row] > met[:, LEVELS.tolist().index(0.9)]).mean()
     assert under == pytest.approx(0.1, abs=0.08)  # 250 jobs calibrate it
 
 
-def test_the_report_compares_all_ways_when_a_history_is_long_enough() -> None:
+def test_report_compares_all_predictors_when_the_history_is_long_enough() -> None:
     report = compare_predictors(make_jobs())
     assert report.tested == 450
     first, later = report.tables
@@ -134,22 +132,22 @@ def test_moments_are_drawn_independently_of_runs_when_pairs_are_made() -> None:
 def test_shifts_give_the_promised_share_when_errors_are_exchangeable() -> None:
     random = np.random.default_rng(0)
     errors = random.normal(2.0, 1.0, 4000)
-    bins = (cut_bins(random.random(4000), (0.5,)), everything(4000))
+    bins = (cut_bins(random.random(4000), (0.5,)), single_bin(4000))
     shifts = find_shifts(errors[:2000], 0.9, [column[:2000] for column in bins])
     moved = shifts.find([column[2000:] for column in bins])
     assert (errors[2000:] <= moved).mean() == pytest.approx(0.9, abs=0.02)
     assert Shifts.from_document(shifts.to_document()) == shifts
 
 
-def test_the_wider_bin_answers_when_a_bin_is_thin() -> None:
+def test_wider_bin_is_used_when_a_bin_has_few_jobs() -> None:
     errors = np.concatenate([np.zeros(100), np.full(5, 9.0)])
     fine = np.concatenate([np.zeros(100, np.int64), np.ones(5, np.int64)])
-    shifts = find_shifts(errors, 0.5, (fine, everything(105)))
+    shifts = find_shifts(errors, 0.5, (fine, single_bin(105)))
     assert shifts.find((np.array([0, 1]), np.array([0, 0]))).tolist() == [0.0, 0.0]
     assert 1 not in shifts.by_bin[0]
 
 
 def test_intervals_hold_the_mean_when_blocks_are_redrawn() -> None:
-    found = bootstrap_mean(np.random.default_rng(0).normal(5, 1, 2000), 0)
-    assert found.low < 5 < found.high
-    assert found.high - found.low < 0.2
+    interval = bootstrap_mean(np.random.default_rng(0).normal(5, 1, 2000), 0)
+    assert interval.low < 5 < interval.high
+    assert interval.high - interval.low < 0.2

@@ -1,4 +1,4 @@
-"""Verdicts on the paper's claims, on traces in which the answer is planted."""
+"""Verdicts on the paper's claims, on traces with planted effects."""
 
 import dataclasses
 import json
@@ -8,14 +8,13 @@ import pytest
 from clusters.job_histories import make_trace, random_trace
 
 from clusterscape.analyze.jobs.describe import TracesDescription, describe_traces
-from clusterscape.analyze.jobs.intervals import Measured
-from clusterscape.analyze.jobs.verdicts import ClaimVerdict, PaperClaim, judge
+from clusterscape.analyze.jobs.intervals import ClaimVerdict, Measured, PaperClaim, judge_claim
 from clusterscape.errors import QueryError
 from clusterscape.model.jobs import JobTrace
 
 
-def claim_of(found: TracesDescription, key: str) -> PaperClaim:
-    return next(claim for claim in found.claims if claim.key == key)
+def claim_of(description: TracesDescription, key: str) -> PaperClaim:
+    return next(claim for claim in description.claims if claim.key == key)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +34,7 @@ def test_verdict_follows_the_intervals_when_an_effect_is_judged(
     def measured(numbers: tuple[float, float, float]) -> Measured:
         return Measured(value=numbers[0], low=numbers[1], high=numbers[2])
 
-    assert judge(measured(effect), None if by_user is None else measured(by_user), 0.05) is verdict
+    assert judge_claim(measured(effect), None if by_user is None else measured(by_user), 0.05) is verdict
 
 
 @pytest.mark.parametrize(
@@ -50,31 +49,31 @@ def test_verdict_follows_the_intervals_when_an_effect_is_judged(
 def test_takeaway_two_is_as_planted_when_sizes_fail_differently(
     failure: tuple[float, float, float], verdict: ClaimVerdict
 ) -> None:
-    found = describe_traces([random_trace(12_000, failure=failure)])
-    assert claim_of(found, "larger_jobs_fail_more").verdict is verdict
+    description = describe_traces([random_trace(12_000, failure=failure)])
+    assert claim_of(description, "larger_jobs_fail_more").verdict is verdict
 
 
-def test_it_cannot_be_told_when_there_are_few_jobs() -> None:
-    found = describe_traces([random_trace(60, failure=(0.2, 0.25, 0.3))])
-    assert claim_of(found, "larger_jobs_fail_more").verdict is ClaimVerdict.CANNOT_TELL
-    assert claim_of(found, "elapsed_time_predicts").verdict is ClaimVerdict.CANNOT_TELL
+def test_verdict_is_open_when_there_are_few_jobs() -> None:
+    description = describe_traces([random_trace(60, failure=(0.2, 0.25, 0.3))])
+    assert claim_of(description, "larger_jobs_fail_more").verdict is ClaimVerdict.CANNOT_TELL
+    assert claim_of(description, "elapsed_time_predicts").verdict is ClaimVerdict.CANNOT_TELL
 
 
-def test_it_cannot_be_told_when_a_log_has_only_completed_jobs() -> None:
+def test_verdict_is_open_when_a_log_has_only_completed_jobs() -> None:
     claim = claim_of(describe_traces([random_trace(3000, failure=(0.0, 0.0, 0.0))]), "larger_jobs_fail_more")
     assert claim.verdict is ClaimVerdict.CANNOT_TELL
     assert "ended the same way" in claim.sentence
 
 
-def test_a_caveat_is_told_when_many_ends_are_not_known() -> None:
+def test_caveat_is_reported_when_many_ends_are_unknown() -> None:
     trace = random_trace(3000)
     status = ["unknown" if place % 3 == 0 else word for place, word in enumerate(trace.frame["status"])]
     odd = make_trace(submit_s=trace.frame["submit_s"], size=trace.size, user=trace.frame["user"], status=status)
     claim = claim_of(describe_traces([odd]), "larger_jobs_fail_more")
-    assert "How they ended is not known of 33% of the jobs, which are left out." in claim.caveats
+    assert "The end of 33% of the jobs is unknown; they are excluded." in claim.caveats
 
 
-def test_it_cannot_be_told_when_one_user_makes_the_rise() -> None:
+def test_verdict_is_open_when_one_user_causes_the_rise() -> None:
     trace = random_trace(3000, failure=(0.1, 0.1, 0.1), users=30)
     size, user = trace.size.to_numpy(), np.asarray(trace.frame["user"].to_list())
     clumsy = (size == 4) & (np.arange(len(user)) % 2 == 0)
@@ -106,10 +105,13 @@ def test_takeaway_one_is_not_supported_when_gpu_jobs_are_longer() -> None:
 
 
 def test_sizes_are_compared_only_when_both_machines_are_known() -> None:
-    one = random_trace(500, name="learning")
+    learning = random_trace(500, name="learning")
     other = random_trace(500, name="classic", size_unit="nodes")
-    assert claim_of(describe_traces([one, other]), "deep_learning_jobs_are_smaller").verdict is ClaimVerdict.CANNOT_TELL
-    sized = [dataclasses.replace(one, total=10_000), dataclasses.replace(other, total=100)]
+    assert (
+        claim_of(describe_traces([learning, other]), "deep_learning_jobs_are_smaller").verdict
+        is ClaimVerdict.CANNOT_TELL
+    )
+    sized = [dataclasses.replace(learning, total=10_000), dataclasses.replace(other, total=100)]
     assert claim_of(describe_traces(sized), "deep_learning_jobs_are_smaller").verdict is ClaimVerdict.SUPPORTED
 
 
@@ -118,34 +120,34 @@ def test_elapsed_time_predicts_when_jobs_are_either_short_or_long() -> None:
     short = random.random(2000) < 0.6
     runs = np.where(short, 60, 3000) * random.uniform(0.95, 1.05, 2000)
     users = [f"u{code}" for code in random.integers(0, 30, 2000)]
-    found = describe_traces([make_trace(submit_s=range(2000), run_s=runs, user=users)])
-    claim = claim_of(found, "elapsed_time_predicts")
+    description = describe_traces([make_trace(submit_s=range(2000), run_s=runs, user=users)])
+    claim = claim_of(description, "elapsed_time_predicts")
     assert claim.verdict is ClaimVerdict.SUPPORTED
-    elapsed = found.traces[0].elapsed
+    elapsed = description.traces[0].elapsed
     assert elapsed is not None
     assert elapsed.aware_accuracy > 0.95
     assert elapsed.unaware_accuracy < 0.5
 
 
-def test_elapsed_time_does_not_predict_when_every_job_runs_alike() -> None:
+def test_elapsed_time_does_not_predict_when_all_jobs_run_equally_long() -> None:
     users = [f"u{code % 30}" for code in range(2000)]
     runs = np.random.default_rng(0).uniform(950, 1050, 2000)
-    found = describe_traces([make_trace(submit_s=range(2000), run_s=runs, user=users)])
-    assert claim_of(found, "elapsed_time_predicts").verdict is ClaimVerdict.NOT_SUPPORTED
+    description = describe_traces([make_trace(submit_s=range(2000), run_s=runs, user=users)])
+    assert claim_of(description, "elapsed_time_predicts").verdict is ClaimVerdict.NOT_SUPPORTED
 
 
 def test_one_trace_is_enough_against_a_claim_when_it_is_about_all() -> None:
     rising = random_trace(12_000, name="rising", failure=(0.1, 0.25, 0.4))
     flat = random_trace(12_000, name="flat", seed=2, failure=(0.3, 0.3, 0.3))
-    found = describe_traces([rising, flat])
-    claim = claim_of(found, "larger_jobs_fail_more_everywhere")
+    description = describe_traces([rising, flat])
+    claim = claim_of(description, "larger_jobs_fail_more_everywhere")
     assert claim.verdict is ClaimVerdict.NOT_SUPPORTED
     assert claim.sentence == "It holds in rising; does not hold in flat."
 
 
-def test_numbers_stay_the_same_when_a_trace_is_beside_others() -> None:
-    one, other = random_trace(500, name="one"), random_trace(700, seed=3, name="other")
-    assert describe_traces([one]).traces[0] == describe_traces([other, one]).traces[1]
+def test_numbers_are_the_same_when_other_traces_are_described_too() -> None:
+    first, other = random_trace(500, name="one"), random_trace(700, seed=3, name="other")
+    assert describe_traces([first]).traces[0] == describe_traces([other, first]).traces[1]
 
 
 @pytest.mark.parametrize(
@@ -158,10 +160,10 @@ def test_numbers_stay_the_same_when_a_trace_is_beside_others() -> None:
     ],
     ids=["one job", "nothing ran", "mostly missing", "all alike"],
 )
-def test_a_description_is_plain_json_when_the_trace_is_odd(trace: JobTrace) -> None:
-    found = describe_traces([trace])
-    json.dumps(dataclasses.asdict(found), allow_nan=False)
-    assert found.traces[0].jobs == len(trace)
+def test_description_is_plain_json_when_the_trace_is_degenerate(trace: JobTrace) -> None:
+    description = describe_traces([trace])
+    json.dumps(dataclasses.asdict(description), allow_nan=False)
+    assert description.traces[0].jobs == len(trace)
 
 
 def test_too_many_or_no_traces_are_refused_when_described() -> None:

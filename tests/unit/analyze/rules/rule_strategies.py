@@ -1,4 +1,4 @@
-"""Any rule the language can say, for hypothesis."""
+"""Hypothesis strategies for every rule that the language can express."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from clusterscape.model.rules import (
     Quantifier,
     Quantity,
     Rule,
-    Scope,
+    RuleScope,
     Severity,
     Statistic,
     StatisticKind,
@@ -67,10 +67,10 @@ expressions: st.SearchStrategy[Expression] = st.recursive(conditions(), _joined,
 
 
 @st.composite
-def scopes(draw: st.DrawFn) -> Scope:
+def scopes(draw: st.DrawFn) -> RuleScope:
     quantifier = draw(st.sampled_from(Quantifier))
     share = draw(st.floats(0, 1, exclude_min=True)) if quantifier is Quantifier.SHARE else None
-    return Scope(
+    return RuleScope(
         users=draw(names),
         projects=draw(names),
         partitions=draw(names),
@@ -85,14 +85,14 @@ def scopes(draw: st.DrawFn) -> Scope:
 
 
 @st.composite
-def hardware_scopes(draw: st.DrawFn) -> Scope:
-    """Of rules on GPUs, nodes and sources, which have no users, no age, and of which only GPUs can be blamed together."""
-    subject = draw(st.sampled_from([each for each in Subject if each.is_hardware]))
+def hardware_scopes(draw: st.DrawFn) -> RuleScope:
+    """Scopes of rules on GPUs, nodes and sources: no users, no age, and quantifiers for GPUs only."""
+    subject = draw(st.sampled_from([subject_kind for subject_kind in Subject if subject_kind.is_hardware]))
     is_gpu = subject is Subject.GPUS
     quantifier = draw(st.sampled_from(Quantifier)) if is_gpu else Quantifier.EACH
     share = draw(st.floats(0, 1, exclude_min=True)) if quantifier is Quantifier.SHARE else None
     has_places = subject is not Subject.SOURCES
-    return Scope(
+    return RuleScope(
         partitions=draw(names) if has_places else (),
         machine_types=draw(names) if has_places else (),
         names=draw(names),

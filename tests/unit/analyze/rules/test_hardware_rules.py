@@ -1,4 +1,4 @@
-"""Rules on GPUs, nodes and sources: what their text means, what it cannot say, and on whom they are judged."""
+"""Rules on GPUs, nodes and sources: the meaning of their text, its limits, and the rows they apply to."""
 
 import numpy as np
 import pytest
@@ -8,12 +8,10 @@ from unit.analyze.rules.rule_strategies import hardware_rules
 from clusterscape.analyze.rules.completion import complete
 from clusterscape.analyze.rules.documents import read_document, write_document
 from clusterscape.analyze.rules.evaluation import evaluate
-from clusterscape.analyze.rules.explaining import explain_in_words
-from clusterscape.analyze.rules.facts import LifeFacts
+from clusterscape.analyze.rules.facts import OUT_OF_SCOPE, TRUE, LifeFacts
 from clusterscape.analyze.rules.prometheus_rules import to_prometheus_rules
 from clusterscape.analyze.rules.reading import parse_rule, parse_text
-from clusterscape.analyze.rules.truths import OUT_OF_SCOPE, TRUE
-from clusterscape.analyze.rules.writing import format_rule, format_text
+from clusterscape.analyze.rules.writing import explain_in_words, format_rule, format_text
 from clusterscape.analyze.stats.exact import ExactColumns, Series
 from clusterscape.errors import RuleDocumentError, RuleSyntaxError
 from clusterscape.model import UnitId, WorkloadId
@@ -45,8 +43,8 @@ def test_subject_is_read_when_a_rule_names_it(text: str, subject: Subject) -> No
     ],
 )
 def test_text_is_canonical_when_it_is_written_again(text: str) -> None:
-    said = parse_text(text)
-    assert format_text(said.expression, said.scope) == text
+    parsed = parse_text(text)
+    assert format_text(parsed.expression, parsed.scope) == text
 
 
 @pytest.mark.parametrize(
@@ -59,7 +57,7 @@ def test_text_is_canonical_when_it_is_written_again(text: str) -> None:
         ("xid_error now > 0 for every GPU after 10m", "every GPU has no age"),
         ("node_down now > 0 for every node on any GPU", "every node has no GPU to blame"),
         ("source_failing now > 0% for every source for partition a100", "every source has no partition"),
-        ("xid_error now > 0 for every node for every GPU", "said twice"),
+        ("xid_error now > 0 for every node for every GPU", "occurs twice"),
         ("xid_error now > 0 for every rack", "expected `GPU`, `node` or `source`"),
     ],
 )
@@ -68,7 +66,7 @@ def test_clause_is_refused_when_the_subject_does_not_have_it(text: str, message:
         parse_text(text)
 
 
-def test_document_is_refused_when_it_says_what_no_text_can() -> None:
+def test_document_is_refused_when_no_text_can_express_it() -> None:
     document = write_document(parse_rule("node_down now > 0 for every node", key="k", name="n"))
     document["scope"]["users"] = ["ann"]
     with pytest.raises(RuleDocumentError, match=r"scope\.users: nodes have no user"):
@@ -91,17 +89,17 @@ def test_old_document_judges_workloads_when_it_names_no_subject() -> None:
     assert read_document(document).scope.subject is Subject.WORKLOADS
 
 
-def test_words_say_whom_it_judges_when_a_rule_is_explained() -> None:
+def test_explanation_names_the_subject_when_a_rule_is_explained() -> None:
     rule = parse_rule("xid_error now >= 46 for every GPU for machine type A100* on any GPU", key="k", name="n")
     assert rule.scope.quantifier is Quantifier.ANY
     assert explain_in_words(rule) == [
         "xid_error now >= 46: Last XID, now, is at least 46.",
-        "Judges every GPU, whoever holds it of machine types A100*; blames the node if any of its GPUs meets this.",
+        "Applies to every GPU, allocated or not, of machine types A100*; reports the node if any of its GPUs meets this.",
     ]
 
 
 def test_subjects_are_offered_when_a_rule_is_typed() -> None:
-    offered = [each.insert for each in complete("xid_error now > 0 for ev")]
+    offered = [completion.insert for completion in complete("xid_error now > 0 for ev")]
     assert offered == ["every GPU", "every node", "every source"]
 
 
@@ -112,8 +110,8 @@ def test_nodes_are_left_out_when_rules_are_written_for_prometheus() -> None:
     ]
     written, skipped = to_prometheus_rules(rules)
     assert "DCGM_FI_DEV_XID_ERRORS" in written
-    assert "hpc_job" not in written, "whoever holds the GPU"
-    assert [(rule.key, why) for rule, why in skipped] == [("node-down", "the exporter's series do not tell of nodes")]
+    assert "hpc_job" not in written, "the rule applies to allocated and free GPUs"
+    assert [(rule.key, why) for rule, why in skipped] == [("node-down", "the exporter has no series of nodes")]
 
 
 @pytest.mark.parametrize("subject", [Subject.WORKLOADS, Subject.GPUS, Subject.NODES])

@@ -1,4 +1,4 @@
-"""What is offered while a rule is typed."""
+"""Completions while a rule is typed."""
 
 import json
 
@@ -34,8 +34,8 @@ from clusterscape.model.rules import StatisticKind
         ("util p95 > 90% with ", "20 samples"),
     ],
 )
-def test_fitting_words_are_offered_when_the_text_ends_there(text: str, offered: str) -> None:
-    assert offered in [each.insert for each in complete(text)]
+def test_matching_words_are_offered_when_the_text_ends_there(text: str, offered: str) -> None:
+    assert offered in [completion.insert for completion in complete(text)]
 
 
 def test_word_under_the_cursor_is_replaced_when_accepted() -> None:
@@ -50,13 +50,13 @@ def test_nothing_is_offered_when_the_text_before_is_wrong() -> None:
 
 @given(st.text(max_size=40), st.none() | st.integers(-5, 50))
 @settings(max_examples=300, deadline=None)
-def test_completion_never_raises_when_the_text_is_anything(text: str, cursor: int | None) -> None:
+def test_completion_never_raises_when_the_text_is_arbitrary(text: str, cursor: int | None) -> None:
     complete(text, cursor)
 
 
-def test_vocabulary_is_whole_and_plain_when_described() -> None:
+def test_vocabulary_is_complete_and_plain_when_described() -> None:
     language = json.loads(json.dumps(describe_language()))
-    assert {each["kind"] for each in language["statistics"]} == set(StatisticKind)
+    assert {statistic["kind"] for statistic in language["statistics"]} == set(StatisticKind)
     names = [name for metric in language["metrics"] for name in metric["aliases"]]
     assert len(names) == len(set(names))
     for metric in language["metrics"]:

@@ -1,4 +1,4 @@
-"""Rules as JSON and as form fields, and how the three forms meet."""
+"""Rules as JSON and as form fields, and conversion between text, JSON and form."""
 
 import json
 from typing import Any
@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.analyze.rules.rule_strategies import rules
 
-from clusterscape.analyze.rules.documents import read_document, write_document
-from clusterscape.analyze.rules.form import FormRow, read_form, write_form
+from clusterscape.analyze.rules.documents import FormRow, read_document, read_form, write_document, write_form
 from clusterscape.analyze.rules.reading import parse_rule, parse_text
 from clusterscape.errors import RuleDocumentError
 from clusterscape.model.rules import Joined, Junction, Operator, Rule, StatisticKind
@@ -24,14 +23,14 @@ def document() -> dict[str, Any]:
 
 @given(rules)
 @settings(max_examples=60, deadline=None)
-def test_rule_comes_back_the_same_when_written_as_json(rule: Rule) -> None:
+def test_rule_round_trips_when_written_as_json(rule: Rule) -> None:
     assert read_document(json.dumps(write_document(rule))) == rule
     assert read_document(write_document(rule)) == rule
 
 
 @given(rules)
 @settings(max_examples=60, deadline=None)
-def test_expression_comes_back_the_same_when_it_fits_a_form(rule: Rule) -> None:
+def test_expression_round_trips_when_it_fits_a_form(rule: Rule) -> None:
     groups = rule.expression.terms if isinstance(rule.expression, Joined) else (rule.expression,)
     is_nested = any(
         (isinstance(term, Joined) and any(isinstance(inner, Joined) for inner in term.terms))
@@ -93,7 +92,7 @@ def test_path_leads_to_the_term_when_a_condition_is_wrong(
     assert caught.value.path == f"expression.terms.0.{field}"
 
 
-def test_problem_is_said_when_nesting_has_no_end(document: dict[str, Any]) -> None:
+def test_error_is_raised_when_nesting_is_too_deep(document: dict[str, Any]) -> None:
     inner = document["expression"]
     for level in range(150):
         junction = "or" if level % 2 else "and"
@@ -104,7 +103,7 @@ def test_problem_is_said_when_nesting_has_no_end(document: dict[str, Any]) -> No
 
 @given(st.text() | st.binary())
 @settings(max_examples=60, deadline=None)
-def test_only_a_document_error_is_raised_when_the_json_is_anything(text: str | bytes) -> None:
+def test_only_a_document_error_is_raised_when_the_json_is_arbitrary(text: str | bytes) -> None:
     with pytest.raises(RuleDocumentError):
         read_document(text)
 

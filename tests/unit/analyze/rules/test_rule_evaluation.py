@@ -1,4 +1,4 @@
-"""Judging: three-valued logic against a plain reckoning row by row, whom a rule blames, and what it says of itself."""
+"""Evaluation: three-valued logic compared with a plain computation per row, blamed units, and explanations."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,29 +9,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clusterscape.analyze.rules.evaluation import evaluate
-from clusterscape.analyze.rules.facts import LifeFacts
+from clusterscape.analyze.rules.evaluation import Verdicts, evaluate
+from clusterscape.analyze.rules.facts import FALSE, OUT_OF_SCOPE, TRUE, UNKNOWN, LifeFacts
 from clusterscape.analyze.rules.reading import parse_rule
-from clusterscape.analyze.rules.truths import FALSE, OUT_OF_SCOPE, TRUE, UNKNOWN
-from clusterscape.analyze.rules.verdicts import Verdicts
 from clusterscape.model import UnitId, WorkloadId
+from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.model.rules import Condition, Expression, Junction, Statistic
-from clusterscape.model.samples import Float64s, Int64s
 
 UTIL, POWER = "gpu_util_ratio", "power_watts"
 
 
 class GivenColumns:
-    """Statistics as given; every statistic of a metric is the same, and each asking is noted."""
+    """Given statistics, the same for every statistic of a metric; records each request."""
 
     def __init__(self, values: Mapping[str, Sequence[float]], *, samples: int | Sequence[int] = 100) -> None:
         self._values = {metric: np.array(column, dtype=np.float64) for metric, column in values.items()}
         self.row_count = len(next(iter(self._values.values())))
         self._samples = np.broadcast_to(np.array(samples, dtype=np.int64), (self.row_count,))
-        self.asked: list[tuple[str, Statistic, int | None]] = []
+        self.requests: list[tuple[str, Statistic, int | None]] = []
 
     def column(self, metric: str, statistic: Statistic, *, window_ms: int | None = None) -> Float64s:
-        self.asked.append((metric, statistic, window_ms))
+        self.requests.append((metric, statistic, window_ms))
         return self._values.get(metric, np.full(self.row_count, np.nan))
 
     def samples(self, metric: str, *, window_ms: int | None = None) -> Int64s:
@@ -75,11 +73,11 @@ T, F, U, OUT = int(TRUE), int(FALSE), int(UNKNOWN), int(OUT_OF_SCOPE)
 @pytest.mark.parametrize(
     ("joint", "expected"), [("and", [T, F, U, F, F, F, U, F, U]), ("or", [T, T, T, T, F, U, T, U, U])]
 )
-def test_unknown_decides_only_where_it_must_when_terms_are_joined(joint: str, expected: list[int]) -> None:
-    # true, false, unknown of the one against the same of the other
-    one = [1, 1, 1, 0, 0, 0, NAN, NAN, NAN]
-    other = [700, 0, NAN, 700, 0, NAN, 700, 0, NAN]
-    columns = GivenColumns({UTIL: one, POWER: other})
+def test_unknown_decides_only_where_needed_when_terms_are_joined(joint: str, expected: list[int]) -> None:
+    # true, false, unknown of utilization against the same of power
+    util = [1, 1, 1, 0, 0, 0, NAN, NAN, NAN]
+    power = [700, 0, NAN, 700, 0, NAN, 700, 0, NAN]
+    columns = GivenColumns({UTIL: util, POWER: power})
     assert states(f"util now > 50% {joint} power now > 50%", columns, facts(range(9))) == expected
 
 
@@ -97,16 +95,18 @@ def test_unknown_decides_only_where_it_must_when_terms_are_joined(joint: str, ex
     ),
 )
 @settings(max_examples=200, deadline=None)
-def test_verdicts_equal_a_plain_reckoning_when_values_are_any(rows: list[tuple[float, float]], text: str) -> None:
+def test_verdicts_match_a_plain_computation_when_values_are_arbitrary(
+    rows: list[tuple[float, float]], text: str
+) -> None:
     rule = parse_rule(text, key="k", name="n")
     columns = GivenColumns({UTIL: [row[0] for row in rows], POWER: [row[1] for row in rows]})
     verdicts = evaluate([rule], columns, facts(range(len(rows))))
     for place, (util, power) in enumerate(rows):
-        said = _reckon(rule.expression, {UTIL: util, POWER: power / 700.0})
-        assert int(verdicts.states[0, place]) == {True: T, False: F, None: U}[said]
+        expected = _evaluate_row(rule.expression, {UTIL: util, POWER: power / 700.0})
+        assert int(verdicts.states[0, place]) == {True: T, False: F, None: U}[expected]
 
 
-def _reckon(expression: Expression, values: Mapping[str, float]) -> bool | None:
+def _evaluate_row(expression: Expression, values: Mapping[str, float]) -> bool | None:
     if isinstance(expression, Condition):
         value, bound = values.get(expression.metric, NAN), expression.value.number
         if math.isnan(value):
@@ -119,7 +119,7 @@ def _reckon(expression: Expression, values: Mapping[str, float]) -> bool | None:
             "=": value == bound,
             "!=": value != bound,
         }[expression.operator.value]
-    parts = [_reckon(term, values) for term in expression.terms]
+    parts = [_evaluate_row(term, values) for term in expression.terms]
     decisive = expression.junction is Junction.OR
     if decisive in parts:
         return decisive
@@ -164,8 +164,8 @@ def test_small_workloads_are_out_of_scope_when_many_gpus_are_wanted() -> None:
         ("on 30% of GPUs", [T, T, T, F, F, U, U, T]),
     ],
 )
-def test_whole_workload_is_blamed_when_the_rule_asks_for_it(clause: str, expected: list[int]) -> None:
-    # one of three, none of two, one unknown of two that could decide, the only one
+def test_whole_workload_is_blamed_when_the_rule_requires_it(clause: str, expected: list[int]) -> None:
+    # one of three; none of two; both unknown; a single GPU
     columns = GivenColumns({UTIL: [1, 0, 0, 0, 0, NAN, NAN, 1]})
     lives = facts([0, 0, 0, 1, 1, 2, 2, 3])
     assert states(f"util now > 50% {clause}", columns, lives) == expected
@@ -187,29 +187,29 @@ def test_share_is_met_exactly_when_rounding_would_miss_it() -> None:
         ("most of power now < 70%", [T, T, T, T, U]),
     ],
 )
-def test_gpus_are_taken_together_when_a_statistic_is_across(text: str, expected: list[int]) -> None:
-    # the third GPU of the first workload has no value: it neither helps nor hinders
+def test_gpus_are_combined_when_a_statistic_is_across(text: str, expected: list[int]) -> None:
+    # the third GPU of the first workload has no value and is not counted
     columns = GivenColumns({UTIL: [0.1, 0.9, NAN, 0.5, NAN], POWER: [70.0, 480.0, NAN, 10.0, NAN]})
     assert states(text, columns, facts([0, 0, 0, 1, 2])) == expected
 
 
-def test_each_statistic_is_asked_once_when_many_rules_share_it() -> None:
+def test_statistic_is_computed_once_when_many_rules_share_it() -> None:
     columns = GivenColumns({UTIL: [1.0], POWER: [1.0]})
     rules = [
         parse_rule(f"util p95 > {number}% and power p50 over last 30m < 70%", key=f"k{number}", name="n")
         for number in range(20)
     ]
     evaluate(rules, columns, facts([0]))
-    assert len(columns.asked) == 2
+    assert len(columns.requests) == 2
 
 
-def test_every_condition_is_explained_when_asked() -> None:
+def test_every_condition_is_explained_when_requested() -> None:
     columns = GivenColumns({UTIL: [0.95], POWER: [350.0]})
     verdicts = judge("util p95 > 90% and power p50 < 40% or tensor p50 < 1%", columns, facts([0]))
     explained = verdicts.explain(0, 0)
     assert explained.state == "not judged"
     assert explained.why == "tensor_active is not measured"
-    assert [(one.text, one.value, one.bound, one.is_met) for one in explained.readings] == [
+    assert [(reading.text, reading.value, reading.bound, reading.is_met) for reading in explained.readings] == [
         ("gpu_util p95 > 90%", 0.95, 0.9, True),
         ("power p50 < 40%", 350.0, 280.0, False),
         ("tensor_active p50 < 1%", None, 0.01, None),
@@ -217,18 +217,18 @@ def test_every_condition_is_explained_when_asked() -> None:
     assert verdicts.values(0, 0) == {"gpu_util p95 > 90%": 0.95, "power p50 < 40%": 350.0}
 
 
-def test_missing_limit_is_named_when_a_share_of_it_is_asked() -> None:
+def test_missing_limit_is_named_when_a_rule_uses_a_share_of_it() -> None:
     columns = GivenColumns({"memory_used_bytes": [1e9]})
     assert judge("memory now > 50%", columns, facts([0])).explain(0, 0).why == (
-        "the GPU's limit of memory_used is not known"
+        "the GPU's limit of memory_used is unknown"
     )
 
 
-def test_nothing_is_judged_when_there_are_no_lives() -> None:
+def test_verdicts_are_empty_when_there_are_no_lives() -> None:
     columns = GivenColumns({UTIL: []})
     assert judge("spread of util now > 5% on any GPU for user x", columns, facts([])).states.shape == (1, 0)
 
 
 def test_mismatch_is_refused_when_rows_do_not_fit() -> None:
-    with pytest.raises(ValueError, match="1 rows of statistics for 2 lives"):
+    with pytest.raises(ValueError, match="1 rows of statistics, but 2 lives"):
         judge("util now > 5%", GivenColumns({UTIL: [1.0]}), replace(facts([0, 0])))

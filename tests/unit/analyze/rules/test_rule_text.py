@@ -1,4 +1,4 @@
-"""Rules as text: what is read, what is written, and what an error says."""
+"""Rules as text: parsing, formatting and error messages."""
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +19,7 @@ from clusterscape.model.rules import (
     Quantifier,
     Quantity,
     Rule,
-    Scope,
+    RuleScope,
     Statistic,
     StatisticKind,
 )
@@ -41,7 +41,7 @@ def error_of(text: str, *, me: str | None = None) -> RuleSyntaxError:
 
 @given(rules)
 @settings(max_examples=100, deadline=None)
-def test_rule_comes_back_the_same_when_written_and_read(rule: Rule) -> None:
+def test_rule_round_trips_when_written_and_read(rule: Rule) -> None:
     check_rule(rule)
     text = format_rule(rule)
     assert parse_text(text) == (rule.expression, rule.scope), text
@@ -119,7 +119,7 @@ def test_scope_is_read_when_clauses_follow() -> None:
         f"{BUSY} for user alice, \"bob the 2nd\" for projects nlp-* for machine type 'A100 80G' "
         "on at least 50% of the GPUs with at least 8 GPUs with 20 samples after 1h30m"
     )
-    assert parse_text(text).scope == Scope(
+    assert parse_text(text).scope == RuleScope(
         users=("alice", "bob the 2nd"),
         projects=("nlp-*",),
         machine_types=("A100 80G",),
@@ -131,7 +131,7 @@ def test_scope_is_read_when_clauses_follow() -> None:
     )
 
 
-def test_mine_means_who_asks_when_somebody_does() -> None:
+def test_mine_means_the_viewer_when_there_is_one() -> None:
     assert parse_text(f"{BUSY} for mine", me="alice").scope.users == ("alice",)
     assert "nobody is signed in" in error_of(f"{BUSY} for mine").message
 
@@ -189,7 +189,7 @@ WORDS = st.sampled_from(TYPED.split())
 
 @given(st.one_of(st.text(), st.lists(WORDS).map(" ".join), st.lists(WORDS).map("".join)))
 @settings(max_examples=400, deadline=None)
-def test_nothing_but_a_syntax_error_is_raised_when_the_text_is_anything(text: str) -> None:
+def test_only_syntax_errors_are_raised_when_the_text_is_arbitrary(text: str) -> None:
     error = None
     try:
         parse_text(text)
@@ -204,12 +204,12 @@ def test_nothing_but_a_syntax_error_is_raised_when_the_text_is_anything(text: st
 @pytest.mark.parametrize(
     "text", ["(" * 5000, "util now > 1" + "0" * 9000, f"{BUSY} and " * 500 + BUSY, "x" * 20_000, "util p" + "9" * 5000]
 )
-def test_error_is_said_when_the_text_is_enormous(text: str) -> None:
+def test_error_is_reported_when_the_text_is_enormous(text: str) -> None:
     assert error_of(text).message
 
 
 @given(scopes())
 @settings(max_examples=100, deadline=None)
-def test_scope_comes_back_the_same_when_said_behind_any_condition(scope: Scope) -> None:
+def test_scope_round_trips_when_written_after_any_condition(scope: RuleScope) -> None:
     expression = parse_text("power slope > 1%/h or util now = 5%").expression
     assert parse_text(format_text(expression, scope)).scope == scope

@@ -1,4 +1,4 @@
-"""The shipped rules on a pretend cluster that knows the truth: who stalls, who idles, who leaks, and since when."""
+"""The shipped rules on a simulated cluster with known stalls, idle jobs and memory leaks."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from clusterscape.analyze.rules.facts import LifeFacts
 from clusterscape.analyze.rules.shipped import shipped_rules
 from clusterscape.analyze.stats.exact import ExactColumns, Series
 from clusterscape.demo import DemoCluster
-from clusterscape.demo.behavior import plan_phases
 from clusterscape.demo.hardware import MachineType
-from clusterscape.demo.work import Behavior, DemoJob
+from clusterscape.demo.jobs import Behavior, DemoJob
+from clusterscape.demo.timeline import plan_phases
 from clusterscape.model import Allocation, UnixMs
 
 NOW_MS = 1_794_700_000_000
 HOUR_MS = 3_600_000
 STEP_MS = 120_000
-LATELY_MS = 35 * 60_000  # the window of the rules that look at the end of a life, and some samples
+LATELY_MS = 35 * 60_000  # the window of rules on the end of a lifetime, and some samples
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,10 @@ class Truth:
 @dataclass(frozen=True)
 class Outcome:
     truth: dict[str, Truth]
-    found: dict[str, set[str]]  # rule → workloads
+    workloads_by_rule: dict[str, set[str]]
 
     def behaviors(self, key: str) -> set[Behavior]:
-        return {self.truth[workload].behavior for workload in self.found[key]}
+        return {self.truth[workload].behavior for workload in self.workloads_by_rule[key]}
 
     def turned(self, behavior: Behavior) -> set[str]:
         """Jobs of a behavior that have shown it for long enough."""
@@ -49,21 +49,23 @@ class Outcome:
 
 @pytest.fixture(scope="module")
 def outcome() -> Outcome:
-    """A day of 512 GPUs, judged at its end."""
+    """A day of 512 GPUs, evaluated at its end."""
     cluster = DemoCluster(gpus=512, seed=3, anchor_ms=UnixMs(NOW_MS))
     start = UnixMs(NOW_MS - 24 * HOUR_MS)
     _, allocations = cluster.history_records(start, UnixMs(NOW_MS))
-    held = [one for one in allocations if one.to_at is None and one.from_at >= start]
+    held = [allocation for allocation in allocations if allocation.to_at is None and allocation.from_at >= start]
     facts = _facts(held)
     columns = ExactColumns(_series(cluster, held, start), len(held), limits=_limits(cluster, held), at_ms=NOW_MS)
-    rules = [one.rule for one in shipped_rules()]
+    rules = [shipped.rule for shipped in shipped_rules()]
     verdicts = evaluate(rules, columns, facts)
-    found: dict[str, set[str]] = {rule.key: set() for rule in rules}
+    workloads_by_rule: dict[str, set[str]] = {rule.key: set() for rule in rules}
     for rule, row in zip(*np.nonzero(verdicts.is_broken), strict=True):
-        found[rules[rule].key].add(held[row].workload)
+        workloads_by_rule[rules[rule].key].add(held[row].workload)
     jobs = {f"slurm:{life.demo.native_id}": life.demo for life in cluster.scenario.lives.values()}
-    truth: dict[str, Truth] = {one.workload: _truth(jobs[one.workload], one.from_at) for one in held}
-    return Outcome(truth, found)
+    truth: dict[str, Truth] = {
+        allocation.workload: _truth(jobs[allocation.workload], allocation.from_at) for allocation in held
+    }
+    return Outcome(truth, workloads_by_rule)
 
 
 def _truth(job: DemoJob, from_ms: int) -> Truth:
@@ -73,7 +75,7 @@ def _truth(job: DemoJob, from_ms: int) -> Truth:
 
 
 def _series(cluster: DemoCluster, held: list[Allocation], start: UnixMs) -> dict[str, Series]:
-    row_of: dict[str, int] = {one.unit: row for row, one in enumerate(held)}
+    row_of: dict[str, int] = {allocation.unit: row for row, allocation in enumerate(held)}
     parts = defaultdict(list)
     for part in cluster.history(start, UnixMs(NOW_MS), step_ms=STEP_MS):
         for batch in part.batches:
@@ -81,7 +83,7 @@ def _series(cluster: DemoCluster, held: list[Allocation], start: UnixMs) -> dict
             for code, metric in enumerate(batch.metrics.values):
                 is_wanted = (batch.metric == code) & (rows >= 0)
                 parts[metric].append((rows[is_wanted], batch.time_ms[is_wanted], batch.value[is_wanted]))
-    from_ms = np.array([one.from_at for one in held])
+    from_ms = np.array([allocation.from_at for allocation in held])
     series = {}
     for metric, pieces in parts.items():
         row, time_ms, value = (np.concatenate(column) for column in zip(*pieces, strict=True))
@@ -92,7 +94,7 @@ def _series(cluster: DemoCluster, held: list[Allocation], start: UnixMs) -> dict
 
 def _limits(cluster: DemoCluster, held: list[Allocation]) -> dict[str, np.ndarray]:
     machines: dict[str, MachineType] = {node.name: node.machine for node in cluster.scenario.hardware.nodes}
-    own = [machines[one.unit.partition(":")[0]] for one in held]
+    own = [machines[allocation.unit.partition(":")[0]] for allocation in held]
     return {
         "power_watts": np.array([machine.power_limit_watts for machine in own], np.float64),
         "memory_used_bytes": np.array([machine.memory_mib * 2.0**20 for machine in own]),
@@ -100,14 +102,14 @@ def _limits(cluster: DemoCluster, held: list[Allocation]) -> dict[str, np.ndarra
 
 
 def _facts(held: list[Allocation]) -> LifeFacts:
-    workloads = list(dict.fromkeys(one.workload for one in held))
+    workloads = list(dict.fromkeys(allocation.workload for allocation in held))
     places = {workload: place for place, workload in enumerate(workloads)}
-    codes = np.array([places[one.workload] for one in held])
+    codes = np.array([places[allocation.workload] for allocation in held])
     unknown = [None] * len(workloads)
     return LifeFacts(
-        units=[one.unit for one in held],
+        units=[allocation.unit for allocation in held],
         workload=codes,
-        age_ms=np.array([NOW_MS - one.from_at for one in held]),
+        age_ms=np.array([NOW_MS - allocation.from_at for allocation in held]),
         workloads=workloads,
         users=unknown,
         projects=unknown,
@@ -119,15 +121,15 @@ def _facts(held: list[Allocation]) -> LifeFacts:
 
 
 def test_every_stall_and_nothing_else_is_found_when_it_has_lasted(outcome: Outcome) -> None:
-    found = outcome.found["stalled-training"] | outcome.found["stalled-lately"]
+    stalled = outcome.workloads_by_rule["stalled-training"] | outcome.workloads_by_rule["stalled-lately"]
     assert outcome.turned(Behavior.STALLED)
-    assert outcome.turned(Behavior.STALLED) <= found
+    assert outcome.turned(Behavior.STALLED) <= stalled
     assert outcome.behaviors("stalled-training") | outcome.behaviors("stalled-lately") == {Behavior.STALLED}
 
 
 def test_every_idle_tail_is_found_when_it_has_lasted(outcome: Outcome) -> None:
     assert outcome.turned(Behavior.IDLE_TAIL)
-    assert outcome.turned(Behavior.IDLE_TAIL) <= outcome.found["idle-after-activity"]
+    assert outcome.turned(Behavior.IDLE_TAIL) <= outcome.workloads_by_rule["idle-after-activity"]
     assert outcome.behaviors("idle-after-activity") <= {Behavior.IDLE_TAIL, Behavior.INTERACTIVE}
 
 
@@ -140,6 +142,6 @@ def test_waiting_for_input_is_found_when_it_has_run_for_a_while(outcome: Outcome
     assert Behavior.STALLED not in outcome.behaviors("low-utilization")
 
 
-def test_nothing_is_called_unused_or_hot_when_all_work(outcome: Outcome) -> None:
-    assert not outcome.found["never-used"]
-    assert not outcome.found["thermal-throttling"]
+def test_no_workload_is_reported_unused_or_hot_when_all_work(outcome: Outcome) -> None:
+    assert not outcome.workloads_by_rule["never-used"]
+    assert not outcome.workloads_by_rule["thermal-throttling"]

@@ -1,4 +1,4 @@
-"""The shipped rules: whole, documented, and right about series with a known answer."""
+"""The shipped rules: complete, documented, and correct on series with a known verdict."""
 
 from pathlib import Path
 
@@ -7,11 +7,10 @@ import pytest
 
 from clusterscape.analyze.rules.checking import check_rule
 from clusterscape.analyze.rules.evaluation import evaluate
-from clusterscape.analyze.rules.explaining import explain_in_words
 from clusterscape.analyze.rules.facts import LifeFacts
-from clusterscape.analyze.rules.replay import at_speed
+from clusterscape.analyze.rules.replay import scale_times
 from clusterscape.analyze.rules.shipped import ShippedRule, find_shipped_rule, shipped_rules
-from clusterscape.analyze.rules.writing import format_rule
+from clusterscape.analyze.rules.writing import explain_in_words, format_rule
 from clusterscape.analyze.stats.exact import ExactColumns, Series
 from clusterscape.model import UnitId, WorkloadId
 
@@ -23,8 +22,8 @@ ONE_GPU = 80 * 2.0**30
 
 def broken(key: str, *rows: dict[str, np.ndarray], minutes: int = 240) -> list[bool]:
     """Whether the rule is broken by each GPU of one workload."""
-    found = find_shipped_rule(key)
-    assert found is not None
+    shipped_rule = find_shipped_rule(key)
+    assert shipped_rule is not None
     time_ms = MINUTES[:minutes] * 60_000
     metrics = {metric for row in rows for metric in row}
     nothing = np.full(minutes, np.nan)
@@ -47,20 +46,20 @@ def broken(key: str, *rows: dict[str, np.ndarray], minutes: int = 240) -> list[b
         names=["train"],
         gpus=np.array([len(rows)]),
     )
-    return [bool(state) for state in evaluate([found.rule], columns, facts).is_broken[0]]
+    return [bool(state) for state in evaluate([shipped_rule.rule], columns, facts).is_broken[0]]
 
 
-def util(values: np.ndarray, **besides: np.ndarray) -> dict[str, np.ndarray]:
-    return {"gpu_util_ratio": values} | besides
+def util(values: np.ndarray, **metrics: np.ndarray) -> dict[str, np.ndarray]:
+    return {"gpu_util_ratio": values} | metrics
 
 
 def steps(*parts: tuple[int, float]) -> np.ndarray:
-    """So many minutes at each value."""
+    """A series of constant parts, given as (minutes, value)."""
     return np.concatenate([np.full(minutes, value) for minutes, value in parts])
 
 
-@pytest.mark.parametrize("shipped", shipped_rules(), ids=lambda one: one.rule.key)
-def test_rule_is_whole_and_documented_when_shipped(shipped: ShippedRule) -> None:
+@pytest.mark.parametrize("shipped", shipped_rules(), ids=lambda shipped: shipped.rule.key)
+def test_rule_is_complete_and_documented_when_shipped(shipped: ShippedRule) -> None:
     check_rule(shipped.rule)
     assert shipped.rule.is_shipped
     assert len(shipped.rule.reason) > 60
@@ -73,12 +72,12 @@ def test_rule_is_whole_and_documented_when_shipped(shipped: ShippedRule) -> None
 
 
 def test_keys_are_unique_when_listed() -> None:
-    keys = [one.rule.key for one in shipped_rules()]
+    keys = [shipped.rule.key for shipped in shipped_rules()]
     assert len(keys) == len(set(keys))
 
 
 def test_tensor_activity_decides_when_it_is_measured() -> None:
-    warm = np.full(240, 350.0)  # half of the limit: by power alone it may be either
+    warm = np.full(240, 350.0)  # half of the limit: power alone does not decide
     silent, working, few = np.zeros(240), np.full(240, 0.3), np.full(240, 0.07)
     stalled = util(BUSY, power_watts=warm, tensor_active_ratio=silent, sm_active_ratio=few)
     training = util(BUSY, power_watts=warm, tensor_active_ratio=working, sm_active_ratio=BUSY * 0.8)
@@ -150,7 +149,7 @@ def test_hardware_error_is_found_when_it_happens_during_the_life() -> None:
     assert broken("gpu-error", whole, fell, old, own_fault, double_bit) == [False, True, False, False, True]
 
 
-def test_low_utilization_spares_a_job_with_pauses_when_its_busy_times_are_full() -> None:
+def test_low_utilization_ignores_a_job_with_pauses_when_its_busy_times_are_full() -> None:
     pauses = np.tile(steps((2, 1.0), (4, 0.0)), 40)
     assert broken("low-utilization", util(BUSY * 0.07), util(pauses), util(BUSY)) == [True, False, False]
     assert broken("low-utilization", util(BUSY * 0.07), minutes=15) == [False]
@@ -159,7 +158,7 @@ def test_low_utilization_spares_a_job_with_pauses_when_its_busy_times_are_full()
 def test_times_shrink_and_slopes_grow_when_a_recording_runs_faster() -> None:
     leak = find_shipped_rule("memory-leak")
     assert leak is not None
-    assert format_rule(at_speed(leak.rule, 60)) == (
+    assert format_rule(scale_times(leak.rule, 60)) == (
         "memory_used slope over last 2m > 60%/h and memory_used slope over last 30s > 30%/h "
         "and memory_used std over last 30s < 5% and memory_used now > 50% after 150s"
     )

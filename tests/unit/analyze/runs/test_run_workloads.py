@@ -1,10 +1,10 @@
-"""Which runs executed together, which of them are baselines, and what sharing cost."""
+"""Runs that executed together, their baselines, and the cost of sharing."""
 
 from dataclasses import replace
 
 import pytest
 
-from clusterscape.analyze.runs.estimates import compute_fairness, estimate
+from clusterscape.analyze.runs.lines import compute_fairness, estimate
 from clusterscape.analyze.runs.workloads import RunFacts, find_repeats, find_workloads
 
 
@@ -14,16 +14,16 @@ def run(name: str, start: int, end: int | None, **more: object) -> RunFacts:
 
 
 def test_runs_are_one_workload_when_name_and_time_are_shared() -> None:
-    found = find_workloads(
+    workloads = find_workloads(
         [
             run("a", 0, 1000, group="w"),
             run("b", 10, 500, group="w"),
-            run("again", 2000, 3000, group="w"),  # a retry, or the plan started anew
+            run("again", 2000, 3000, group="w"),  # a retry, or the plan started again
             run("elsewhere", 0, 1000, group="w", host="other"),
             run("single", 0, 1000),
         ]
     )
-    assert sorted([run.run for run in workload.runs] for workload in found) == [
+    assert sorted([run.run for run in workload.runs] for workload in workloads) == [
         ["a", "b"],
         ["again"],
         ["elsewhere"],
@@ -37,8 +37,8 @@ def test_run_is_no_baseline_when_it_was_not_alone_or_did_not_complete() -> None:
     failed = run("f", 20_000, 20_500, group="f", state="failed")
     under_mps = run("m", 30_000, 30_500, group="m", collocation="mps=30")
     other_gpu = run("o", 40_000, 40_500, group="o", device_type="A100")
-    found = find_workloads([*pair, *overlapping, failed, under_mps, other_gpu])
-    assert all(not workload.slowdowns for workload in found)
+    workloads = find_workloads([*pair, *overlapping, failed, under_mps, other_gpu])
+    assert all(not workload.slowdowns for workload in workloads)
     with_solo = find_workloads([*pair, *overlapping, failed, under_mps, other_gpu, run("s", 50_000, 51_000)])
     (together,) = [workload for workload in with_solo if len(workload.runs) == 2]
     assert (together.slowdown, together.fairness) == (2.0, 1.0)
@@ -62,17 +62,17 @@ def test_makespan_is_unknown_when_a_run_goes_on() -> None:
 
 def test_workloads_are_repeats_when_they_do_the_same() -> None:
     runs = [run(f"r{n}", n * 10_000, n * 10_000 + 1000, params=(("lr", str(n // 2)),)) for n in range(4)]
-    found = find_repeats(find_workloads(runs))
-    assert [repeats.workloads for repeats in found] == [("r0", "r1"), ("r2", "r3")]
+    repeat_groups = find_repeats(find_workloads(runs))
+    assert [repeats.workloads for repeats in repeat_groups] == [("r0", "r1"), ("r2", "r3")]
 
 
 def test_interval_is_students_when_repeats_are_few() -> None:
-    found = estimate([1.0, 2.0, 3.0])
-    assert found is not None
-    assert found.high == pytest.approx(2 + 4.302653 / 3**0.5, abs=1e-5)
-    one = estimate([5.0])
-    assert one is not None
-    assert (one.mean, one.low, one.high) == (5.0, None, None)
+    estimate_of_three = estimate([1.0, 2.0, 3.0])
+    assert estimate_of_three is not None
+    assert estimate_of_three.high == pytest.approx(2 + 4.302653 / 3**0.5, abs=1e-5)
+    estimate_of_one = estimate([5.0])
+    assert estimate_of_one is not None
+    assert (estimate_of_one.mean, estimate_of_one.low, estimate_of_one.high) == (5.0, None, None)
     assert estimate([]) is None
 
 

@@ -1,4 +1,4 @@
-"""The exact statistics, against numpy and against cases worked out by hand."""
+"""The exact statistics, compared with numpy and hand-computed cases."""
 
 import numpy as np
 import pytest
@@ -31,9 +31,9 @@ def test_statistics_equal_numpy_when_rows_have_any_length() -> None:
     time_ms = np.concatenate([np.arange(len(row)) * 15 * SECOND for row in rows])
     columns = ExactColumns({"m": Series(time_ms, np.concatenate(rows), offsets)}, len(rows))
     for percentile in (0.0, 5.0, 33.3, 50.0, 95.0, 99.9, 100.0):
-        found = columns.column("m", stat(K.PERCENTILE, percentile=percentile))
+        percentiles = columns.column("m", stat(K.PERCENTILE, percentile=percentile))
         expected = [np.percentile(row, percentile) if len(row) else np.nan for row in rows]
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        np.testing.assert_allclose(percentiles, expected, rtol=1e-12)
     with np.errstate(all="ignore"):
         for kind, compute in ((K.MIN, np.min), (K.MAX, np.max), (K.MEAN, np.mean), (K.STD, np.std)):
             expected = [compute(row) if len(row) else np.nan for row in rows]
@@ -82,7 +82,7 @@ def test_threshold_is_a_share_of_the_rows_own_limit_when_its_basis_says_so() -> 
     np.testing.assert_equal(columns.column("power_watts", statistic), [0.25, 0.0, np.nan])
 
 
-def test_window_takes_only_its_last_samples_when_asked_for_a_moment() -> None:
+def test_window_takes_only_its_last_samples_when_a_moment_is_given() -> None:
     values = np.arange(1.0, 11.0)
     columns = one_row(values.tolist())
     assert value(columns, stat(K.MIN), window_ms=30 * SECOND) == 9.0
@@ -92,14 +92,14 @@ def test_window_takes_only_its_last_samples_when_asked_for_a_moment() -> None:
     assert earlier.samples("gpu_util_ratio", window_ms=30 * SECOND).tolist() == [2]
 
 
-def test_row_has_no_value_when_nobody_measured_it() -> None:
+def test_row_has_no_value_when_it_was_not_measured() -> None:
     columns = one_row([1.0])
     assert np.isnan(columns.column("power_watts", stat(K.MEAN))).all()
     assert columns.samples("power_watts").tolist() == [0]
     assert columns.limits("gpu_util_ratio").tolist() == [1.0]
 
 
-def test_series_keeps_the_last_told_when_two_samples_share_a_time() -> None:
+def test_series_keeps_the_last_sample_when_two_share_a_time() -> None:
     series = Series.from_rows(np.array([1, 0, 1, 1]), np.array([5, 5, 2, 5]), np.array([1.0, 2.0, 3.0, 4.0]), 3)
     assert series.offsets.tolist() == [0, 1, 3, 3]
     assert series.value.tolist() == [2.0, 3.0, 4.0]

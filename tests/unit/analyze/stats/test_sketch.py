@@ -1,4 +1,4 @@
-"""The sketch, against the exact statistics: within its bound, the same after merging, the same after clearing."""
+"""The sketch compared with exact statistics: within its bound, unchanged by merging and clearing."""
 
 import itertools
 
@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from clusterscape.analyze.stats import kernels
 from clusterscape.analyze.stats.bins import bins_of, error_bound
+from clusterscape.analyze.stats.contract import Threshold
 from clusterscape.analyze.stats.exact import ExactColumns, Series
-from clusterscape.analyze.stats.needs import Threshold
 from clusterscape.analyze.stats.sketch import MetricSketch
 from clusterscape.model import METRICS
+from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.model.rules import Basis, Quantity, Statistic, StatisticKind
-from clusterscape.model.samples import Float64s, Int64s
 
 K = StatisticKind
 START_MS = 1_790_000_000_000
@@ -32,7 +32,7 @@ def times(count: int) -> Int64s:
 
 
 def add_table(sketch: MetricSketch, table: Float64s, *, first: int = 0) -> None:
-    """Scrape by scrape, as it happens; NaN is no sample."""
+    """Add the table scrape by scrape; NaN is a missing sample."""
     for step in range(table.shape[1]):
         rows = np.flatnonzero(~np.isnan(table[:, step]))
         at = np.full(len(rows), START_MS + (first + step) * STEP_MS)
@@ -129,7 +129,7 @@ def test_every_metric_has_bins_with_a_stated_bound_when_it_is_no_counter(metric:
     assert bound.of_value <= 0.04
 
 
-def test_everything_else_is_exact_when_compared_over_a_life() -> None:
+def test_other_statistics_are_exact_when_compared_over_a_lifetime() -> None:
     rng = np.random.default_rng(5)
     table = rng.random((40, 150)) * 700
     table[rng.random(table.shape) < 0.02] = np.nan
@@ -139,12 +139,12 @@ def test_everything_else_is_exact_when_compared_over_a_life() -> None:
     add_table(sketch, table)
     truth = exact("power_watts", table, limits)
     for kind in (K.MIN, K.MAX, K.MEAN, K.STD, K.NOW, K.SLOPE, K.INCREASE):
-        found = sketch.column(np.arange(40), Statistic(kind))
-        np.testing.assert_allclose(found, truth.column("power_watts", Statistic(kind)), rtol=1e-9, atol=1e-9)
+        column = sketch.column(np.arange(40), Statistic(kind))
+        np.testing.assert_allclose(column, truth.column("power_watts", Statistic(kind)), rtol=1e-9, atol=1e-9)
     for statistic in SIDES:
-        found, expected = sketch.column(np.arange(40), statistic), truth.column("power_watts", statistic)
-        # The usual interval is followed, not sorted: a missed scrape moves it by a twentieth.
-        np.testing.assert_allclose(found, expected, atol=2.0 if "longest" in statistic.kind else 1e-12)
+        column, expected = sketch.column(np.arange(40), statistic), truth.column("power_watts", statistic)
+        # The usual interval is a moving estimate: a missed scrape changes it by a twentieth.
+        np.testing.assert_allclose(column, expected, atol=2.0 if "longest" in statistic.kind else 1e-12)
     assert sketch.samples(np.arange(40)).tolist() == truth.samples("power_watts").tolist()
 
 
@@ -156,7 +156,7 @@ def test_runs_break_and_join_when_scrapes_are_missing() -> None:
     assert longest[0] == pytest.approx(75.0, abs=1.0)
 
 
-def test_shares_are_within_the_thresholds_bin_when_nobody_registered_it() -> None:
+def test_shares_are_within_the_thresholds_bin_when_it_is_not_registered() -> None:
     rng = np.random.default_rng(6)
     table = rng.random((10, 400))
     sketch = MetricSketch("sm_active_ratio", 10)
@@ -196,8 +196,8 @@ def test_recent_samples_are_those_of_the_ring_when_it_has_turned() -> None:
     assert counts.tolist() == [10] * 5
     for row in range(5):
         assert ring_of(sketch, row, 10) == ((times(100)[-10:] % 2**32).tolist(), table[row, -10:].tolist())
-    found = sketch.recent_percentiles(np.arange(5), counts, [0.95, 0.0, 0.5])
-    np.testing.assert_allclose(found, np.quantile(table[:, -10:], [0.95, 0.0, 0.5], axis=1), rtol=1e-12)
+    percentiles = sketch.recent_percentiles(np.arange(5), counts, [0.95, 0.0, 0.5])
+    np.testing.assert_allclose(percentiles, np.quantile(table[:, -10:], [0.95, 0.0, 0.5], axis=1), rtol=1e-12)
     _, are_all = sketch.count_recent(np.arange(5), np.full(5, last - RING * STEP_MS))
     assert not are_all.any()
     counts, are_all = sketch.count_recent(np.arange(5), np.full(5, last))
@@ -217,7 +217,7 @@ def test_recent_samples_are_dated_right_when_a_series_was_silent_for_longer_than
 
 
 def state(sketch: MetricSketch) -> dict[str, Float64s]:
-    """What two sketches of the same samples share, whatever way they took; rings as the samples in them."""
+    """The state that sketches of the same samples share, however they were built; rings as their samples."""
     rows = np.arange(sketch.row_count)
     statistics = [Statistic(kind) for kind in (K.MIN, K.MAX, K.MEAN, K.STD, K.NOW, K.SLOPE, K.INCREASE)]
     sides = [s for s in SIDES if sketch.thresholds]
@@ -251,10 +251,10 @@ def test_merged_sketches_equal_the_sketch_of_all_samples_when_cut_anywhere(
         add_table(part, table[:, low:high], first=low)
         merged.merge(rows, part, rows)
     expected = state(whole)
-    for name, found in state(merged).items():
+    for name, merged_values in state(merged).items():
         if "LONGEST" in name:
             continue  # compared below, where scrapes are regular: otherwise a run's breaks depend on the usual interval
-        np.testing.assert_allclose(found, expected[name], rtol=1e-9, atol=1e-9, err_msg=name)
+        np.testing.assert_allclose(merged_values, expected[name], rtol=1e-9, atol=1e-9, err_msg=name)
 
 
 @settings(max_examples=60, deadline=None)
@@ -303,7 +303,7 @@ def test_row_starts_empty_when_it_is_cleared_and_used_again() -> None:
         assert sketch.column(np.array([1]), statistic)[0] == fresh.column(np.array([0]), statistic)[0]
 
 
-def test_grown_sketch_keeps_its_rows_when_more_are_made() -> None:
+def test_sketch_keeps_its_rows_when_it_grows() -> None:
     sketch, whole = tracked_utilization(2), tracked_utilization(2)
     table = np.random.default_rng(10).random((2, 20))
     add_table(sketch, table[:, :10])

@@ -1,4 +1,4 @@
-"""Statistics of trailing windows read in the ring, against numpy and the exact statistics of the same samples."""
+"""Statistics of trailing windows in the ring, compared with numpy and the exact statistics."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from clusterscape.analyze.stats.exact import SUMMARIES, ExactColumns, Series
 from clusterscape.analyze.stats.sketch import MetricSketch
+from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.model.rules import Basis, Quantity, Statistic, StatisticKind
-from clusterscape.model.samples import Float64s, Int64s
 
 K = StatisticKind
 START_MS = 1_790_000_000_000
@@ -28,7 +28,7 @@ def filled(times: Int64s, table: Float64s) -> MetricSketch:
 
 
 def irregular_times(rng: np.random.Generator, count: int) -> Int64s:
-    """Every 15 s or so, with a long pause now and then."""
+    """About every 15 s, with occasional long pauses."""
     pauses = np.where(rng.random(count) < 0.05, 300_000, 15_000) + rng.integers(-400, 400, count)
     return START_MS + np.cumsum(pauses)
 
@@ -56,13 +56,15 @@ def test_windows_equal_the_exact_statistics_when_the_ring_has_turned_or_not(samp
         exact = ExactColumns(
             {"gpu_util_ratio": Series.from_table(times[-count:], table[:, -count:])}, len(rows)
         )  # fmt: skip
-        found = sketch.recent_summaries(rows, counts)
-        assert found.keys() == SUMMARIES.keys()
+        summaries = sketch.recent_summaries(rows, counts)
+        assert summaries.keys() == SUMMARIES.keys()
         for kind in SUMMARIES:
             expected = exact.column("gpu_util_ratio", Statistic(kind))
             scale = np.abs(table[:, -count:]).max()
-            np.testing.assert_allclose(found[kind], expected, rtol=1e-9, atol=1e-9 * scale, err_msg=f"{name} {kind}")
-        np.testing.assert_allclose(found[K.STD], table[:, -count:].std(axis=1), rtol=1e-7, atol=1e-12 * scale)
+            np.testing.assert_allclose(
+                summaries[kind], expected, rtol=1e-9, atol=1e-9 * scale, err_msg=f"{name} {kind}"
+            )
+        np.testing.assert_allclose(summaries[K.STD], table[:, -count:].std(axis=1), rtol=1e-7, atol=1e-12 * scale)
         for statistic in SIDES:
             expected = exact.column("gpu_util_ratio", statistic)
             np.testing.assert_allclose(sketch.recent_sides(rows, counts, statistic), expected, rtol=1e-12)
@@ -73,8 +75,8 @@ def test_windows_equal_the_exact_statistics_when_the_ring_has_turned_or_not(samp
 def test_deviation_is_nothing_when_all_samples_are_equal() -> None:
     times = irregular_times(np.random.default_rng(1), 100)
     sketch = filled(times, np.full((1, 100), 0.1))
-    found = sketch.recent_summaries(np.zeros(1, np.int64), np.array([RING]))
-    assert found[K.STD][0] == found[K.SLOPE][0] == found[K.INCREASE][0] == 0.0
+    summaries = sketch.recent_summaries(np.zeros(1, np.int64), np.array([RING]))
+    assert summaries[K.STD][0] == summaries[K.SLOPE][0] == summaries[K.INCREASE][0] == 0.0
 
 
 def test_window_has_no_statistics_when_it_is_empty_or_the_threshold_is_not_known() -> None:
@@ -99,7 +101,7 @@ def test_window_has_no_statistics_when_it_is_empty_or_the_threshold_is_not_known
 def test_percentiles_stay_exact_when_hints_of_the_last_reading_fit_or_do_not(
     seed: int, shape: str, pauses: list[int]
 ) -> None:
-    """However many samples come between two readings, and where rows change hands in between."""
+    """For any number of samples between two readings, also when the order of rows changes."""
     rng, rows = np.random.default_rng(seed), np.arange(3)
     total = 50 + sum(pauses)
     times, table = irregular_times(rng, total), tables(rng, len(rows), total)[shape]
@@ -111,9 +113,9 @@ def test_percentiles_stay_exact_when_hints_of_the_last_reading_fit_or_do_not(
         used += pause
         turned = rng.permutation(rows)
         count = int(rng.integers(1, min(used, RING) + 1))
-        found = sketch.recent_percentiles(turned, np.full(len(rows), count), RANKS, brackets)
+        percentiles = sketch.recent_percentiles(turned, np.full(len(rows), count), RANKS, brackets)
         expected = np.quantile(table[turned, used - count : used], RANKS, axis=1)
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        np.testing.assert_allclose(percentiles, expected, rtol=1e-12)
 
 
 @settings(max_examples=60, deadline=None)

@@ -1,4 +1,4 @@
-"""Traces made up for tests: random ones with planted outliers, pipelines with known lengths, ranks with known lateness."""
+"""Synthetic traces: random ones with planted outliers, pipelines with known lengths, ranks with known lateness."""
 
 import numpy as np
 import polars as pl
@@ -13,7 +13,7 @@ Row = dict[str, object]
 
 
 def make_trace(rows: list[Row], stages: dict[int, int | None]) -> Trace:
-    """A trace of given rows; times count from the origin."""
+    """A trace of these rows; times are relative to the origin."""
     columns: dict[str, object] = {
         name: [row.get(name) for row in rows] for name in {key for row in rows for key in row}
     }
@@ -23,23 +23,23 @@ def make_trace(rows: list[Row], stages: dict[int, int | None]) -> Trace:
 
 
 def analyze(rows: list[Row], stages: dict[int, int | None]) -> TraceReport:
-    """Its report."""
+    """The report of a trace of these rows."""
     return analyze_trace(make_trace(rows, stages), np.random.default_rng(0))
 
 
 def draw(report: TraceReport) -> tuple[pl.DataFrame, DrawnTrace]:
-    """Its related spans, and what pictures are made from."""
+    """Related spans of a report, and its drawable trace."""
     related = relate_spans(report)
     return related, DrawnTrace(related, {facts.rank: facts.stage for facts in report.trace.ranks})
 
 
 def kernel(rank: int, start_ns: int, end_ns: int, name: str = "gemm", **more: object) -> Row:
     """A kernel on the rank's stream."""
-    found: Row = {
+    row: Row = {
         "rank": rank, "lane": "stream 7", "is_device": True, "span_class": "compute", "name": name,
         "start_ns": start_ns, "end_ns": end_ns, "step": 0,
     }  # fmt: skip
-    return found | more
+    return row | more
 
 
 def step_of(rank: int, step: int, start_ns: int, end_ns: int) -> Row:
@@ -52,15 +52,15 @@ def step_of(rank: int, step: int, start_ns: int, end_ns: int) -> Row:
 
 def collective(rank: int, start_ns: int, end_ns: int, step: int = 0, **more: object) -> Row:
     """An all-reduce of the rank."""
-    found: Row = {
+    row: Row = {
         "rank": rank, "lane": "stream 9", "is_device": True, "span_class": "communication", "name": "nccl:all_reduce",
         "collective": "all_reduce", "process_group": "dp", "bytes": 1 << 20, "start_ns": start_ns, "end_ns": end_ns, "step": step,
     }  # fmt: skip
-    return found | more
+    return row | more
 
 
 def random_rows(seed: int, ranks: int = 4, count: int = 300) -> list[Row]:
-    """Kernels, copies and collectives one after another, with gaps; one kernel in 50 takes 3 to 10 times as long."""
+    """Consecutive kernels, copies and collectives with gaps; one kernel in 50 takes 3 to 10 times as long."""
     generator = np.random.default_rng(seed)
     rows: list[Row] = []
     for rank in range(ranks):

@@ -1,4 +1,4 @@
-"""The execution flow of made-up graphs: nothing is lost, nothing points back, repeats stack."""
+"""The execution flow of synthetic graphs: all operators are drawn, no edge points back, repeats are stacked."""
 
 import numpy as np
 import pytest
@@ -7,24 +7,26 @@ from clusterscape.analyze.trace.flow import Flow, choose_opened, draw_flow
 from clusterscape.analyze.trace.flow_graph import FlowGraph
 from clusterscape.analyze.trace.flow_spans import shorten_kernel
 from clusterscape.collect.traces.files import Content
-from clusterscape.collect.traces.mindspore_graph import parse_operators
+from clusterscape.collect.traces.mindspore import parse_operators
 from clusterscape.errors import SourceError
-from clusterscape.model.operators import make_operators
+from clusterscape.model.spans import make_operators
 
 
 def random_graph(seed: int, size: int = 300) -> FlowGraph:
-    """Two stages, namespaces of up to three parts, messages both ways in an order that can run."""
+    """Two stages, namespaces of up to three parts, messages in both directions without a cycle."""
     generator = np.random.default_rng(seed)
     stage = np.sort(generator.integers(0, 2, size))
     types = generator.choice(["MatMul", "Add", "Depend", "Load", "UpdateState"], size)
-    spaces = ["/".join(f"n{one}" for one in generator.integers(0, 3, generator.integers(0, 4))) for _ in range(size)]
+    spaces = [
+        "/".join(f"n{number}" for number in generator.integers(0, 3, generator.integers(0, 4))) for _ in range(size)
+    ]
     inputs = [
-        sorted({int(one) for one in generator.integers(0, row, 2) if stage[one] == stage[row]}) if row else []
+        sorted({int(source) for source in generator.integers(0, row, 2) if stage[source] == stage[row]}) if row else []
         for row in range(size)
     ]
     message: list[str | None] = [None] * size
     keys: list[str | None] = [None] * size
-    first, second = (np.flatnonzero(stage == each) for each in (0, 1))
+    first, second = (np.flatnonzero(stage == index) for index in (0, 1))
     for number in range(4):
         send, receive = int(first[10 + 20 * number]), int(second[5 + 20 * number])
         message[send], message[receive], keys[send], keys[receive] = "send", "recv", f"f{number}", f"f{number}"
@@ -60,7 +62,7 @@ def test_every_operator_is_drawn_once_and_no_edge_points_back_when_namespaces_op
         check_flow(graph, draw_flow(graph, opened))
 
 
-def test_blocks_wait_for_what_they_receive_when_stages_send() -> None:
+def test_blocks_wait_for_their_messages_when_stages_send() -> None:
     graph = random_graph(1)
     assert all(before < place for place, block in enumerate(graph.blocks) for before in block.after)
     joined = [edge for edge in graph.edges if edge.edge_class == "send_receive"]
@@ -115,7 +117,7 @@ def test_layers_stack_when_five_are_alike_and_open_one_by_one() -> None:
     assert choose_opened(graph) == model
 
 
-def test_what_is_asked_for_stays_closed_when_it_would_be_too_many_nodes() -> None:
+def test_flow_stays_within_the_limit_when_too_many_namespaces_are_opened() -> None:
     graph = random_graph(3)
     flow = draw_flow(graph, list(range(len(graph.namespaces))), most=100)
     assert len(flow.parts) <= 100
@@ -146,6 +148,6 @@ def test_kernels_are_named_shortly_when_drawn(name: str, short: str) -> None:
         '{"graphs": {"0": {"op_nodes": [{"node_id": "1", "name": "a", "parallel_shard": "[["}]}}}',
     ],
 )
-def test_a_graph_cut_short_is_reported_when_read(text: str) -> None:
-    with pytest.raises(SourceError, match="no readable operator graph"):
+def test_truncation_is_reported_when_a_graph_is_cut_short(text: str) -> None:
+    with pytest.raises(SourceError, match="cannot read the operator graph"):
         parse_operators(Content(text.encode()), "graph.json")

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 from unit.analyze.trace.made_traces import ORIGIN_NS, analyze, draw, kernel, step_of
 
-from clusterscape.analyze.trace.curves import draw_curves
+from clusterscape.analyze.trace.window_tables import draw_curves
 from clusterscape.model.spans import MEMORY_SCHEMA
 
 
@@ -17,27 +17,27 @@ def curves(memory: list[tuple[int, int, int]] | None = None, flops: float | None
         table = pl.DataFrame(memory, schema=dict(MEMORY_SCHEMA), orient="row").with_columns(
             pl.col("time_ns") + ORIGIN_NS
         )
-    found = draw_curves(related, ORIGIN_NS, ORIGIN_NS + 4000, 4, table)
-    return found.filter(pl.col("rank") == 0)
+    curves_by_lane = draw_curves(related, ORIGIN_NS, ORIGIN_NS + 4000, 4, table)
+    return curves_by_lane.filter(pl.col("rank") == 0)
 
 
 def test_flops_are_spread_over_their_time_when_a_span_has_some() -> None:
-    found = curves(flops=5e6)
-    assert found["flops"].to_list() == pytest.approx([0.0, 5e12, 0.0, 0.0])
-    assert found["compute"].to_list() == pytest.approx([0.0, 1.0, 0.0, 0.0])
+    curve = curves(flops=5e6)
+    assert curve["flops"].to_list() == pytest.approx([0.0, 5e12, 0.0, 0.0])
+    assert curve["compute"].to_list() == pytest.approx([0.0, 1.0, 0.0, 0.0])
 
 
 def test_flops_and_memory_are_null_when_nothing_was_recorded() -> None:
-    found = curves()
-    assert found["flops"].null_count() == found["memory_bytes"].null_count() == 4
+    curve = curves()
+    assert curve["flops"].null_count() == curve["memory_bytes"].null_count() == 4
 
 
 def test_memory_is_the_most_of_each_bin_when_it_rises_and_falls() -> None:
-    # Nothing before the first record; a peak within a bin counts; what is held goes on.
-    found = curves([(0, 1100, 10), (0, 1200, 90), (0, 1300, 20), (0, 3500, 5), (1, 0, 777)])
-    assert found["memory_bytes"].to_list() == [None, 90.0, 20.0, 20.0]
+    # Null before the first record; a bin has its peak; later bins keep the last value.
+    curve = curves([(0, 1100, 10), (0, 1200, 90), (0, 1300, 20), (0, 3500, 5), (1, 0, 777)])
+    assert curve["memory_bytes"].to_list() == [None, 90.0, 20.0, 20.0]
 
 
-def test_memory_goes_on_from_before_when_the_window_begins_later() -> None:
-    found = curves([(0, -500, 30), (0, 4100, 99)])
-    assert found["memory_bytes"].to_list() == [30.0] * 4
+def test_memory_continues_from_before_when_the_window_begins_later() -> None:
+    curve = curves([(0, -500, 30), (0, 4100, 99)])
+    assert curve["memory_bytes"].to_list() == [30.0] * 4

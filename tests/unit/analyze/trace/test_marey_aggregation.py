@@ -1,4 +1,4 @@
-"""Visual aggregation loses nothing that matters: time per class, counts and outliers, at every zoom and level."""
+"""Visual aggregation preserves time per class, counts and outliers at every zoom and level."""
 
 from typing import Any, cast
 
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.analyze.trace.made_traces import analyze, collective, draw, kernel, random_rows, step_of
 
-from clusterscape.analyze.trace import pyramid
+from clusterscape.analyze.trace import aggregate
 from clusterscape.analyze.trace.aggregate import Merge, Window
 from clusterscape.analyze.trace.drawn import CLASSES, DrawnTrace, Level
 from clusterscape.analyze.trace.marey import MareyGraph, draw_marey
@@ -19,7 +19,7 @@ TRACES: dict[int, tuple[pl.DataFrame, DrawnTrace]] = {}
 
 
 def trace_of(seed: int) -> tuple[pl.DataFrame, DrawnTrace]:
-    """Analyzing takes longer than drawing: a few traces, drawn often."""
+    """A cached trace: analysis takes longer than drawing."""
     if seed not in TRACES:
         stages: dict[int, int | None] = {0: 0, 1: 0, 2: 1, 3: 1} if seed % 2 else dict.fromkeys(range(4))
         TRACES[seed] = draw(analyze(random_rows(seed), stages))
@@ -53,11 +53,11 @@ def test_counts_and_time_of_each_class_add_up_when_spans_are_merged(
     spans, drawn = trace_of(seed)
     window = make_window(drawn, of)
     graph = draw_marey(drawn, window, level=cast(Level, level), merge=cast(Merge, merge), classes=SHOWN)
-    wanted = in_window(spans, drawn, window)
+    visible = in_window(spans, drawn, window)
     length = (pl.col("end_ns") - pl.col("drawn_ns")).sum()
-    expected = {row[0]: row[1:] for row in wanted.group_by("span_class").agg(pl.len(), length).iter_rows()}
-    given_ = graph.spans.group_by("class").agg(pl.col("count").sum(), pl.col("total_ns").sum())
-    assert {row[0]: (row[1], row[2]) for row in given_.iter_rows()} == {
+    expected = {row[0]: row[1:] for row in visible.group_by("span_class").agg(pl.len(), length).iter_rows()}
+    totals = graph.spans.group_by("class").agg(pl.col("count").sum(), pl.col("total_ns").sum())
+    assert {row[0]: (row[1], row[2]) for row in totals.iter_rows()} == {
         k: (n, float(t)) for k, (n, t) in expected.items()
     }
     assert (graph.spans["min_ns"] <= graph.spans["median_ns"]).all()
@@ -66,7 +66,7 @@ def test_counts_and_time_of_each_class_add_up_when_spans_are_merged(
 
 @given(seed=st.integers(0, 3), of=windows, merge=st.sampled_from(["gap", "namespace"]))
 @settings(max_examples=60, deadline=None)
-def test_every_outlier_is_seen_when_zoomed_out(seed: int, of: tuple[float, float, int], merge: str) -> None:
+def test_every_outlier_is_drawn_when_zoomed_out(seed: int, of: tuple[float, float, int], merge: str) -> None:
     spans, drawn = trace_of(seed)
     window = make_window(drawn, of)
     graph = draw_marey(drawn, window, merge=cast(Merge, merge), classes=SHOWN)
@@ -100,7 +100,7 @@ def test_bands_join_parts_of_spans_on_other_rows_when_drawn(
 
 
 def uniform(ranks: int, count: int, length: int = 1_000, gap: int = 10) -> list[dict[str, object]]:
-    """Equal kernels; the third of the second rank takes four times as long, and all after it come later."""
+    """Equal kernels; the third of the second rank takes four times as long, which delays all later ones."""
     rows: list[dict[str, object]] = []
     for rank in range(ranks):
         now = 0
@@ -112,14 +112,14 @@ def uniform(ranks: int, count: int, length: int = 1_000, gap: int = 10) -> list[
     return rows
 
 
-def test_single_outlier_stays_a_span_of_its_own_when_everything_else_is_one() -> None:
+def test_outlier_stays_a_separate_span_when_all_others_are_merged() -> None:
     _, drawn = draw(analyze(uniform(4, 500), dict.fromkeys(range(4))))
     graph = draw_marey(drawn, Window(0, drawn.extent_ns, 16))
     on_row = graph.spans.filter(pl.col("row") == 1)
-    lone = on_row.filter(pl.col("is_outlier"))
-    assert lone.height == 1
-    assert (lone["count"][0], lone["end_ns"][0] - lone["start_ns"][0]) == (1, 4_000.0)
-    assert lone["span"][0] == lone["worst_span"][0]
+    outliers = on_row.filter(pl.col("is_outlier"))
+    assert outliers.height == 1
+    assert (outliers["count"][0], outliers["end_ns"][0] - outliers["start_ns"][0]) == (1, 4_000.0)
+    assert outliers["span"][0] == outliers["worst_span"][0]
     assert on_row.filter(~pl.col("is_outlier"))["count"].sum() == 499
     assert graph.spans.height == 5
 
@@ -187,7 +187,7 @@ def test_rows_follow_the_tree_when_stages_and_ranks_are_opened() -> None:
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_only_what_is_asked_for_is_drawn_when_classes_are_named(name: str) -> None:
+def test_only_the_named_classes_are_drawn_when_classes_are_named(name: str) -> None:
     _, drawn = trace_of(0)
     graph = draw_marey(drawn, Window(0, drawn.extent_ns, 100), classes=[name])
     assert set(graph.spans["class"].cast(pl.String)) <= {name}
@@ -195,10 +195,10 @@ def test_only_what_is_asked_for_is_drawn_when_classes_are_named(name: str) -> No
 
 @pytest.fixture
 def with_copies(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For traces far smaller than those that need them."""
-    monkeypatch.setattr(pyramid, "MIN_ENTRIES", 10)
-    monkeypatch.setattr(pyramid, "WORTHWHILE", 1.0)
-    monkeypatch.setattr(pyramid, "GAPS", (4096, 1024, 256, 64, 16))
+    """Coarser copies also for small traces."""
+    monkeypatch.setattr(aggregate, "MIN_ENTRIES", 10)
+    monkeypatch.setattr(aggregate, "WORTHWHILE", 1.0)
+    monkeypatch.setattr(aggregate, "GAPS", (4096, 1024, 256, 64, 16))
 
 
 @pytest.mark.usefixtures("with_copies")
@@ -210,7 +210,7 @@ def test_picture_is_the_same_when_it_is_made_from_coarser_copies(seed: int, leve
     for pixels in (16, 100, 700):
         window = Window(0, drawn.extent_ns, pixels)
         coarse = draw_marey(drawn, window, level=level)
-        assert pyramid.find_copy(drawn, level, window.pixel_ns) is not None
+        assert aggregate.find_copy(drawn, level, window.pixel_ns) is not None
         copies, drawn.copies[level] = drawn.copies[level], ()
         exact = draw_marey(drawn, window, level=level)
         drawn.copies[level] = copies
@@ -230,7 +230,7 @@ def test_little_more_than_the_window_is_counted_when_a_part_is_made_from_copies(
     spans, drawn = draw(analyze(random_rows(20, count=1_000), dict.fromkeys(range(4))))
     for low, high in ((0.2, 0.7), (0.45, 0.55)):
         window = Window(low * drawn.extent_ns, high * drawn.extent_ns, 100)
-        beside = pyramid.LONGEST_GAPS * window.pixel_ns
-        wider = Window(window.start_ns - beside, window.end_ns + beside, 100)
+        margin_ns = aggregate.LONGEST_GAPS * window.pixel_ns
+        wider = Window(window.start_ns - margin_ns, window.end_ns + margin_ns, 100)
         counted = draw_marey(drawn, window, classes=SHOWN).spans["count"].sum()
         assert in_window(spans, drawn, window).height <= counted <= in_window(spans, drawn, wider).height

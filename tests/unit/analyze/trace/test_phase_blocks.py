@@ -45,7 +45,7 @@ def test_bands_span_the_whole_pass_when_its_kernels_are_short(graph: MareyGraph)
     assert ((joined["from_end"] - joined["from_start"]) > 1e6).all()
 
 
-def test_the_way_up_a_namespace_ends_when_it_begins_with_a_slash() -> None:
+def test_path_to_the_root_ends_when_a_namespace_begins_with_a_slash() -> None:
     spans = pl.Series(["/Default/a", "/Gradients/b", "plain", None], dtype=pl.Categorical)
     names, parent, depth, own = _namespace_tree(spans)
     assert names == ["", "/Default", "/Default/a", "/Gradients", "/Gradients/b", "plain"]

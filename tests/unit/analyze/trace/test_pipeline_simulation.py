@@ -1,4 +1,4 @@
-"""Pipelines worked out by hand: schedules whose length is known."""
+"""Hand-computed pipelines: schedules with known lengths."""
 
 import pytest
 
@@ -9,13 +9,13 @@ def gpipe(stages: int, micro_batches: int) -> list[Key]:
     """All forwards, then all backwards, last first."""
     order: list[Key] = []
     for stage in range(stages):
-        order += [(stage, "forward", each, 0) for each in range(micro_batches)]
-        order += [(stage, "backward", each, 0) for each in reversed(range(micro_batches))]
+        order += [(stage, "forward", micro_batch, 0) for micro_batch in range(micro_batches)]
+        order += [(stage, "backward", micro_batch, 0) for micro_batch in reversed(range(micro_batches))]
     return order
 
 
 @pytest.mark.parametrize(("stages", "micro_batches"), [(2, 2), (4, 8), (3, 1)])
-def test_bubble_is_the_ideal_one_when_all_passes_are_alike(stages: int, micro_batches: int) -> None:
+def test_bubble_is_ideal_when_all_passes_are_equal(stages: int, micro_batches: int) -> None:
     order = gpipe(stages, micro_batches)
     whole = simulate_passes(order, dict.fromkeys(order, 1.0), stages, 1)
     assert whole == 2 * (micro_batches + stages - 1)
@@ -28,6 +28,6 @@ def test_slow_stage_sets_the_pace_when_it_takes_longer() -> None:
     assert whole == pytest.approx(1 + 4 * 2 + 1 + 1 + 4 * 2 + 1)
 
 
-def test_there_is_no_answer_when_passes_wait_in_a_circle() -> None:
+def test_result_is_missing_when_passes_wait_in_a_cycle() -> None:
     order: list[Key] = [(0, "backward", 0, 0), (0, "forward", 0, 0), (1, "forward", 0, 0), (1, "backward", 0, 0)]
     assert simulate_passes(order, dict.fromkeys(order, 1.0), 2, 1) is None

@@ -1,4 +1,4 @@
-"""Sequences of different lengths are told apart from slow stages and from chance."""
+"""Sequence length variance is distinguished from slow stages and from chance."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from unit.analyze.trace.made_traces import analyze, pipeline_rows
 
 from clusterscape.analyze.trace.report import TraceReport
-from clusterscape.model.verdicts import TraceVerdict, VerdictKind
+from clusterscape.model.trace_report import TraceVerdict, VerdictKind
 
 STEPS, STAGES, COUNT = 5, 4, 8
 MS = 1_000_000
@@ -14,19 +14,19 @@ MS = 1_000_000
 
 def verdicts_of(lengths: NDArray[np.float64]) -> tuple[TraceReport, list[TraceVerdict]]:
     report = analyze(pipeline_rows(lengths.astype(np.int64)), {rank: rank for rank in range(STAGES)})
-    found = [each for each in report.verdicts if each.kind is VerdictKind.SEQUENCE_LENGTH_VARIANCE]
-    return report, found
+    verdicts = [verdict for verdict in report.verdicts if verdict.kind is VerdictKind.SEQUENCE_LENGTH_VARIANCE]
+    return report, verdicts
 
 
 def test_variance_is_named_when_micro_batches_differ_on_all_stages_alike() -> None:
     generator = np.random.default_rng(3)
     sequence = generator.uniform(0.5, 2.0, (STEPS, 1, 1, COUNT))
-    _, found = verdicts_of(10 * MS * sequence * generator.uniform(0.98, 1.02, (STEPS, STAGES, 2, COUNT)))
-    assert len(found) == 1
-    assert float(found[0].evidence["correlation"]) > 0.95
-    assert found[0].seconds_per_step > 0.01
-    assert found[0].spans
-    assert (found[0].rank, found[0].stage) == (None, None)
+    _, verdicts = verdicts_of(10 * MS * sequence * generator.uniform(0.98, 1.02, (STEPS, STAGES, 2, COUNT)))
+    assert len(verdicts) == 1
+    assert float(verdicts[0].evidence["correlation"]) > 0.95
+    assert verdicts[0].seconds_per_step > 0.01
+    assert verdicts[0].spans
+    assert (verdicts[0].rank, verdicts[0].stage) == (None, None)
 
 
 SHAPE = (STEPS, STAGES, 2, COUNT)
@@ -44,6 +44,6 @@ GENERATOR = np.random.default_rng(5)
     ],
     ids=["alike", "every stage by itself", "a slow stage", "the first is always slow", "too little to matter"],
 )
-def test_nothing_is_said_of_sequences_when_something_else_varies(lengths: NDArray[np.float64]) -> None:
-    _, found = verdicts_of(10 * MS * lengths)
-    assert not found
+def test_sequence_variance_is_not_reported_when_something_else_varies(lengths: NDArray[np.float64]) -> None:
+    _, verdicts = verdicts_of(10 * MS * lengths)
+    assert not verdicts

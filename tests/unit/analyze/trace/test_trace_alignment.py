@@ -1,4 +1,4 @@
-"""Clocks: known shifts are taken off again, durations stay, and what cannot be known is left alone."""
+"""Clock alignment: known shifts are removed, durations stay, unknown shifts are not changed."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from clusterscape.model.spans import Trace
 
 
 def shifted(trace: Trace, offsets_ns: dict[int, int], drifts_ppm: dict[int, float]) -> Trace:
-    """The trace as clocks that are off would have recorded it."""
+    """The trace as recorded by clocks with these errors."""
     begin = int(trace.spans["start_ns"].to_numpy().min())
     offset = pl.col("rank").replace_strict(offsets_ns, return_dtype=pl.Int64)
     drift = pl.col("rank").replace_strict(drifts_ppm, return_dtype=pl.Float64) * 1e-6
@@ -36,7 +36,7 @@ def trace(tmp_path: Path) -> Trace:
     return read_traces([tmp_path], workers=1)
 
 
-def test_offsets_and_drifts_are_taken_off_when_clocks_differ(trace: Trace) -> None:
+def test_offsets_and_drifts_are_removed_when_clocks_differ(trace: Trace) -> None:
     offsets = {0: 0, 1: 233_000_000, 2: -233_000_000, 3: 1_000_000}
     moved = shifted(trace, offsets, {0: 0.0, 1: 5.0, 2: -5.0, 3: 0.0})
     alignment = align_clocks(moved, match_collectives(moved.spans))
@@ -73,11 +73,11 @@ def covered(pairs: list[tuple[int, int]]) -> set[int]:
 
 @given(Pairs, Pairs)
 def test_times_are_those_of_sets_when_they_are_joined_and_subtracted(
-    one: list[tuple[int, int]], other: list[tuple[int, int]]
+    first: list[tuple[int, int]], other: list[tuple[int, int]]
 ) -> None:
-    times = [join_times([a for a, _ in each], [a + b for a, b in each]) for each in (one, other)]
-    assert times[0].length_ns == len(covered(one))
+    times = [join_times([a for a, _ in pairs], [a + b for a, b in pairs]) for pairs in (first, other)]
+    assert times[0].length_ns == len(covered(first))
     left = subtract_times(times[0], times[1])
-    assert left.length_ns == len(covered(one) - covered(other))
-    assert clip_times(times[0], 10, 30).length_ns == len(covered(one) & set(range(10, 30)))
+    assert left.length_ns == len(covered(first) - covered(other))
+    assert clip_times(times[0], 10, 30).length_ns == len(covered(first) & set(range(10, 30)))
     assert (left.starts[1:] > left.ends[:-1]).all()

@@ -1,4 +1,4 @@
-"""Two runs compared: what was planted is found, what chance explains is not told."""
+"""Comparison of two runs: planted changes are found, random differences are not reported."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import polars as pl
 from unit.analyze.trace.made_traces import analyze, collective, kernel, step_of
 
 from clusterscape.analyze.trace.diff import RunTables, TraceDiff, compare_runs
-from clusterscape.analyze.trace.packing import pack_trace
+from clusterscape.analyze.trace.document import pack_trace
 
 MS = 1_000_000
 
@@ -43,27 +43,27 @@ def compare(before: RunTables, after: RunTables) -> TraceDiff:
 
 def test_slower_operator_is_named_when_only_it_changed() -> None:
     diff = compare(run_of(10, seed=1), run_of(15, seed=2))
-    told = [change for change in diff.changes if change.is_significant]
+    significant = [change for change in diff.changes if change.is_significant]
     assert diff.changes[0].kind == "step"
     assert diff.changes[0].is_significant
-    operator = next(change for change in told if change.kind == "operator")
+    operator = next(change for change in significant if change.kind == "operator")
     assert operator.name == "gemm"
     assert abs(operator.difference_s - 0.005) < 0.0005
     assert operator.low_s is not None
     assert operator.low_s < 0.005 < (operator.high_s or 0.0)
-    assert {change.name for change in told if change.kind == "phase"} == {"forward"}
-    assert not any(change.name == "norm" for change in told)
+    assert {change.name for change in significant if change.kind == "phase"} == {"forward"}
+    assert not any(change.name == "norm" for change in significant)
     assert any("gemm" in sentence and "longer" in sentence for sentence in diff.sentences)
 
 
-def test_nothing_is_told_when_the_runs_are_alike() -> None:
+def test_no_change_is_reported_when_the_runs_are_equal() -> None:
     diff = compare(run_of(10, seed=1), run_of(10, seed=2))
     assert not any(change.is_significant for change in diff.changes)
     assert diff.sentences[0].startswith("A step takes as long as before")
     assert diff.sentences[1].startswith("Nothing else differs")
 
 
-def test_new_operator_is_said_to_be_new_when_the_first_run_has_it_not() -> None:
+def test_operator_is_reported_as_new_when_the_first_run_lacks_it() -> None:
     diff = compare(run_of(10, seed=1), run_of(10, seed=2, extra="checkpoint"))
     new = next(change for change in diff.changes if change.name == "checkpoint")
     assert new.before_s is None

@@ -1,4 +1,4 @@
-"""Verdicts and measures on traces whose answer is known: recorded ones that ship with the project, and worked-out ones."""
+"""Verdicts and measures on shipped recordings and synthetic traces with known results."""
 
 import json
 import math
@@ -12,8 +12,7 @@ from unit.collect.traces.trace_files import document, host, simple_rank, step, w
 from clusterscape.analyze.trace.document import write_report
 from clusterscape.analyze.trace.report import TraceReport, analyze_trace
 from clusterscape.collect.traces import read_traces
-from clusterscape.model.trace_report import decode_report, encode_report
-from clusterscape.model.verdicts import VerdictKind
+from clusterscape.model.trace_report import VerdictKind, decode_report, encode_report
 
 RECORDED = Path(__file__).parents[3] / "data/h200/traces"
 
@@ -70,7 +69,7 @@ def test_bubble_adds_up_when_it_is_split(pipeline: TraceReport) -> None:
     assert bubble.imbalance > 0.05
 
 
-def test_imbalance_is_over_what_there_is_when_it_is_measured(data_parallel: TraceReport, pipeline: TraceReport) -> None:
+def test_imbalance_covers_ranks_or_stages_when_they_exist(data_parallel: TraceReport, pipeline: TraceReport) -> None:
     assert data_parallel.imbalance.ranks == pytest.approx(1.4, abs=0.1)
     assert data_parallel.imbalance.stages is None
     assert pipeline.imbalance.ranks is None
@@ -116,13 +115,13 @@ def test_nothing_is_significant_when_all_ranks_are_copies(tmp_path: Path) -> Non
     assert not [verdict for verdict in report.verdicts if verdict.rank is not None]
 
 
-def test_oddities_are_said_when_ranks_or_steps_are_missing(tmp_path: Path) -> None:
+def test_irregularities_are_reported_when_ranks_or_steps_are_missing(tmp_path: Path) -> None:
     write(tmp_path / "rank0.json", simple_rank(0, 4, steps=4))
     write(tmp_path / "rank2.json", simple_rank(2, 4, steps=3))
     notes = "\n".join(report_on(tmp_path).notes)
     assert "Ranks 1, 3 are missing" in notes
     assert "most have" in notes
-    assert "do not match on all 2 ranks" not in notes or "left out" in notes
+    assert "do not match on all 2 ranks" not in notes or "are ignored" in notes
 
 
 def test_collectives_of_common_steps_match_when_step_counts_differ(tmp_path: Path) -> None:
@@ -137,11 +136,11 @@ def test_host_operators_count_when_there_is_no_device(tmp_path: Path) -> None:
     events = [step(0, 0, 1000), host("aten::mm", 100, 300)]
     report = report_on(write(tmp_path / "rank0.json", document(events, 0, 1)))
     assert report.breakdown["compute_ns"].to_list() == [300_000]
-    assert any("No rank has spans of a device" in note for note in report.notes)
+    assert any("No rank has device spans" in note for note in report.notes)
 
 
 @pytest.mark.parametrize(("jump_us", "word"), [(50e6, "forward"), (-50e6, "back")])
-def test_jump_is_said_when_a_clock_is_set(tmp_path: Path, jump_us: float, word: str) -> None:
+def test_clock_jump_is_reported_when_a_clock_is_set(tmp_path: Path, jump_us: float, word: str) -> None:
     at = [1e9 + 1000 * number + (jump_us if number > 2 else 0) for number in range(6)]
     events = [step(number, start, 1000) for number, start in enumerate(at)]
     notes = report_on(write(tmp_path / "rank0.json", document(events, 0, 1))).notes
@@ -164,7 +163,7 @@ def test_document_is_read_when_an_earlier_version_stored_it(data_parallel: Trace
     written = write_report(data_parallel)
     fields = json.loads(encode_report(written))
     del fields["flops_source"], fields["ranks"][0]["world_size"]
-    fields["imbalance"]["ranks_ratio"] = math.nan  # which Python's JSON writes, and others refuse
+    fields["imbalance"]["ranks_ratio"] = math.nan  # written by Python's JSON, refused by other parsers
     fields["no longer known"] = 1
     read = decode_report(json.dumps(fields).encode())
     assert (read.verdicts, read.breakdown, read.flops_source) == (written.verdicts, written.breakdown, None)

@@ -1,4 +1,4 @@
-"""Re-simulated steps: unchanged they are the measured ones; changed, what can be worked out by hand."""
+"""Re-simulated steps: equal to the measured ones when unchanged, to hand-computed ones when changed."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from unit.analyze.trace.made_traces import analyze, collective, kernel, pipeline_rows, step_of
 
 from clusterscape.analyze.trace.changes import Change, ChangedRun, ChangeError
-from clusterscape.analyze.trace.counterparts import add_counterparts
+from clusterscape.analyze.trace.match import add_counterparts
 from clusterscape.analyze.trace.pipeline import find_passes, simulate_schedule
 from clusterscape.analyze.trace.report import TraceReport, analyze_trace
 from clusterscape.collect.traces import read_traces
@@ -61,7 +61,7 @@ def test_step_is_shorter_by_the_lateness_when_the_straggler_is_as_fast_as_its_pe
         (Change("compute", factor=2.0), 21.0),
     ],
 )
-def test_step_is_what_can_be_worked_out_when_something_is_changed(
+def test_step_matches_the_calculation_when_something_is_changed(
     late: ChangedRun, change: Change, then_ms: float
 ) -> None:
     assert late.ask(change).then_s * 1e3 == pytest.approx(then_ms)
@@ -76,7 +76,7 @@ def test_step_is_what_can_be_worked_out_when_something_is_changed(
         (Change("compute", stage=3), "no such rank or stage of stage 3"),
     ],
 )
-def test_it_is_said_why_when_a_question_cannot_be_asked(late: ChangedRun, change: Change, words: str) -> None:
+def test_reason_is_reported_when_a_question_cannot_be_answered(late: ChangedRun, change: Change, words: str) -> None:
     with pytest.raises(ChangeError, match=words):
         late.ask(change)
 
@@ -94,18 +94,18 @@ def test_measured_step_comes_back_when_nothing_is_changed(recorded: TraceReport)
 
 
 def test_report_answers_the_usual_questions_when_traces_are_recorded(recorded: TraceReport) -> None:
-    found = {answer.question: answer for answer in recorded.changes}
+    answers = {answer.question: answer for answer in recorded.changes}
     if recorded.bubble is None:
-        straggler = found["rank 0 as fast as its peers"]
+        straggler = answers["rank 0 as fast as its peers"]
         assert straggler.now_s - straggler.then_s == pytest.approx(recorded.slack[0].slack_ns / 1e9, rel=0.1)
     else:
-        balanced = found["stages balanced"]
+        balanced = answers["stages balanced"]
         gain_s = recorded.bubble.resimulated_s - recorded.bubble.balanced_s
         assert balanced.now_s - balanced.then_s == pytest.approx(gain_s, rel=0.2)
-        assert any("1F1B" in question for question in found)
+        assert any("1F1B" in question for question in answers)
 
 
-def test_schedule_follows_the_formula_when_stages_are_alike() -> None:
+def test_schedule_follows_the_formula_when_stages_are_equal() -> None:
     stages, count = 4, 8
     report = analyze(pipeline_rows(np.full((1, stages, 2, count), MS)), {rank: rank for rank in range(stages)})
     passes = find_passes(report.trace.spans)

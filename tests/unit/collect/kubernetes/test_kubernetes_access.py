@@ -28,7 +28,7 @@ def write_config(folder: Path, user: Json, **cluster: Any) -> KubernetesSettings
     return KubernetesSettings(mode="kubeconfig", kubeconfig=folder / "config")
 
 
-async def test_the_current_context_is_taken_when_none_is_named(tmp_path: Path) -> None:
+async def test_current_context_is_used_when_none_is_named(tmp_path: Path) -> None:
     access = open_access(write_config(tmp_path, {"token": "abc"}))
     assert (access.url, access.tls, await access.token.get()) == ("http://127.0.0.1:8080", None, "abc")
 
@@ -54,14 +54,14 @@ async def test_a_simple_login_program_is_run_when_the_kubeconfig_names_one(tmp_p
     access = open_access(write_config(tmp_path, {"exec": entry}))
     assert await access.token.get() == "t"
     assert await access.token.get() == "t"
-    assert (tmp_path / "login.log").read_text() == "token me\n" * 2  # what has expired is asked for again
+    assert (tmp_path / "login.log").read_text() == "token me\n" * 2  # expired credentials are requested again
 
 
 @pytest.mark.parametrize(
     ("script", "words"),
     [("exit 3", "printed no token"), ("echo no >&2; exit 1", "no"), ("echo {}", "printed no token")],
 )
-async def test_what_a_login_program_said_is_told_when_it_fails(tmp_path: Path, script: str, words: str) -> None:
+async def test_output_of_a_login_program_is_reported_when_it_fails(tmp_path: Path, script: str, words: str) -> None:
     program = tmp_path / "login"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
@@ -74,17 +74,17 @@ async def test_what_a_login_program_said_is_told_when_it_fails(tmp_path: Path, s
 @pytest.mark.parametrize(
     ("user", "cluster", "words"),
     [
-        ({"exec": {"command": "x", "interactiveMode": "Always"}}, {}, "asks for a person"),
+        ({"exec": {"command": "x", "interactiveMode": "Always"}}, {}, "is interactive"),
         ({"auth-provider": {"name": "oidc"}}, {}, "not supported"),
         ({"username": "u", "password": "hunter2"}, {}, "not supported"),
         ({"client-certificate-data": "%%%"}, {}, "not base64"),
-        ({}, {"server": "ftp://x"}, "is no address"),
+        ({}, {"server": "ftp://x"}, "is not a URL"),
         ({}, {"proxy-url": "socks5://x"}, "proxy-url"),
         ({}, {"server": "https://127.0.0.1:1", "certificate-authority": "missing.crt"}, "cannot read"),
-        ({}, {"server": "https://127.0.0.1:1", "certificate-authority-data": "bm90IGEgY2VydA=="}, "is no PEM"),
+        ({}, {"server": "https://127.0.0.1:1", "certificate-authority-data": "bm90IGEgY2VydA=="}, "is not PEM"),
     ],
 )
-def test_what_is_not_supported_is_refused_when_the_kubeconfig_asks_for_it(
+def test_unsupported_setting_is_refused_when_the_kubeconfig_uses_it(
     tmp_path: Path, user: Json, cluster: Json, words: str
 ) -> None:
     with pytest.raises(SourceError, match=words) as caught:
@@ -93,7 +93,7 @@ def test_what_is_not_supported_is_refused_when_the_kubeconfig_asks_for_it(
     assert "hunter2" not in caught.value.message
 
 
-def test_what_there_is_is_named_when_a_context_is_unknown(tmp_path: Path) -> None:
+def test_existing_contexts_are_named_when_a_context_is_unknown(tmp_path: Path) -> None:
     settings = write_config(tmp_path, {})
     with pytest.raises(SourceError, match="no entry 'other' among its contexts") as caught:
         open_access(settings.model_copy(update={"context": "other"}))
@@ -108,10 +108,10 @@ def test_a_broken_file_is_named_when_it_is_not_yaml(tmp_path: Path) -> None:
         open_access(KubernetesSettings(mode="kubeconfig", kubeconfig=tmp_path / "config"))
 
 
-async def test_the_service_account_is_taken_when_this_is_a_pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_service_account_is_used_when_running_in_a_pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = KubernetesSettings(mode="in_cluster")
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    with pytest.raises(SourceError, match="no pod with a service account"):
+    with pytest.raises(SourceError, match="not running in a pod with a service account"):
         open_access(settings, service_account=tmp_path)
     (tmp_path / "token").write_text("abc")
     (tmp_path / "ca.crt").write_bytes(_some_certificate())

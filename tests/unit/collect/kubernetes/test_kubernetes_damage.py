@@ -1,4 +1,4 @@
-"""Whatever an API server sends as an object, reading it neither raises nor makes what cannot be."""
+"""Reading never raises and never gives impossible values, whatever objects an API server sends."""
 
 import copy
 from typing import Any
@@ -32,7 +32,7 @@ Json = dict[str, Any]
 
 OWNER = stored(job("train"))
 HOLDER = stored(pod("p", nodeName="a", owner=OWNER) | {"status": RUNNING})
-THINGS: list[Json] = [
+OBJECTS: list[Json] = [
     stored(node("a")),
     OWNER,
     HOLDER,
@@ -50,34 +50,36 @@ PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_si
 ODD = PLAIN | st.lists(PLAIN, max_size=2) | st.dictionaries(st.text(max_size=4), PLAIN, max_size=2)
 
 
-def iter_paths(thing: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    found = [path] if path else []
-    items = thing.items() if isinstance(thing, dict) else enumerate(thing) if isinstance(thing, list) else ()
+def iter_paths(document: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    paths = [path] if path else []
+    items = (
+        document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    )
     for key, value in items:
-        found += iter_paths(value, (*path, key))
-    return found
+        paths += iter_paths(value, (*path, key))
+    return paths
 
 
 @given(st.data())
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_nothing_raises_when_any_part_of_an_object_is_replaced(data: st.DataObject) -> None:
-    things = copy.deepcopy(THINGS)
+def test_reading_never_raises_when_any_part_of_an_object_is_replaced(data: st.DataObject) -> None:
+    objects = copy.deepcopy(OBJECTS)
     for _ in range(data.draw(st.integers(1, 3))):
-        thing = data.draw(st.sampled_from(things))
-        path = data.draw(st.sampled_from([path for path in iter_paths(thing) if path != ("metadata", "uid")]))
-        level: Any = thing
+        entity = data.draw(st.sampled_from(objects))
+        path = data.draw(st.sampled_from([path for path in iter_paths(entity) if path != ("metadata", "uid")]))
+        level: Any = entity
         for key in path[:-1]:
             level = level[key]
         level[path[-1]] = data.draw(ODD)
     held: dict[str, dict[str, object]] = {}
     for resource in RESOURCES:
-        for number, thing in enumerate(things):
-            fact = resource.parse(thing, SETTINGS)  # of whatever kind it is
+        for number, entity in enumerate(objects):
+            fact = resource.parse(entity, SETTINGS)  # of any kind
             if fact is not None:
                 held.setdefault(resource.key, {})[f"{number:08d}"] = fact
     inventory, queue = read_snapshot(take_snapshot(held.items(), now_ms=NOW), SETTINGS, NOW)
-    known = {unit.id for unit in inventory.units}
+    unit_ids = {unit.id for unit in inventory.units}
     for allocation in queue.allocations:
-        assert allocation.unit in known or ":" not in allocation.unit
+        assert allocation.unit in unit_ids or ":" not in allocation.unit
     assert all(0 < workload.gpus_requested < 10**9 for workload in queue.workloads)
     assert len({workload.id for workload in queue.workloads}) == len(queue.workloads)

@@ -26,14 +26,14 @@ def test_the_scheduler_names_the_devices_when_a_claim_was_allocated() -> None:
             "GPU-00000000-0000-0000-0000-000000000001",
             "GPU-00000000-0000-0000-0000-000000000003",
         ]
-        assert {each.source for each in queue.allocations} == {AllocationSource.SCHEDULER_INDEX}
+        assert {allocation.source for allocation in queue.allocations} == {AllocationSource.SCHEDULER_INDEX}
         assert queue.workloads[0].gpus_requested == 2
 
 
 def test_claims_made_from_a_template_are_found_when_the_pods_status_names_them() -> None:
     claims = [{"name": "gpus", "resourceClaimTemplateName": "template"}]
-    made = RUNNING | {"resourceClaimStatuses": [{"name": "gpus", "resourceClaimName": "p-gpus-x7"}]}
-    holder = stored(pod("p", gpus=0, nodeName="a", resourceClaims=claims) | {"status": made})
+    status = RUNNING | {"resourceClaimStatuses": [{"name": "gpus", "resourceClaimName": "p-gpus-x7"}]}
+    holder = stored(pod("p", gpus=0, nodeName="a", resourceClaims=claims) | {"status": status})
     claim = resource_claim("p-gpus-x7") | {"status": allocated("a", ["gpu-0"], holder)}
     _, queue = read(node("a", 0), resource_slice("a", 4), holder, stored(claim))
     assert len(queue.allocations) == 1
@@ -52,13 +52,13 @@ def test_nothing_is_held_when_a_claim_watches_with_admin_access() -> None:
     assert queue.allocations == ()
 
 
-def test_the_kubelet_names_the_devices_when_it_tells_the_server() -> None:
-    given = [{"name": "nvidia.com/gpu", "resources": [{"resourceID": f"{UUID}::2", "health": "Healthy"}]}]
-    status = RUNNING | {"containerStatuses": [container_status({"running": {}}, allocatedResourcesStatus=given)]}
+def test_devices_come_from_the_kubelet_when_it_reports_them() -> None:
+    resources = [{"name": "nvidia.com/gpu", "resources": [{"resourceID": f"{UUID}::2", "health": "Healthy"}]}]
+    status = RUNNING | {"containerStatuses": [container_status({"running": {}}, allocatedResourcesStatus=resources)]}
     _, queue = read(node("a"), stored(pod("p", nodeName="a") | {"status": status}))
-    (found,) = queue.allocations
-    assert (found.unit, found.source, found.confidence) == (UUID, AllocationSource.POD_RESOURCES, 1.0)
-    assert found.from_at == read_time("2026-11-15T08:00:20Z")
+    (allocation,) = queue.allocations
+    assert (allocation.unit, allocation.source, allocation.confidence) == (UUID, AllocationSource.POD_RESOURCES, 1.0)
+    assert allocation.from_at == read_time("2026-11-15T08:00:20Z")
 
 
 def test_an_annotation_names_the_devices_when_a_device_plugin_writes_one() -> None:
@@ -70,15 +70,15 @@ def test_an_annotation_names_the_devices_when_a_device_plugin_writes_one() -> No
         | {"status": RUNNING}
     )
     _, queue = read(node("a"), by_index, by_uuid)
-    assert sorted(each.unit for each in queue.allocations) == [UUID, "a:2", "a:5"]
+    assert sorted(allocation.unit for allocation in queue.allocations) == [UUID, "a:2", "a:5"]
 
 
 def test_a_whole_node_is_held_when_a_workload_has_all_its_gpus() -> None:
     owner = stored(job("train", gpus=4, pods=2))
     pods = [stored(pod(f"t-{n}", gpus=4, owner=owner, nodeName="a") | {"status": RUNNING}) for n in range(2)]
     _, queue = read(node("a"), owner, *pods)
-    assert [each.unit for each in queue.allocations] == [f"a:{index}" for index in range(8)]
-    assert {each.source for each in queue.allocations} == {AllocationSource.WHOLE_NODE}
+    assert [allocation.unit for allocation in queue.allocations] == [f"a:{index}" for index in range(8)]
+    assert {allocation.source for allocation in queue.allocations} == {AllocationSource.WHOLE_NODE}
     assert queue.unplaced_pods == 0
 
 
@@ -88,7 +88,7 @@ def test_nothing_is_guessed_when_only_the_number_of_gpus_is_known() -> None:
     assert list(queue.aliases) == ["kubernetes:team-a/p"]
 
 
-def test_a_shared_gpu_is_nobodys_alone_when_it_is_offered_several_times() -> None:
+def test_no_allocation_is_reported_when_a_gpu_is_offered_several_times() -> None:
     shared = node("a", 2, resources={"nvidia.com/gpu": "8"})
     _, queue = read(shared, stored(pod("p", gpus=2, nodeName="a") | {"status": RUNNING}))
     assert queue.allocations == ()

@@ -25,7 +25,7 @@ def test_instances_are_left_to_exporters_when_gpus_are_cut() -> None:
     mixed = node("mixed", 8, resources={"nvidia.com/gpu": "7", "nvidia.com/mig-1g.10gb": "7"})
     single = node("single", 7, "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb", resources={"nvidia.com/gpu": "7"})
     inventory, _ = read(mixed, single)
-    by_name = {str(each.id): each for each in inventory.nodes}
+    by_name = {str(node.id): node for node in inventory.nodes}
     assert by_name["mixed"].gpu_count == 8
     assert "mig-1g.10gb=7" in by_name["mixed"].features
     assert (by_name["single"].gpu_count, by_name["single"].machine_type) == (0, "A100-80G")
@@ -37,7 +37,7 @@ def test_nodes_are_closed_when_cordoned_or_not_ready() -> None:
     draining = pod("r", gpus=4, nodeName="draining") | {"status": RUNNING}
     taint = {"key": "dedicated", "value": "ml", "effect": "NoSchedule"}
     inventory, _ = read(
-        *(stored(each) for each in (busy, half, draining)),
+        *(stored(node) for node in (busy, half, draining)),
         node("idle"),
         node("busy"),
         node("half"),
@@ -46,7 +46,7 @@ def test_nodes_are_closed_when_cordoned_or_not_ready() -> None:
         node("sick", ready="False"),
         node("lost", ready="Unknown"),
     )
-    states = {each.id: each.state for each in inventory.nodes}
+    states = {node.id: node.state for node in inventory.nodes}
     assert states == {
         "idle": NodeState.IDLE,
         "busy": NodeState.ALLOCATED,
@@ -56,7 +56,7 @@ def test_nodes_are_closed_when_cordoned_or_not_ready() -> None:
         "sick": NodeState.DOWN,
         "lost": NodeState.DOWN,
     }
-    reasons = {str(each.id): each.reason for each in inventory.nodes}
+    reasons = {str(node.id): node.reason for node in inventory.nodes}
     assert reasons["drained"] == "cordoned; dedicated=ml:NoSchedule"
     assert reasons["lost"] == "Kubelet stopped posting node status."
 
@@ -79,22 +79,22 @@ def test_a_queue_has_the_nodes_of_its_flavors_when_kueue_is_there() -> None:
         cluster_queue("llm", 16, "h100"),
         volcano_queue("batch", 8),
     )
-    partitions = {each.name: each for each in inventory.partitions}
+    partitions = {partition.name: partition for partition in inventory.partitions}
     assert partitions["k8s/llm"].nodes == ("h-1",)
     assert partitions["k8s/batch"].nodes == ("a-1", "h-1")
     assert "k8s/default" not in partitions
-    assert {each.id: each.partitions for each in inventory.nodes} == {
+    assert {node.id: node.partitions for node in inventory.nodes} == {
         "h-1": ("k8s/llm", "k8s/batch"),
         "a-1": ("k8s/batch",),
     }
 
 
-def test_the_default_queue_is_there_when_a_workload_is_in_none() -> None:
+def test_default_queue_exists_when_a_workload_is_in_none() -> None:
     inventory, _ = read(node("a"), volcano_queue("batch", 8), job("free"))
-    assert [each.name for each in inventory.partitions] == ["k8s/batch", "k8s/default"]
+    assert [partition.name for partition in inventory.partitions] == ["k8s/batch", "k8s/default"]
 
 
 def test_a_second_node_is_counted_when_two_have_the_same_short_name() -> None:
     inventory, _ = read(node("a.one"), node("a.two"))
-    assert [each.id for each in inventory.nodes] == ["a"]
+    assert [node.id for node in inventory.nodes] == ["a"]
     assert inventory.dropped == {"nodes: two with the same short name": 1}

@@ -1,6 +1,6 @@
-"""What a real kube-apiserver 1.20.2 answered, recorded: it is read as the stand-in's answers are.
+"""Recorded responses of a real kube-apiserver 1.20.2 are read like those of the stand-in.
 
-Its objects were written by tests/clusters/kubernetes_objects.py and came back with what the server adds.
+Its objects were written by tests/clusters/kubernetes_objects.py and returned with the fields that the server adds.
 """
 
 import json
@@ -12,7 +12,7 @@ import pytest
 from clusters.kubernetes_snapshots import NOW, SETTINGS
 
 from clusterscape.collect.kubernetes.access import open_access
-from clusterscape.collect.kubernetes.client import ApiError, KubernetesClient
+from clusterscape.collect.kubernetes.client import KubernetesApiError, KubernetesClient
 from clusterscape.collect.kubernetes.reading import read_snapshot
 from clusterscape.collect.kubernetes.resources import RESOURCES
 from clusterscape.collect.kubernetes.snapshot import take_snapshot
@@ -23,8 +23,8 @@ FILE = Path(__file__).parents[3] / "data/kubernetes/apiserver-1.20.2.json"
 
 @pytest.fixture(scope="module")
 def recorded() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(FILE.read_text())
-    return found
+    workloads_by_name: dict[str, Any] = json.loads(FILE.read_text())
+    return workloads_by_name
 
 
 def test_nodes_workloads_and_queues_are_read_when_a_real_server_answered(recorded: dict[str, Any]) -> None:
@@ -39,19 +39,19 @@ def test_nodes_workloads_and_queues_are_read_when_a_real_server_answered(recorde
         "gpu-1": NodeState.ALLOCATED,
         "gpu-2": NodeState.DRAINED,
     }
-    assert [each.name for each in inventory.partitions] == ["k8s/default", "k8s/llm"]
-    found = {workload.name: workload for workload in queue.workloads}
-    assert {name: each.state for name, each in found.items()} == {
+    assert [partition.name for partition in inventory.partitions] == ["k8s/default", "k8s/llm"]
+    workloads_by_name = {workload.name: workload for workload in queue.workloads}
+    assert {name: workload.state for name, workload in workloads_by_name.items()} == {
         "llm": WorkloadState.RUNNING,
         "queued": WorkloadState.WAITING,
         "waits": WorkloadState.WAITING,
     }
-    assert found["queued"].pending_reason == "KueueQuota"
-    assert found["waits"].pending_reason == "Insufficient nvidia.com/gpu"
+    assert workloads_by_name["queued"].pending_reason == "KueueQuota"
+    assert workloads_by_name["waits"].pending_reason == "Insufficient nvidia.com/gpu"
     assert len(queue.allocations) == 8
 
 
-def test_a_deleted_object_comes_whole_when_a_real_server_tells_of_it(recorded: dict[str, Any]) -> None:
+def test_deleted_object_is_complete_when_a_real_server_reports_it(recorded: dict[str, Any]) -> None:
     client = KubernetesClient(open_access(SETTINGS), 1.0, lambda: NOW)
     events = [client._read_event("/api/v1/pods", orjson.dumps(line)) for line in recorded["watch"]]
     assert [event.type for event in events] == ["MODIFIED", "DELETED"]
@@ -60,9 +60,9 @@ def test_a_deleted_object_comes_whole_when_a_real_server_tells_of_it(recorded: d
     assert events[-1].version != events[0].version
 
 
-def test_an_expired_page_is_told_by_its_status_when_a_real_server_refuses_it(recorded: dict[str, Any]) -> None:
+def test_expired_page_has_its_own_status_when_a_real_server_refuses_it(recorded: dict[str, Any]) -> None:
     client = KubernetesClient(open_access(SETTINGS), 1.0, lambda: NOW)
     refusal = client._refused("/api/v1/pods", recorded["expired"]["status"], orjson.dumps(recorded["expired"]["body"]))
-    assert isinstance(refusal, ApiError)
+    assert isinstance(refusal, KubernetesApiError)
     assert refusal.status == 410
     assert "too old to display a consistent list" in refusal.message

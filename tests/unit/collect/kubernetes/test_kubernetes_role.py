@@ -25,18 +25,18 @@ from clusterscape.collect.kubernetes.resources import RESOURCES
 MANIFEST = Path(__file__).parents[4] / "deploy/kubernetes/clusterscape.yaml"
 
 
-def test_the_shipped_role_grants_exactly_what_is_read() -> None:
-    (role,) = (each for each in yaml.safe_load_all(MANIFEST.read_text()) if each["kind"] == "ClusterRole")
+def test_granted_resources_match_the_collector_when_the_role_is_shipped() -> None:
+    (role,) = (manifest for manifest in yaml.safe_load_all(MANIFEST.read_text()) if manifest["kind"] == "ClusterRole")
     granted = {(group, name) for rule in role["rules"] for group in rule["apiGroups"] for name in rule["resources"]}
     assert granted == {(resource.group, resource.plural) for resource in RESOURCES}
     assert {verb for rule in role["rules"] for verb in rule["verbs"]} == {"list", "watch"}
 
 
-def test_made_objects_follow_the_published_schemas_of_kubernetes() -> None:
+def test_objects_follow_the_published_schemas_when_tests_build_them() -> None:
     service = stored(deployment("chat"))
     holder = stored(pod("p", nodeName="a", resourceClaims=[{"name": "g", "resourceClaimName": "two"}]))
-    told = [{"name": "nvidia.com/gpu", "resources": [{"resourceID": "GPU-1", "health": "Healthy"}]}]
-    things = [
+    resources = [{"name": "nvidia.com/gpu", "resources": [{"resourceID": "GPU-1", "health": "Healthy"}]}]
+    objects = [
         node("a", cordoned=True, taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}]),
         node("b", ready="Unknown"),
         holder | {"status": RUNNING | {"resourceClaimStatuses": [{"name": "g", "resourceClaimName": "two"}]}},
@@ -45,7 +45,7 @@ def test_made_objects_follow_the_published_schemas_of_kubernetes() -> None:
         pod("s")
         | {
             "status": RUNNING
-            | {"containerStatuses": [container_status({"running": {}}, allocatedResourcesStatus=told)]}
+            | {"containerStatuses": [container_status({"running": {}}, allocatedResourcesStatus=resources)]}
         },
         job("train", pods=4, suspend=True) | {"status": {"conditions": [condition("Complete")], "succeeded": 4}},
         service,
@@ -54,11 +54,11 @@ def test_made_objects_follow_the_published_schemas_of_kubernetes() -> None:
         resource_claim("two") | {"status": allocated("a", ["gpu-0"], holder)},
     ]
     version = kubernetes_validate.latest_version()
-    for thing in things:
-        kubernetes_validate.validate(thing, version, strict=True)
+    for entity in objects:
+        kubernetes_validate.validate(entity, version, strict=True)
 
 
-def test_an_object_that_is_wrong_is_refused_when_validated() -> None:
+def test_object_is_refused_when_it_is_invalid() -> None:
     wrong = node("a")
     wrong["spec"]["unschedulable"] = "yes"
     with pytest.raises(kubernetes_validate.ValidationError):

@@ -30,66 +30,66 @@ from clusterscape.model import Workload, WorkloadKind, WorkloadState
 Json = dict[str, Any]
 
 
-def only(*things: Json) -> Workload:
-    (workload,) = read(node("gpu-1"), *things)[1].workloads
+def only(*objects: Json) -> Workload:
+    (workload,) = read(node("gpu-1"), *objects)[1].workloads
     return workload
 
 
 def test_pods_of_a_job_are_one_workload_when_they_run() -> None:
     owner = stored(job("train", pods=2, labels={"user": "ada", "experiment": "mixtral"}, activeDeadlineSeconds=3600))
     pods = [stored(pod(f"train-{n}", gpus=8, owner=owner, nodeName="gpu-1") | {"status": RUNNING}) for n in range(2)]
-    found = only(owner, *pods)
-    assert found.id == f"kubernetes:team-a.train.{owner['metadata']['uid'][:8]}"
-    assert (found.state, found.kind, found.name) == (WorkloadState.RUNNING, WorkloadKind.JOB, "train")
-    assert (found.user, found.project, found.experiment) == ("ada", "team-a", "mixtral")
-    assert (found.partition, found.resource_type, found.gpus_requested) == ("k8s/default", "H100-80G-16", 16)
-    assert (found.time_limit_s, found.started_at, found.nodes) == (3600, read_time(LATER), ("gpu-1",))
-    assert (found.tags["owner"], found.tags["pods"]) == ("Job", "2")
+    workload = only(owner, *pods)
+    assert workload.id == f"kubernetes:team-a.train.{owner['metadata']['uid'][:8]}"
+    assert (workload.state, workload.kind, workload.name) == (WorkloadState.RUNNING, WorkloadKind.JOB, "train")
+    assert (workload.user, workload.project, workload.experiment) == ("ada", "team-a", "mixtral")
+    assert (workload.partition, workload.resource_type, workload.gpus_requested) == ("k8s/default", "H100-80G-16", 16)
+    assert (workload.time_limit_s, workload.started_at, workload.nodes) == (3600, read_time(LATER), ("gpu-1",))
+    assert (workload.tags["owner"], workload.tags["pods"]) == ("Job", "2")
 
 
-def test_a_gang_says_how_many_pods_are_placed_when_some_wait() -> None:
+def test_gang_reports_placed_pods_when_some_wait() -> None:
     owner = stored(pytorch_job("llm", workers=3, annotations={"owner": "grace"}))
     first = stored(pod("llm-master-0", gpus=8, owner=owner, nodeName="gpu-1") | {"status": RUNNING})
     second = stored(pod("llm-worker-0", gpus=8, owner=owner) | {"status": waiting("0/1 nodes are available.")})
-    found = only(owner, first, second)
-    assert (found.state, found.gpus_requested, found.user) == (WorkloadState.RUNNING, 32, "grace")
-    assert found.tags["pods"] == "1 of 4"
+    workload = only(owner, first, second)
+    assert (workload.state, workload.gpus_requested, workload.user) == (WorkloadState.RUNNING, 32, "grace")
+    assert workload.tags["pods"] == "1 of 4"
 
 
 def test_owners_are_followed_to_the_top_when_they_are_stacked() -> None:
     service = stored(deployment("chat", replicas=2))
     middle = stored(replica_set(service))
     running = stored(pod("chat-1", owner=middle, nodeName="gpu-1") | {"status": RUNNING})
-    found = only(service, middle, running)
-    assert (found.name, found.tags["owner"], found.gpus_requested) == ("chat", "Deployment", 1)
+    workload = only(service, middle, running)
+    assert (workload.name, workload.tags["owner"], workload.gpus_requested) == ("chat", "Deployment", 1)
 
 
 def test_an_owner_gives_its_name_when_its_kind_is_not_read() -> None:
     ray = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": "serve", "uid": "77777777-aa"}}
-    found = only(stored(pod("serve-head", owner=ray, nodeName="gpu-1") | {"status": RUNNING}))
-    assert (found.id, found.tags["owner"]) == ("kubernetes:team-a.serve.77777777", "RayCluster")
+    workload = only(stored(pod("serve-head", owner=ray, nodeName="gpu-1") | {"status": RUNNING}))
+    assert (workload.id, workload.tags["owner"]) == ("kubernetes:team-a.serve.77777777", "RayCluster")
 
 
 def test_each_run_is_a_workload_when_a_cron_job_makes_it() -> None:
     cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly", "uid": "c"}}
-    made = job("nightly-2891")
-    made["metadata"]["ownerReferences"] = owned_by(cron)
-    assert only(stored(made)).name == "nightly-2891"
+    nightly = job("nightly-2891")
+    nightly["metadata"]["ownerReferences"] = owned_by(cron)
+    assert only(stored(nightly)).name == "nightly-2891"
 
 
 def test_pods_are_one_workload_when_a_label_groups_them() -> None:
     labels = {"kueue.x-k8s.io/pod-group-name": "trio", "kueue.x-k8s.io/queue-name": "main"}
-    found = only(*(stored(pod(f"p-{n}", labels=labels, nodeName="gpu-1") | {"status": RUNNING}) for n in range(3)))
-    assert (found.id, found.gpus_requested, found.partition) == ("kubernetes:team-a.trio", 3, "k8s/main")
+    workload = only(*(stored(pod(f"p-{n}", labels=labels, nodeName="gpu-1") | {"status": RUNNING}) for n in range(3)))
+    assert (workload.id, workload.gpus_requested, workload.partition) == ("kubernetes:team-a.trio", 3, "k8s/main")
 
 
 def test_a_notebook_is_a_session_when_jupyterhub_labels_it() -> None:
     labels = {"hub.jupyter.org/username": "ada", "component": "singleuser-server"}
-    found = only(stored(pod("jupyter-ada", labels=labels, nodeName="gpu-1") | {"status": RUNNING}))
-    assert (found.kind, found.user) == (WorkloadKind.SESSION, "ada")
+    workload = only(stored(pod("jupyter-ada", labels=labels, nodeName="gpu-1") | {"status": RUNNING}))
+    assert (workload.kind, workload.user) == (WorkloadKind.SESSION, "ada")
 
 
-def test_pods_without_gpus_are_nobodys_workload() -> None:
+def test_workloads_are_empty_when_pods_have_no_gpus() -> None:
     assert read(node("gpu-1"), stored(pod("web", gpus=0)))[1].workloads == ()
 
 
@@ -110,28 +110,28 @@ def test_pods_without_gpus_are_nobodys_workload() -> None:
         ("no nodes available to schedule pods", "Unschedulable"),
     ],
 )
-def test_the_reason_is_a_word_and_the_sentence_when_the_scheduler_finds_no_node(message: str, word: str) -> None:
-    found = only(stored(pod("p") | {"status": waiting(message)}))
-    assert (found.state, found.pending_reason) == (WorkloadState.WAITING, word)
-    assert found.tags["reason_detail"] == message[:300]
+def test_reason_has_word_and_sentence_when_the_scheduler_finds_no_node(message: str, word: str) -> None:
+    workload = only(stored(pod("p") | {"status": waiting(message)}))
+    assert (workload.state, workload.pending_reason) == (WorkloadState.WAITING, word)
+    assert workload.tags["reason_detail"] == message[:300]
 
 
 def test_quota_is_the_reason_when_kueue_holds_a_job_back() -> None:
     owner = stored(job("queued", labels={"kueue.x-k8s.io/queue-name": "main"}, suspend=True))
     words = "couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu in flavor h100, 8 more needed"
     pending = condition("QuotaReserved", "False", "Pending", words)
-    found = only(
+    workload = only(
         owner,
         stored(kueue_workload(owner, queue="main", conditions=[pending])),
         stored(local_queue("main", "team-a", "llm")),
         stored(cluster_queue("llm", 16, "h100", used=16, pending=1)),
         stored(flavor("h100", {})),
     )
-    assert (found.state, found.pending_reason) == (WorkloadState.WAITING, "KueueQuota")
-    assert found.tags["reason_detail"] == words
-    assert (found.partition, found.tags["local_queue"]) == ("k8s/llm", "main")
-    assert (found.priority, found.qos, found.gpus_requested) == (100, "research", 8)
-    assert found.resource_type == "H100-80G-8"
+    assert (workload.state, workload.pending_reason) == (WorkloadState.WAITING, "KueueQuota")
+    assert workload.tags["reason_detail"] == words
+    assert (workload.partition, workload.tags["local_queue"]) == ("k8s/llm", "main")
+    assert (workload.priority, workload.qos, workload.gpus_requested) == (100, "research", 8)
+    assert workload.resource_type == "H100-80G-8"
 
 
 @pytest.mark.parametrize(
@@ -150,29 +150,29 @@ def test_quota_is_the_reason_when_kueue_holds_a_job_back() -> None:
         ([condition("QuotaReserved"), condition("Admitted")], "JobSuspended"),
     ],
 )
-def test_kueue_says_in_a_word_where_a_workload_is(conditions: list[Json], word: str) -> None:
+def test_pending_reason_follows_the_conditions_when_kueue_queues_a_workload(conditions: list[Json], word: str) -> None:
     owner = stored(job("queued", suspend=True))
-    found = only(owner, stored(kueue_workload(owner, queue="main", conditions=conditions)))
-    assert found.pending_reason == word
+    workload = only(owner, stored(kueue_workload(owner, queue="main", conditions=conditions)))
+    assert workload.pending_reason == word
 
 
-def test_a_workload_waits_by_kueues_word_when_its_owners_kind_is_not_read() -> None:
+def test_wait_reason_comes_from_kueue_when_the_owners_kind_is_not_read() -> None:
     owner = {
         "apiVersion": "jobs.example.org/v1",
         "kind": "Sweep",
         "metadata": {"name": "s", "namespace": "b", "uid": "5-5"},
     }
-    found = only(stored(kueue_workload(owner, queue="main", gpus=4, pods=3)))
-    assert (found.id, found.state, found.gpus_requested) == ("kubernetes:b.s.5-5", WorkloadState.WAITING, 12)
+    workload = only(stored(kueue_workload(owner, queue="main", gpus=4, pods=3)))
+    assert (workload.id, workload.state, workload.gpus_requested) == ("kubernetes:b.s.5-5", WorkloadState.WAITING, 12)
 
 
-def test_the_group_is_the_reason_when_volcano_holds_it_back() -> None:
+def test_reason_comes_from_the_group_when_volcano_holds_it_back() -> None:
     owner = stored(job("gang", pods=4))
     blocked = condition("Unschedulable", reason="NotEnoughResources", message="4/0 tasks in gang unschedulable")
     pods = [stored(pod(f"gang-{n}", gpus=8, owner=owner)) for n in range(4)]
     group = stored(pod_group(owner, queue="batch", members=4, conditions=[blocked]))
-    found = only(owner, *pods, group, stored(volcano_queue("batch", 32)))
-    assert (found.partition, found.pending_reason) == ("k8s/batch", "NotEnoughResources")
+    workload = only(owner, *pods, group, stored(volcano_queue("batch", 32)))
+    assert (workload.partition, workload.pending_reason) == ("k8s/batch", "NotEnoughResources")
 
 
 def test_a_bound_pod_holds_its_gpus_when_its_image_cannot_be_pulled() -> None:
@@ -182,8 +182,12 @@ def test_a_bound_pod_holds_its_gpus_when_its_image_cannot_be_pulled() -> None:
             {"name": "main", "restartCount": 2, "state": {"waiting": {"reason": "ImagePullBackOff"}}, "ready": False}
         ],
     }
-    found = only(stored(pod("p", nodeName="gpu-1") | {"status": status}))
-    assert (found.state, found.tags["pod_trouble"], found.restarts) == (WorkloadState.RUNNING, "ImagePullBackOff", 2)
+    workload = only(stored(pod("p", nodeName="gpu-1") | {"status": status}))
+    assert (workload.state, workload.tags["pod_trouble"], workload.restarts) == (
+        WorkloadState.RUNNING,
+        "ImagePullBackOff",
+        2,
+    )
 
 
 @pytest.mark.parametrize(
@@ -204,16 +208,16 @@ def test_a_bound_pod_holds_its_gpus_when_its_image_cannot_be_pulled() -> None:
         (ended(137) | {"reason": "NodeLost"}, WorkloadState.NODE_FAILED, "NodeLost", None, 9),
     ],
 )
-def test_how_a_pod_ended_is_told_when_it_has_no_owner(
+def test_end_of_a_pod_is_reported_when_it_has_no_owner(
     status: Json, state: WorkloadState, reason: str | None, code: int | None, signal: int | None
 ) -> None:
-    found = only(stored(pod("p", nodeName="gpu-1") | {"status": status}))
-    assert (found.state, found.tags.get("exit_reason")) == (state, reason)
-    assert (found.exit_code, found.exit_signal) == (code, signal)
-    assert found.ended_at == read_time(END)
+    workload = only(stored(pod("p", nodeName="gpu-1") | {"status": status}))
+    assert (workload.state, workload.tags.get("exit_reason")) == (state, reason)
+    assert (workload.exit_code, workload.exit_signal) == (code, signal)
+    assert workload.ended_at == read_time(END)
 
 
-def test_a_jobs_word_on_its_end_counts_when_its_pods_say_why() -> None:
+def test_exit_reason_comes_from_the_pods_when_the_job_has_failed() -> None:
     failed = condition(
         "Failed", reason="BackoffLimitExceeded", message="Job has reached the specified backoff limit", at=END
     )
@@ -222,18 +226,18 @@ def test_a_jobs_word_on_its_end_counts_when_its_pods_say_why() -> None:
         stored(pod(f"train-{n}", gpus=8, owner=owner, nodeName="gpu-1") | {"status": ended(137, "OOMKilled")})
         for n in (0, 1)
     ]
-    found = only(owner, *pods)
-    assert (found.state, found.gpus_requested) == (WorkloadState.OUT_OF_MEMORY, 8)
-    assert (found.tags["exit_reason"], found.exit_signal) == ("OOMKilled", 9)
+    workload = only(owner, *pods)
+    assert (workload.state, workload.gpus_requested) == (WorkloadState.OUT_OF_MEMORY, 8)
+    assert (workload.tags["exit_reason"], workload.exit_signal) == ("OOMKilled", 9)
 
 
 def test_a_job_waits_again_when_its_pod_failed_and_it_will_retry() -> None:
     owner = stored(job("train"))
-    found = only(owner, stored(pod("train-0", gpus=8, owner=owner, nodeName="gpu-1") | {"status": ended(1)}))
-    assert (found.state, found.started_at) == (WorkloadState.WAITING, None)
+    workload = only(owner, stored(pod("train-0", gpus=8, owner=owner, nodeName="gpu-1") | {"status": ended(1)}))
+    assert (workload.state, workload.started_at) == (WorkloadState.WAITING, None)
 
 
 def test_a_job_has_ended_when_its_pods_are_cleaned_up() -> None:
     done = {"conditions": [condition("Complete", at=END)], "completionTime": END, "succeeded": 1}
-    found = only(stored(job("train") | {"status": done}))
-    assert (found.state, found.ended_at, found.exit_code) == (WorkloadState.COMPLETED, read_time(END), 0)
+    workload = only(stored(job("train") | {"status": done}))
+    assert (workload.state, workload.ended_at, workload.exit_code) == (WorkloadState.COMPLETED, read_time(END), 0)

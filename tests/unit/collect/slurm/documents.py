@@ -1,4 +1,4 @@
-"""Small answers of Slurm in the two shapes that its versions drifted between, describing the same cluster and jobs.
+"""Small responses of Slurm in the shapes of old and new versions, describing the same cluster and jobs.
 
 ``OLD`` is what 21.08 to 22.05 print (plain numbers, words), ``NEW`` what 24.05 and later do (set/infinite/number, arrays).
 """
@@ -139,15 +139,15 @@ def history_job(job_id: int, state: object = "COMPLETED", /, **changes: object) 
 
 def tres(gpu: int = 0, a100: int = 0) -> list[Entry]:
     """Trackable resources of the accounting."""
-    found: list[Entry] = [
+    entries: list[Entry] = [
         {"type": "cpu", "name": None, "id": 1, "count": 4},
         {"type": "energy", "name": None, "count": -2},
     ]
     if gpu:
-        found.append({"type": "gres", "name": "gpu", "id": 1001, "count": gpu})
+        entries.append({"type": "gres", "name": "gpu", "id": 1001, "count": gpu})
     if a100:
-        found.append({"type": "gres", "name": "gpu:a100", "id": 1002, "count": a100})
-    return found
+        entries.append({"type": "gres", "name": "gpu:a100", "id": 1002, "count": a100})
+    return entries
 
 
 NODES: Document = {
@@ -207,15 +207,15 @@ HISTORY: Document = {"errors": [], "jobs": [history_job(20), history_job(21, ["T
 
 
 def jobs(*entries: object) -> Document:
-    """A queue or accounting answer with these entries."""
+    """A queue or accounting response with these entries."""
     return {"errors": [], "jobs": list(entries)}
 
 
 def nodes(*entries: object) -> Document:
-    """A nodes answer with these entries."""
+    """A nodes response with these entries."""
     return {"errors": [], "nodes": list(entries)}
 
 
 def copy_of(document: Document) -> Document:
-    """A copy that may be damaged."""
+    """A deep copy, to be modified."""
     return copy.deepcopy(document)

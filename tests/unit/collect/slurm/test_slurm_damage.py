@@ -1,4 +1,4 @@
-"""Damaged answers: reading never raises, counts what it lost, and entries that were not touched come through whole."""
+"""Damaged responses: reading never raises, counts lost entries, and keeps intact ones unchanged."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -31,7 +31,7 @@ MANY = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCh
 
 
 def damage(draw: st.DataObject, value: object, depth: int = 0) -> object:
-    """A damaged copy: somewhere inside a key is gone, a value is junk, or a list has an entry too many or too few."""
+    """A copy with a random key missing, a value replaced by junk, or a list entry added or removed."""
     if depth > 4 or not isinstance(value, dict | list) or not value or draw.draw(st.integers(0, 5)) == 0:
         return draw.draw(JUNK)
     if isinstance(value, list):
@@ -48,31 +48,31 @@ def damage(draw: st.DataObject, value: object, depth: int = 0) -> object:
 
 
 def damage_one(draw: st.DataObject, document: Document, key: str) -> tuple[Document, int]:
-    """The document with one entry of its list damaged, and which."""
-    hurt = copy_of(document)
-    entries = as_list(hurt[key])
+    """The document with one damaged list entry, and the index of that entry."""
+    damaged = copy_of(document)
+    entries = as_list(damaged[key])
     spot = draw.draw(st.integers(0, len(entries) - 1))
     entries[spot] = damage(draw, entries[spot])
-    return hurt, spot
+    return damaged, spot
 
 
 @given(data=st.data())
 @MANY
-def test_jobs_are_read_when_the_whole_answer_is_damaged(data: st.DataObject) -> None:
+def test_jobs_are_read_when_the_whole_response_is_damaged(data: st.DataObject) -> None:
     for document in (OLD_JOBS, NEW_JOBS):
-        hurt = damage(data, copy_of(document))
-        parse_jobs(hurt if isinstance(hurt, dict) else {"jobs": hurt}, INVENTORY, NOW)
+        damaged = damage(data, copy_of(document))
+        parse_jobs(damaged if isinstance(damaged, dict) else {"jobs": damaged}, INVENTORY, NOW)
 
 
 @given(data=st.data())
 @MANY
 def test_other_nodes_and_partitions_survive_when_one_is_damaged(data: st.DataObject) -> None:
-    hurt, spot = damage_one(data, NODES, "nodes")
-    inventory = parse_nodes(hurt)
+    damaged, spot = damage_one(data, NODES, "nodes")
+    inventory = parse_nodes(damaged)
     kept = [node for index, node in enumerate(INVENTORY.nodes) if index != spot]
     touched = {node.id for node in inventory.nodes} - {node.id for node in kept}
-    # Junk may take another node's name; then that one entry is in its place.
-    assert all(node in inventory.nodes or node.id in _renamed(hurt, spot) for node in kept)
+    # Junk may have the name of another node; then it replaces that node.
+    assert all(node in inventory.nodes or node.id in _renamed(damaged, spot) for node in kept)
     assert len(touched) <= 1
     broken, spot = damage_one(data, PARTITIONS, "partitions")
     partitions, _ = parse_partitions(broken, inventory)
@@ -99,14 +99,14 @@ def _history(document: Mapping[str, object]) -> tuple[Sequence[Workload], Sequen
 
 
 def _assert_others_survive(parse: Parse, document: Document, data: st.DataObject) -> None:
-    hurt, spot = damage_one(data, document, "jobs")
+    damaged, spot = damage_one(data, document, "jobs")
     others = copy_of(document)
     del as_list(others["jobs"])[spot]
     expected_workloads, expected_allocations, _ = parse(others)
-    alone, _, _ = parse({"jobs": [as_list(hurt["jobs"])[spot]]})
-    # Junk may take another job's id; which of the two is then right nobody can tell.
+    alone, _, _ = parse({"jobs": [as_list(damaged["jobs"])[spot]]})
+    # Junk may have the id of another job; then either may be kept.
     assume({workload.id for workload in alone}.isdisjoint(workload.id for workload in expected_workloads))
-    workloads, allocations, _ = parse(hurt)
+    workloads, allocations, _ = parse(damaged)
     assert [workload for workload in workloads if workload not in alone] == list(expected_workloads)
     assert set(expected_allocations) <= set(allocations)
 

@@ -1,11 +1,11 @@
-"""What Slurm says when it fails, and what ClusterScape makes of it."""
+"""Error responses of Slurm, and the errors that ClusterScape reports."""
 
 import base64
 
 import orjson
 import pytest
 
-from clusterscape.collect.slurm.faults import explain, read_answer, version_of
+from clusterscape.collect.slurm.faults import explain, parse_response, version_of
 from clusterscape.collect.slurm.rest import read_token_expiry
 from clusterscape.errors import SourceError
 
@@ -43,8 +43,8 @@ from clusterscape.errors import SourceError
             "collect.slurm.conf",
         ),
         ("sacct: error: Access/permission denied", "Access/permission denied", "adminlevel=operator"),
-        ("Something never seen", "Something never seen", "by hand"),
-        ("", "it said nothing", "by hand"),
+        ("Something never seen", "Something never seen", "manually"),
+        ("", "failed without an error message", "manually"),
     ],
 )
 def test_failure_has_message_and_hint_when_slurm_complains(text: str, message: str, hint: str) -> None:
@@ -65,34 +65,36 @@ def test_empty_list_with_errors_is_a_failure_when_slurm_calls_it_success() -> No
         jobs=[],
     )
     with pytest.raises(SourceError) as caught:
-        read_answer(body, asked="squeue --json", key="jobs")
+        parse_response(body, request="squeue --json", key="jobs")
     assert "Failed while looking for jobs: Unspecified error" in caught.value.message
     assert "slurmctld" in (caught.value.hint or "")
 
 
-def test_standard_error_gives_the_hint_when_the_answer_says_little() -> None:
+def test_hint_comes_from_standard_error_when_the_response_has_no_detail() -> None:
     body = answer(errors=[{"error": "Unspecified error", "errno": -1}], nodes=[])
     with pytest.raises(SourceError) as caught:
-        read_answer(body, asked="sinfo --json", key="nodes", aside="sinfo: error: Munge encode failed: no socket\n")
+        parse_response(
+            body, request="sinfo --json", key="nodes", stderr="sinfo: error: Munge encode failed: no socket\n"
+        )
     assert "munged" in (caught.value.hint or "")
 
 
-def test_empty_list_is_an_answer_when_nothing_was_found() -> None:
-    assert read_answer(answer(errors=[], jobs=[]), asked="x", key="jobs")["jobs"] == []
+def test_empty_list_is_accepted_when_nothing_was_found() -> None:
+    assert parse_response(answer(errors=[], jobs=[]), request="x", key="jobs")["jobs"] == []
     nothing = answer(errors=[{"error": "Nothing found with query", "error_number": 9003}], jobs=[])
-    assert read_answer(nothing, asked="x", key="jobs") == {"errors": [], "jobs": []}
+    assert parse_response(nothing, request="x", key="jobs") == {"errors": [], "jobs": []}
 
 
-def test_answer_is_read_when_slurm_prints_what_json_forbids() -> None:
+def test_response_is_read_when_slurm_prints_invalid_json() -> None:
     body = b'{"errors": [], "jobs": [{"job_id": 1, "billable_tres": NaN, "name": "caf\xe9"}]}'
-    document = read_answer(body, asked="x", key="jobs")
+    document = parse_response(body, request="x", key="jobs")
     assert document["jobs"] is not None
 
 
 @pytest.mark.parametrize("body", [b"", b"Internal error", b"[]", b'{"jobs": 5}', b'{"nodes": []}', b"{"])
-def test_answer_is_refused_when_it_is_not_what_was_asked(body: bytes) -> None:
+def test_response_is_refused_when_it_does_not_match_the_request(body: bytes) -> None:
     with pytest.raises(SourceError):
-        read_answer(body, asked="x", key="jobs")
+        parse_response(body, request="x", key="jobs")
 
 
 def test_version_is_found_when_spelled_either_way() -> None:
@@ -106,7 +108,7 @@ def token(claims: object) -> str:
     return f"head.{payload}.signature"
 
 
-def test_token_tells_its_end_when_it_is_a_token() -> None:
+def test_expiry_is_read_when_the_token_has_one() -> None:
     assert read_token_expiry(token({"exp": 1_700_000_000, "sun": "alice"})) == 1_700_000_000
     assert read_token_expiry(token({"sun": "alice"})) is None
     assert read_token_expiry(token([1])) is None

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusterscape.collect.slurm.gres import GpuAsk, Gres, parse_gpu_ask, parse_gres, sum_gpus
-from clusterscape.collect.slurm.machines import name_machine_type
+from clusterscape.collect.slurm.gres import GpuCount, Gres, name_machine_type, parse_gpu_count, parse_gres, sum_gpus
 
 
 @pytest.mark.parametrize(
@@ -55,30 +54,30 @@ def test_gres_reading_ends_when_text_is_arbitrary(text: str) -> None:
     with contextlib.suppress(ValueError):
         parse_gres(text)
     with contextlib.suppress(ValueError):
-        parse_gpu_ask(text)
+        parse_gpu_count(text)
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", GpuAsk()),
-        ("cpu=4,mem=8G,node=1,billing=4", GpuAsk()),
-        ("cpu=4,gres/gpu=8,gres/gpu:a100=8", GpuAsk(8, "a100")),
-        ("gres/gpu:a100=8", GpuAsk(8, "a100")),
-        ("gres/gpu:a100=2,gres/gpu:v100=1", GpuAsk(3, None)),
-        ("gres/gpu:8", GpuAsk(8)),
-        ("gres:gpu:a100:8", GpuAsk(8, "a100")),
-        ("gpu:2", GpuAsk(2)),
-        ("gres/gpu", GpuAsk(1)),
-        ("gres/shard:4,gres/gpumem=10G", GpuAsk()),
+        ("", GpuCount()),
+        ("cpu=4,mem=8G,node=1,billing=4", GpuCount()),
+        ("cpu=4,gres/gpu=8,gres/gpu:a100=8", GpuCount(8, "a100")),
+        ("gres/gpu:a100=8", GpuCount(8, "a100")),
+        ("gres/gpu:a100=2,gres/gpu:v100=1", GpuCount(3, None)),
+        ("gres/gpu:8", GpuCount(8)),
+        ("gres:gpu:a100:8", GpuCount(8, "a100")),
+        ("gpu:2", GpuCount(2)),
+        ("gres/gpu", GpuCount(1)),
+        ("gres/shard:4,gres/gpumem=10G", GpuCount()),
     ],
 )
-def test_request_is_counted_when_in_any_spelling(text: str, expected: GpuAsk) -> None:
-    assert parse_gpu_ask(text) == expected
+def test_request_is_counted_when_in_any_spelling(text: str, expected: GpuCount) -> None:
+    assert parse_gpu_count(text) == expected
 
 
 def test_shares_do_not_count_when_gpus_are_summed() -> None:
-    assert sum_gpus(parse_gres("gpu:a100:2(IDX:0-1),shard:4(IDX:3)")) == GpuAsk(2, "a100")
+    assert sum_gpus(parse_gres("gpu:a100:2(IDX:0-1),shard:4(IDX:3)")) == GpuCount(2, "a100")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +98,7 @@ def test_shares_do_not_count_when_gpus_are_summed() -> None:
         (None, (), None),
     ],
 )
-def test_machine_type_is_named_when_slurm_tells_enough(
+def test_machine_type_is_named_when_slurm_reports_enough(
     gres_type: str | None, features: tuple[str, ...], expected: str | None
 ) -> None:
     assert name_machine_type(gres_type, features) == expected

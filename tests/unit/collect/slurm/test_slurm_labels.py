@@ -2,7 +2,7 @@
 
 import pytest
 
-from clusterscape.collect.slurm.labels import MAX_ARRAY_TASKS, MAX_NOTE_TAGS, expand_tasks, experiment_of, read_notes
+from clusterscape.collect.slurm.facts import MAX_ARRAY_TASKS, MAX_NOTE_TAGS, expand_tasks, experiment_of, read_notes
 
 
 @pytest.mark.parametrize(
@@ -37,17 +37,17 @@ def test_tasks_stay_together_when_cut_short_or_too_many(text: str) -> None:
         (None, None, {}, None),
     ],
 )
-def test_experiment_is_the_best_word_for_it_when_several(
+def test_most_specific_experiment_name_is_used_when_there_are_several(
     name: str | None, wckey: str | None, notes: dict[str, str], expected: str | None
 ) -> None:
     assert experiment_of(name, wckey, notes) == expected
 
 
 def test_notes_are_plain_values_when_comments_are_json() -> None:
-    found = read_notes(
+    notes = read_notes(
         ['{"experiment": "e1", "lr": 0.1, "deep": {"a": 1}, "none": null}', None, "by hand", '{"lr": 9}']
     )
-    assert found == {"experiment": "e1", "lr": "0.1", "comment": "by hand"}
+    assert notes == {"experiment": "e1", "lr": "0.1", "comment": "by hand"}
 
 
 def test_notes_are_words_when_json_is_broken() -> None:
@@ -56,6 +56,6 @@ def test_notes_are_words_when_json_is_broken() -> None:
 
 def test_notes_are_bounded_when_a_comment_is_huge() -> None:
     many = "{" + ",".join(f'"k{index}": "{"x" * 5000}"' for index in range(100)) + "}"
-    found = read_notes([many])
-    assert len(found) == MAX_NOTE_TAGS
-    assert max(map(len, found.values())) == 200
+    notes = read_notes([many])
+    assert len(notes) == MAX_NOTE_TAGS
+    assert max(map(len, notes.values())) == 200

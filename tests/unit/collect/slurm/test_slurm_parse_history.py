@@ -27,10 +27,10 @@ def test_whole_node_is_an_allocation_when_the_job_had_all_its_gpus() -> None:
     assert (first.from_at, first.to_at, first.source) == (START_S * 1000, END_S * 1000, AllocationSource.WHOLE_NODE)
 
 
-def test_no_allocation_is_given_when_the_queue_knows_better_or_accounting_too_little() -> None:
+def test_no_allocation_is_given_when_the_queue_has_it_or_accounting_lacks_it() -> None:
     some = history_job(21, tres={"requested": tres(gpu=2), "allocated": tres(gpu=2)})
-    told = {(WorkloadId("slurm:20"), UnixMs(1_700_000_060_000))}
-    parsed = parse_history(jobs(history_job(20), some), INVENTORY, NOW, without_allocations=told)
+    known_executions = {(WorkloadId("slurm:20"), UnixMs(1_700_000_060_000))}
+    parsed = parse_history(jobs(history_job(20), some), INVENTORY, NOW, without_allocations=known_executions)
     assert len(parsed.workloads) == 2
     assert not parsed.allocations
 
@@ -56,7 +56,7 @@ def test_all_executions_are_kept_when_a_job_was_requeued_and_preempted() -> None
     ]
     (workload,) = parse_history(jobs(*entries), INVENTORY, NOW).workloads
     assert (workload.state, workload.started_at) == (WorkloadState.COMPLETED, (SUBMIT_S + 600) * 1000)
-    assert [(each.gpus, each.run_s, each.state, each.word) for each in workload.earlier] == [
+    assert [(attempt.gpus, attempt.run_s, attempt.state, attempt.word) for attempt in workload.earlier] == [
         (4, 100, WorkloadState.UNKNOWN, "REQUEUED"),
         (8, 300, WorkloadState.PREEMPTED, None),
     ]
@@ -64,7 +64,7 @@ def test_all_executions_are_kept_when_a_job_was_requeued_and_preempted() -> None
     assert workload.gpu_s(NOW) == 4 * 100 + 8 * 300 + 8 * 900
 
 
-def test_only_earlier_executions_are_told_when_a_requeued_job_goes_on() -> None:
+def test_only_earlier_executions_are_reported_when_a_requeued_job_continues() -> None:
     (workload,) = parse_history(jobs(record("REQUEUED", 0, 10, 110)), INVENTORY, NOW).workloads
     assert (workload.state, workload.started_at) == (WorkloadState.UNKNOWN, None)
     assert workload.gpu_s(NOW) == 800

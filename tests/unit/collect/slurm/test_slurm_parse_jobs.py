@@ -18,18 +18,18 @@ from unit.collect.slurm.documents import (
 )
 
 from clusterscape.collect.slurm.parse_jobs import ParsedJobs, parse_jobs
-from clusterscape.collect.slurm.parse_nodes import Inventory, parse_nodes
+from clusterscape.collect.slurm.parse_nodes import SlurmInventory, parse_nodes
 from clusterscape.model import AllocationSource, UnixMs, Workload, WorkloadKind, WorkloadState
 
 NOW = UnixMs(1_700_000_120_000)
 INVENTORY = parse_nodes(NODES)
 
 
-def parse(*entries: object, inventory: Inventory = INVENTORY) -> ParsedJobs:
+def parse(*entries: object, inventory: SlurmInventory = INVENTORY) -> ParsedJobs:
     return parse_jobs(jobs(*entries), inventory, NOW)
 
 
-def one(entry: object, inventory: Inventory = INVENTORY) -> Workload:
+def parse_job(entry: object, inventory: SlurmInventory = INVENTORY) -> Workload:
     (workload,) = parse(entry, inventory=inventory).workloads
     return workload
 
@@ -43,13 +43,13 @@ INDEX, WHOLE = AllocationSource.SCHEDULER_INDEX, AllocationSource.WHOLE_NODE
 
 def test_suspended_time_is_left_out_when_a_job_was_suspended() -> None:
     times = {"start_time": START_S, "suspend_time": START_S + 500, "pre_sus_time": 300}
-    running = one(old_job(1, "RUNNING", nodes="gpu01", **times))
+    running = parse_job(old_job(1, "RUNNING", nodes="gpu01", **times))
     assert (running.suspended_s, running.suspended_at) == (200, None)
     assert running.run_s(UnixMs((START_S + 800) * 1000)) == 600
-    suspended = one(old_job(1, "SUSPENDED", nodes="gpu01", **times))
+    suspended = parse_job(old_job(1, "SUSPENDED", nodes="gpu01", **times))
     assert suspended.suspended_at == (START_S + 500) * 1000
     assert suspended.run_s(UnixMs((START_S + 800) * 1000)) == 300
-    never = one(old_job(1, "RUNNING", nodes="gpu01", start_time=START_S, suspend_time=0, pre_sus_time=0))
+    never = parse_job(old_job(1, "RUNNING", nodes="gpu01", start_time=START_S, suspend_time=0, pre_sus_time=0))
     assert never.run_s(UnixMs((START_S + 800) * 1000)) == 800
 
 
@@ -95,23 +95,23 @@ def test_running_job_is_read_whole_when_undamaged() -> None:
 
 
 def test_times_are_plans_when_the_job_waits() -> None:
-    waiting = one(old_job(1, "PENDING", state_reason="Priority", state_description="behind others"))
+    waiting = parse_job(old_job(1, "PENDING", state_reason="Priority", state_description="behind others"))
     assert waiting.started_at is None
     assert waiting.ended_at is None
     assert waiting.expected_start_at == START_S * 1000
     assert waiting.pending_reason == "Priority"
     assert waiting.tags["reason_detail"] == "behind others"
-    assert one(old_job(1, "PENDING", start_time=0)).expected_start_at is None
+    assert parse_job(old_job(1, "PENDING", start_time=0)).expected_start_at is None
 
 
 def test_end_is_known_when_the_job_ended() -> None:
-    failed = one(old_job(1, "FAILED", nodes="gpu01", exit_code=9))
+    failed = parse_job(old_job(1, "FAILED", nodes="gpu01", exit_code=9))
     assert (failed.started_at, failed.ended_at) == (START_S * 1000, END_S * 1000)
     assert (failed.exit_code, failed.exit_signal) == (None, 9)
 
 
 def test_start_is_unknown_when_cancelled_while_waiting() -> None:
-    cancelled = one(old_job(1, "CANCELLED", nodes="", start_time=END_S))
+    cancelled = parse_job(old_job(1, "CANCELLED", nodes="", start_time=END_S))
     assert (cancelled.started_at, cancelled.ended_at) == (None, END_S * 1000)
 
 
@@ -129,16 +129,16 @@ def test_start_is_unknown_when_cancelled_while_waiting() -> None:
         ({"partition": "a100,v100"}, 2, None),
     ],
 )
-def test_request_is_understood_when_asked_in_any_way(
+def test_gpu_request_is_parsed_when_written_in_any_form(
     changes: dict[str, object], gpus: int, resource_type: str | None
 ) -> None:
-    waiting = one(old_job(1, "PENDING", **changes))
+    waiting = parse_job(old_job(1, "PENDING", **changes))
     assert (waiting.gpus_requested, waiting.resource_type) == (gpus, resource_type)
 
 
 def test_gpus_held_count_when_an_exclusive_job_asked_for_none() -> None:
     entry = old_job(1, tres_per_job="", gres_detail=["gpu:v100:4(IDX:0-3)"], nodes="v1", job_resources=old_place("v1"))
-    assert (one(entry).gpus_requested, one(entry).resource_type) == (4, "V100-4")
+    assert (parse_job(entry).gpus_requested, parse_job(entry).resource_type) == (4, "V100-4")
 
 
 def test_waiting_array_becomes_its_tasks_when_listed() -> None:
@@ -153,12 +153,12 @@ def test_waiting_array_becomes_its_tasks_when_listed() -> None:
 
 
 def test_array_stays_whole_when_its_tasks_are_cut_short() -> None:
-    waiting = one(old_job(7, "PENDING", array_job_id=7, array_task_string="1-3,9,..."))
+    waiting = parse_job(old_job(7, "PENDING", array_job_id=7, array_task_string="1-3,9,..."))
     assert waiting.id == "slurm:7"
     assert waiting.tags["array_tasks"] == "1-3,9,..."
 
 
-def test_components_are_told_apart_when_the_job_is_heterogeneous() -> None:
+def test_components_are_distinguished_when_the_job_is_heterogeneous() -> None:
     parsed = parse(old_job(10, het_job_id=10), old_job(11, het_job_id=10, het_job_offset=1))
     assert [workload.id for workload in parsed.workloads] == ["slurm:10+0", "slurm:10+1"]
     assert parsed.workloads[1].tags["job_id"] == "11"
@@ -177,13 +177,15 @@ def test_new_life_begins_when_the_job_was_requeued() -> None:
 
 
 def test_interactive_job_is_a_session_when_it_has_no_batch_script() -> None:
-    assert one(old_job(1, batch_flag=False)).kind is WorkloadKind.SESSION
+    assert parse_job(old_job(1, batch_flag=False)).kind is WorkloadKind.SESSION
 
 
 def test_experiment_and_tags_come_from_the_comment_when_it_is_json() -> None:
-    told = one(old_job(1, comment='{"experiment": "exp-a", "model": "llama"}', features="nvlink", resv_name="course"))
-    assert told.experiment == "exp-a"
-    assert told.tags == {"model": "llama", "constraint": "nvlink", "reservation": "course"}
+    workload = parse_job(
+        old_job(1, comment='{"experiment": "exp-a", "model": "llama"}', features="nvlink", resv_name="course")
+    )
+    assert workload.experiment == "exp-a"
+    assert workload.tags == {"model": "llama", "constraint": "nvlink", "reservation": "course"}
 
 
 @pytest.mark.parametrize(
@@ -214,7 +216,7 @@ def test_mig_instances_are_held_by_ordinal_when_slurm_numbers_them() -> None:
     assert held(parsed) == [("slurm:1", "m1:mig2", INDEX)]
 
 
-def test_whole_nodes_are_held_when_only_counts_are_told() -> None:
+def test_whole_nodes_are_held_when_only_counts_are_reported() -> None:
     by_total = parse(old_job(1, nodes="gpu[01-02]", tres_alloc_str="cpu=2,gres/gpu=16", gres_detail=[]))
     by_node = parse(old_job(1, nodes="v1", gres_detail=["gpu:v100:4"]))
     assert [(unit, source) for _, unit, source in held(by_total)] == [
@@ -234,12 +236,12 @@ def test_whole_nodes_are_held_when_only_counts_are_told() -> None:
         {"nodes": "cpu1", "gres_detail": ["gpu:0"]},
     ],
 )
-def test_nothing_is_guessed_when_slurm_does_not_tell(changes: dict[str, object]) -> None:
+def test_nothing_is_guessed_when_slurm_does_not_report_it(changes: dict[str, object]) -> None:
     assert not parse(old_job(1, **changes)).allocations
 
 
 def test_index_counts_when_the_node_is_not_known_yet() -> None:
-    parsed = parse(old_job(1, nodes="n1", gres_detail=["gpu:2(IDX:0-1)"]), inventory=Inventory())
+    parsed = parse(old_job(1, nodes="n1", gres_detail=["gpu:2(IDX:0-1)"]), inventory=SlurmInventory())
     assert held(parsed) == [("slurm:1", "n1:0", INDEX), ("slurm:1", "n1:1", INDEX)]
 
 
@@ -290,6 +292,6 @@ def test_job_survives_when_only_its_gres_is_damaged() -> None:
     assert parsed.is_complete
 
 
-def test_answer_is_incomplete_when_slurm_reports_errors_beside_jobs() -> None:
+def test_response_is_incomplete_when_slurm_reports_errors_with_jobs() -> None:
     document = jobs(old_job(1)) | {"errors": [{"error": "Partial answer"}]}
     assert not parse_jobs(document, INVENTORY, NOW).is_complete

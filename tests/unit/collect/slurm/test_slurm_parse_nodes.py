@@ -3,20 +3,20 @@
 import pytest
 from unit.collect.slurm.documents import NODES, PARTITIONS, node, nodes
 
-from clusterscape.collect.slurm.parse_nodes import Inventory, parse_nodes, parse_partitions, partitions_of_nodes
+from clusterscape.collect.slurm.parse_nodes import SlurmInventory, parse_nodes, parse_partitions, partitions_of_nodes
 from clusterscape.model import NodeId, NodeState, Unit, UnitId, UnitKind
 
 
-def only(inventory: Inventory) -> tuple[str, str | None, int]:
-    (found,) = inventory.nodes
-    return found.id, found.machine_type, found.gpu_count
+def only(inventory: SlurmInventory) -> tuple[str, str | None, int]:
+    (entry,) = inventory.nodes
+    return entry.id, entry.machine_type, entry.gpu_count
 
 
 def test_nodes_have_units_when_slurm_names_gpus() -> None:
     inventory = parse_nodes(NODES)
-    assert [found.id for found in inventory.nodes] == ["gpu01", "gpu02", "v1", "cpu1"]
-    assert [found.gpu_count for found in inventory.nodes] == [8, 8, 4, 0]
-    assert [found.machine_type for found in inventory.nodes] == ["A100", "A100", "V100", None]
+    assert [entry.id for entry in inventory.nodes] == ["gpu01", "gpu02", "v1", "cpu1"]
+    assert [entry.gpu_count for entry in inventory.nodes] == [8, 8, 4, 0]
+    assert [entry.machine_type for entry in inventory.nodes] == ["A100", "A100", "V100", None]
     assert len(inventory.units) == 20
     assert inventory.units[3] == Unit(
         id=UnitId("gpu01:3"), kind=UnitKind.GPU, node=NodeId("gpu01"), index=3, machine_type="A100"
@@ -25,24 +25,24 @@ def test_nodes_have_units_when_slurm_names_gpus() -> None:
     assert not inventory.dropped
 
 
-def test_node_carries_what_slurm_tells_when_whole() -> None:
-    (found,) = parse_nodes(nodes(node("gpu01", state=["MIXED", "DRAIN"], reason="ECC error"))).nodes
-    assert found.state is NodeState.DRAINING
-    assert found.reason == "ECC error"
-    assert found.partitions == ("a100", "all")
-    assert found.features == ("a100", "nvlink")
-    assert found.cpu_count == 64
-    assert found.memory_bytes == 512_000 * 2**20
+def test_node_has_all_fields_when_slurm_reports_them() -> None:
+    (entry,) = parse_nodes(nodes(node("gpu01", state=["MIXED", "DRAIN"], reason="ECC error"))).nodes
+    assert entry.state is NodeState.DRAINING
+    assert entry.reason == "ECC error"
+    assert entry.partitions == ("a100", "all")
+    assert entry.features == ("a100", "nvlink")
+    assert entry.cpu_count == 64
+    assert entry.memory_bytes == 512_000 * 2**20
 
 
-def test_reason_is_left_out_when_the_node_is_well_again() -> None:
-    (found,) = parse_nodes(nodes(node("gpu01", reason="was rebooted"))).nodes
-    assert found.reason is None
+def test_reason_is_left_out_when_the_node_has_recovered() -> None:
+    (entry,) = parse_nodes(nodes(node("gpu01", reason="was rebooted"))).nodes
+    assert entry.reason is None
 
 
 def test_reason_is_slurms_own_word_when_the_operator_gave_none() -> None:
-    (found,) = parse_nodes(nodes(node("gpu01", state="idle", state_flags=["NOT_RESPONDING"]))).nodes
-    assert (found.state, found.reason) == (NodeState.DOWN, "not responding")
+    (entry,) = parse_nodes(nodes(node("gpu01", state="idle", state_flags=["NOT_RESPONDING"]))).nodes
+    assert (entry.state, entry.reason) == (NodeState.DOWN, "not responding")
 
 
 def test_units_keep_slurms_order_when_a_node_has_several_types() -> None:
@@ -66,7 +66,7 @@ def test_mig_instances_are_named_apart_from_gpus_when_slurm_numbers_them() -> No
 
 def test_future_node_is_left_out_when_it_does_not_exist_yet() -> None:
     inventory = parse_nodes(nodes(node("gpu01"), node("later", state=["FUTURE"])))
-    assert [found.id for found in inventory.nodes] == ["gpu01"]
+    assert [entry.id for entry in inventory.nodes] == ["gpu01"]
     assert not inventory.dropped
 
 
@@ -88,7 +88,7 @@ def test_damaged_nodes_are_counted_when_others_are_whole() -> None:
             node("gpu05", gres="gpu:a100:999999"),
         )
     )
-    assert [found.id for found in inventory.nodes] == ["gpu01"]
+    assert [entry.id for entry in inventory.nodes] == ["gpu01"]
     assert inventory.dropped == {
         "nodes: not an object": 1,
         "nodes: no name": 1,
@@ -98,7 +98,7 @@ def test_damaged_nodes_are_counted_when_others_are_whole() -> None:
     }
 
 
-def test_missing_list_is_counted_when_the_answer_has_none() -> None:
+def test_missing_list_is_counted_when_the_response_has_none() -> None:
     assert parse_nodes({"nodes": None}).dropped == {"no list of nodes": 1}
 
 
@@ -114,21 +114,21 @@ def test_partitions_are_read_when_in_old_and_new_shape() -> None:
 
 
 def test_partition_has_the_configured_nodes_when_no_node_names_it() -> None:
-    partitions, dropped = parse_partitions(PARTITIONS, Inventory())
+    partitions, dropped = parse_partitions(PARTITIONS, SlurmInventory())
     assert [partition.nodes for partition in partitions] == [("gpu01", "gpu02"), ("v1",)]
     assert not dropped
 
 
 def test_damaged_partitions_are_counted_when_others_are_whole() -> None:
     document: dict[str, object] = {"partitions": [{"name": "ok"}, {}, {"name": "x", "nodes": "n[1"}, 5]}
-    partitions, dropped = parse_partitions(document, Inventory())
+    partitions, dropped = parse_partitions(document, SlurmInventory())
     assert [partition.name for partition in partitions] == ["ok"]
     assert sum(dropped.values()) == 3
 
 
 def test_partitions_come_from_nodes_when_slurm_does_not_list_them() -> None:
-    found = {partition.name: partition.nodes for partition in partitions_of_nodes(parse_nodes(NODES))}
-    assert found == {"a100": ("gpu01", "gpu02"), "v100": ("v1",), "all": ("gpu01", "gpu02", "v1", "cpu1")}
+    entry = {partition.name: partition.nodes for partition in partitions_of_nodes(parse_nodes(NODES))}
+    assert entry == {"a100": ("gpu01", "gpu02"), "v100": ("v1",), "all": ("gpu01", "gpu02", "v1", "cpu1")}
 
 
 @pytest.mark.parametrize(

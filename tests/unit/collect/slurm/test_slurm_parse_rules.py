@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusterscape.collect.slurm.parse_rules import parse_preemption, parse_reservations, reservation_lines
+from clusterscape.collect.slurm.parse_rules import parse_preemption, parse_reservation_lines, parse_reservations
 from clusterscape.model import PreemptionRules
 
 LINE = (
@@ -28,8 +28,8 @@ PARTITIONS = (
 )
 
 
-def test_both_ways_give_the_same_when_a_reservation_is_read() -> None:
-    (by_line,) = parse_reservations(reservation_lines(LINE))
+def test_both_formats_give_the_same_when_a_reservation_is_read() -> None:
+    (by_line,) = parse_reservations(parse_reservation_lines(LINE))
     (by_rest,) = parse_reservations(REST)
     assert by_line == by_rest
     assert by_line.nodes == ("gpu01", "gpu02", "gpu03", "vgpu1")
@@ -38,14 +38,14 @@ def test_both_ways_give_the_same_when_a_reservation_is_read() -> None:
 
 
 def test_nothing_is_reserved_when_slurm_says_so() -> None:
-    assert parse_reservations(reservation_lines("No reservations in the system\n")) == []
+    assert parse_reservations(parse_reservation_lines("No reservations in the system\n")) == []
 
 
 def test_numbers_are_read_when_newer_versions_wrap_them() -> None:
     entry = dict(REST["reservations"][0])
     entry |= {"start_time": {"set": True, "infinite": False, "number": 1794861658}, "tres": "cpu=96,gres/gpu=24"}
-    (found,) = parse_reservations({"reservations": [entry]})
-    assert (found.starts_at, found.gpus) == (1794861658000, 24)
+    (reservation,) = parse_reservations({"reservations": [entry]})
+    assert (reservation.starts_at, reservation.gpus) == (1794861658000, 24)
 
 
 def test_higher_tiers_preempt_lower_ones_when_it_goes_by_partition() -> None:
@@ -71,12 +71,12 @@ def test_listed_qualities_are_preempted_when_it_goes_by_qos() -> None:
     assert not may("low", "high")
 
 
-def test_nobody_preempts_when_slurm_does_not() -> None:
+def test_preemption_is_off_when_slurm_does_not_preempt() -> None:
     rules = parse_preemption("PreemptMode = OFF\nPreemptType = preempt/none\n", PARTITIONS, "")
     assert not rules.may_preempt(partition="urgent", qos="a", victim_partition="idle", victim_qos="b")
 
 
 @given(st.text(max_size=300), st.text(max_size=300), st.text(max_size=300))
-def test_rules_are_read_when_answers_are_nonsense(config: str, partitions: str, qos: str) -> None:
+def test_rules_are_read_when_responses_are_nonsense(config: str, partitions: str, qos: str) -> None:
     assert isinstance(parse_preemption(config, partitions, qos), PreemptionRules)
-    assert isinstance(parse_reservations(reservation_lines(config)), list)
+    assert isinstance(parse_reservations(parse_reservation_lines(config)), list)

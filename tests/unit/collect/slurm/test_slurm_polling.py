@@ -1,4 +1,4 @@
-"""The collector's own behavior, and how it runs commands. What real Slurm says is tested in tests/integration."""
+"""The behavior of the collector and its commands; tests/integration covers real Slurm."""
 
 import os
 from pathlib import Path
@@ -21,9 +21,9 @@ from unit.collect.slurm.documents import (
 from clusterscape.collect.contract import Collector
 from clusterscape.collect.slurm import SlurmCollector
 from clusterscape.collect.slurm.cli import SlurmCommands
-from clusterscape.collect.slurm.parse_nodes import Inventory, parse_partitions
+from clusterscape.collect.slurm.collector import AHEAD_S
+from clusterscape.collect.slurm.parse_nodes import SlurmInventory, parse_partitions
 from clusterscape.collect.slurm.source import Document
-from clusterscape.collect.slurm.windows import AHEAD_S
 from clusterscape.errors import SourceError
 from clusterscape.model import (
     HistoryObserved,
@@ -40,7 +40,7 @@ NOW = UnixMs(1_700_010_000_000)
 
 
 class StoredAnswers:
-    """A SlurmSource that answers from memory; a part set to a SourceError fails."""
+    """A SlurmSource that responds from memory; a part set to a SourceError fails."""
 
     def __init__(self) -> None:
         self.jobs: Document | SourceError = OLD_JOBS
@@ -97,23 +97,23 @@ async def poll(collector: Collector, now_ms: UnixMs = NOW) -> list[Observation]:
 
 
 def statuses(observations: list[Observation]) -> dict[str, bool]:
-    return {seen.source: seen.is_ok for seen in observations if isinstance(seen, SourceStatus)}
+    return {observed.source: observed.is_ok for observed in observations if isinstance(observed, SourceStatus)}
 
 
 Kind = TypeVar("Kind")
 
 
 def find(observations: list[Observation], kind: type[Kind]) -> list[Kind]:
-    return [seen for seen in observations if isinstance(seen, kind)]
+    return [observed for observed in observations if isinstance(observed, kind)]
 
 
-async def test_everything_is_observed_when_slurm_answers() -> None:
-    seen = await poll(collector_of(StoredAnswers()))
-    (inventory,), (queue,) = find(seen, InventoryObserved), find(seen, QueueObserved)
+async def test_all_observations_are_yielded_when_slurm_responds() -> None:
+    observed = await poll(collector_of(StoredAnswers()))
+    (inventory,), (queue,) = find(observed, InventoryObserved), find(observed, QueueObserved)
     assert (len(inventory.nodes), len(inventory.units), len(inventory.partitions)) == (4, 20, 2)
     assert (len(queue.workloads), len(queue.allocations), queue.is_complete) == (3, 3, True)
-    assert [workload.id for history in find(seen, HistoryObserved) for workload in history.workloads]
-    assert all(statuses(seen).values())
+    assert [workload.id for history in find(observed, HistoryObserved) for workload in history.workloads]
+    assert all(statuses(observed).values())
 
 
 @pytest.mark.parametrize(
@@ -126,13 +126,13 @@ async def test_everything_is_observed_when_slurm_answers() -> None:
 )
 async def test_other_parts_are_observed_when_one_fails(part: str, source: str, lost: type[Observation]) -> None:
     answers = StoredAnswers()
-    setattr(answers, part, SourceError("broken", hint="mend it"))
-    seen = await poll(collector_of(answers))
-    kinds = {type(observation) for observation in seen}
+    setattr(answers, part, SourceError("broken", hint="fix it"))
+    observed = await poll(collector_of(answers))
+    kinds = {type(observation) for observation in observed}
     assert {InventoryObserved, QueueObserved, HistoryObserved} - kinds == {lost}
-    assert [name for name, is_ok in statuses(seen).items() if not is_ok] == [source]
-    failed = next(status for status in find(seen, SourceStatus) if not status.is_ok)
-    assert (failed.message, failed.hint, failed.kind) == ("broken", "mend it", "slurm")
+    assert [name for name, is_ok in statuses(observed).items() if not is_ok] == [source]
+    failed = next(status for status in find(observed, SourceStatus) if not status.is_ok)
+    assert (failed.message, failed.hint, failed.kind) == ("broken", "fix it", "slurm")
 
 
 async def test_partitions_come_from_nodes_when_their_list_fails() -> None:
@@ -142,7 +142,7 @@ async def test_partitions_come_from_nodes_when_their_list_fails() -> None:
     assert {partition.name for partition in inventory.partitions} == {"a100", "v100", "all"}
 
 
-async def test_jobs_are_read_in_the_light_of_the_last_inventory_when_nodes_fail() -> None:
+async def test_jobs_are_read_with_the_last_inventory_when_nodes_fail() -> None:
     answers = StoredAnswers()
     collector = collector_of(answers)
     await poll(collector)
@@ -170,7 +170,7 @@ async def test_history_is_read_once_and_then_in_increments_when_polled_again() -
 
 
 @pytest.mark.parametrize("then", [[], [old_job(20, "PENDING", restart_cnt=1)]], ids=["removed", "requeued"])
-async def test_accounting_is_read_early_when_an_end_was_not_seen_in_the_queue(then: list[Document]) -> None:
+async def test_accounting_is_read_early_when_the_queue_missed_an_end(then: list[Document]) -> None:
     answers = StoredAnswers()
     collector = collector_of(answers)
     answers.jobs = jobs(old_job(20, nodes="gpu01"))
@@ -193,7 +193,7 @@ async def test_accounting_is_not_read_early_when_the_queue_shows_how_a_job_ended
     assert len(answers.windows) == 1
 
 
-async def test_history_gives_no_allocations_when_the_queue_told_the_indices() -> None:
+async def test_history_gives_no_allocations_when_the_queue_reported_the_indices() -> None:
     answers = StoredAnswers()
     answers.jobs = jobs(old_job(20, gres_detail=["gpu:a100:8(IDX:0-7)"], nodes="gpu01"))
     answers.history = jobs(history_job(20), history_job(22))
@@ -201,52 +201,52 @@ async def test_history_gives_no_allocations_when_the_queue_told_the_indices() ->
     assert {allocation.workload for allocation in history.allocations} == {"slurm:22"}
 
 
-async def test_accounting_is_not_asked_when_no_history_is_wanted() -> None:
+async def test_accounting_is_not_queried_when_no_history_is_wanted() -> None:
     answers = StoredAnswers()
-    seen = await poll(collector_of(answers, history_days=0))
+    observed = await poll(collector_of(answers, history_days=0))
     assert not answers.windows
-    assert "slurm accounting" not in statuses(seen)
+    assert "slurm accounting" not in statuses(observed)
 
 
-async def test_check_says_what_was_found_when_all_is_well() -> None:
-    found = {status.source: status for status in await collector_of(StoredAnswers()).check()}
-    assert all(status.is_ok for status in found.values())
-    assert found["slurm nodes"].message == "stored answers, Slurm 22.05.8: 4 nodes, 3 with GPUs (20 in all)"
-    assert "2 active jobs, 1 of them on known GPUs" in (found["slurm queue"].message or "")
+async def test_check_reports_the_inventory_when_all_sources_answer() -> None:
+    statuses = {status.source: status for status in await collector_of(StoredAnswers()).check()}
+    assert all(status.is_ok for status in statuses.values())
+    assert statuses["slurm nodes"].message == "stored answers, Slurm 22.05.8: 4 nodes, 3 with GPUs (20 in all)"
+    assert "2 active jobs, 1 of them on known GPUs" in (statuses["slurm queue"].message or "")
 
 
 async def test_check_explains_gres_conf_when_gpus_are_only_counted() -> None:
     answers = StoredAnswers()
     answers.nodes = nodes(node("gpu01", gres="gpu:8", gres_used="gpu:0"))
-    found = {status.source: status for status in await collector_of(answers).check()}
-    assert not found["slurm GPU indices"].is_ok
-    assert "AutoDetect=nvml" in (found["slurm GPU indices"].hint or "")
+    statuses = {status.source: status for status in await collector_of(answers).check()}
+    assert not statuses["slurm GPU indices"].is_ok
+    assert "AutoDetect=nvml" in (statuses["slurm GPU indices"].hint or "")
 
 
 async def test_check_explains_gres_types_when_no_node_has_gpus() -> None:
     answers = StoredAnswers()
     answers.nodes = nodes(node("c1", gres=""))
-    found = {status.source: status for status in await collector_of(answers).check()}
-    assert not found["slurm nodes"].is_ok
-    assert "GresTypes=gpu" in (found["slurm nodes"].hint or "")
+    statuses = {status.source: status for status in await collector_of(answers).check()}
+    assert not statuses["slurm nodes"].is_ok
+    assert "GresTypes=gpu" in (statuses["slurm nodes"].hint or "")
 
 
 async def test_check_explains_accounting_when_it_does_not_record_gpus() -> None:
     answers = StoredAnswers()
     answers.jobs = jobs(old_job(1, gres_detail=["gpu:a100:1(IDX:0)"], nodes="gpu01", tres_alloc_str="cpu=1,node=1"))
-    found = {status.source: status for status in await collector_of(answers).check()}
-    assert "AccountingStorageTRES=gres/gpu" in (found["slurm accounting"].hint or "")
+    statuses = {status.source: status for status in await collector_of(answers).check()}
+    assert "AccountingStorageTRES=gres/gpu" in (statuses["slurm accounting"].hint or "")
 
 
 async def test_missing_command_is_named_when_not_on_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     collector = SlurmCollector(SlurmSettings(mode="cli", history_days=1), lambda: NOW)
-    found = [status for status in await poll(collector) if isinstance(status, SourceStatus)]
+    statuses = [status for status in await poll(collector) if isinstance(status, SourceStatus)]
     parts = ("nodes", "partitions", "queue", "reservations", "accounting")
-    assert {status.source for status in found} == {f"slurm {part}" for part in parts}
-    assert not any(status.is_ok for status in found)
-    assert any("squeue is not installed" in (status.message or "") for status in found)
-    assert all("slurm-client" in (status.hint or "") for status in found)
+    assert {status.source for status in statuses} == {f"slurm {part}" for part in parts}
+    assert not any(status.is_ok for status in statuses)
+    assert any("squeue is not installed" in (status.message or "") for status in statuses)
+    assert all("slurm-client" in (status.hint or "") for status in statuses)
 
 
 def put_command(folder: Path, name: str, script: str) -> None:
@@ -261,7 +261,7 @@ async def test_command_is_ended_when_it_takes_too_long(monkeypatch: pytest.Monke
     source = SlurmCommands(SlurmSettings(mode="cli", timeout_s=0.5))
     with pytest.raises(SourceError) as caught:
         await source.fetch_jobs()
-    assert "did not answer within 0.5 s" in caught.value.message
+    assert "did not finish within 0.5 s" in caught.value.message
     assert "collect.slurm.timeout_s" in (caught.value.hint or "")
     pid = int((tmp_path / "pid").read_text())
     with pytest.raises(ProcessLookupError):
@@ -278,8 +278,8 @@ async def test_command_sees_no_personal_defaults_when_the_environment_has_them(
     assert (await source.fetch_jobs())["jobs"] == ["|/etc/other/slurm.conf|0"]
 
 
-async def test_scontrol_is_asked_for_json_when_it_knows_how(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """From 23.02 on ``sinfo --json`` lists something else than nodes, and scontrol speaks JSON."""
+async def test_scontrol_prints_json_when_it_supports_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """From 23.02 on ``sinfo --json`` does not list nodes, and scontrol prints JSON."""
     (tmp_path / "nodes").write_bytes(orjson.dumps(NODES))
     (tmp_path / "partitions").write_bytes(orjson.dumps(PARTITIONS))
     put_command(
@@ -296,7 +296,7 @@ async def test_scontrol_is_asked_for_json_when_it_knows_how(monkeypatch: pytest.
 async def test_partitions_are_read_from_text_when_scontrol_has_no_json(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The two lines are what 22.05 prints, cut down."""
+    """The two lines are shortened output of 22.05."""
     lines = (
         "PartitionName=a100 AllowGroups=ALL Default=YES MaxTime=7-00:30:00 Nodes=gpu[01-03] State=UP TotalNodes=3\n"
         "PartitionName=old Default=NO MaxTime=UNLIMITED Nodes=(null) State=DOWN TRES=cpu=96,node=3\n"
@@ -309,18 +309,18 @@ async def test_partitions_are_read_from_text_when_scontrol_has_no_json(
     )
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     document = await SlurmCommands(SlurmSettings(mode="cli")).fetch_partitions()
-    (a100, old), dropped = parse_partitions(document, Inventory())
+    (a100, old), dropped = parse_partitions(document, SlurmInventory())
     assert not dropped
     assert (a100.nodes, a100.is_default, a100.is_up) == (("gpu01", "gpu02", "gpu03"), True, True)
     assert a100.max_time_s == 7 * 86_400 + 1800
     assert (old.nodes, old.is_default, old.is_up, old.max_time_s) == ((), False, False, None)
 
 
-async def test_one_search_for_the_version_is_enough_when_slurmrestd_is_away(unused_tcp_port: int) -> None:
+async def test_every_part_reports_the_failure_when_slurmrestd_is_unreachable(unused_tcp_port: int) -> None:
     settings = SlurmSettings(mode="rest", url=f"http://127.0.0.1:{unused_tcp_port}", history_days=1)
     collector = SlurmCollector(settings, lambda: NOW)
-    found = [status for status in await poll(collector) if isinstance(status, SourceStatus)]
+    statuses = [status for status in await poll(collector) if isinstance(status, SourceStatus)]
     await collector.close()
-    assert len(found) == 5
-    assert all(not status.is_ok and "does not listen" in (status.message or "") for status in found)
-    assert all("collect.slurm.url" in (status.hint or "") for status in found)
+    assert len(statuses) == 5
+    assert all(not status.is_ok and "cannot connect" in (status.message or "") for status in statuses)
+    assert all("collect.slurm.url" in (status.hint or "") for status in statuses)

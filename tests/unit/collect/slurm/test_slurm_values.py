@@ -1,10 +1,23 @@
 """Slurm's drifting values: numbers, times, texts, states and exit codes."""
 
+import contextlib
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from unit.collect.slurm.documents import ended
 
 from clusterscape.collect.slurm.states import exit_state, job_state, node_state
-from clusterscape.collect.slurm.values import read_int, read_minutes, read_names, read_text, read_time, read_words
+from clusterscape.collect.slurm.values import (
+    MAX_HOSTS,
+    expand_hostlist,
+    read_int,
+    read_minutes,
+    read_names,
+    read_text,
+    read_time,
+    read_words,
+)
 from clusterscape.model import NodeState, WorkloadState
 
 
@@ -124,11 +137,11 @@ def test_job_state_is_known_when_slurm_has_such_words(words: list[str], expected
         (["MARTIAN"], NodeState.UNKNOWN),
     ],
 )
-def test_node_state_follows_the_gravest_word_when_several(words: list[str], expected: NodeState) -> None:
+def test_node_state_is_the_most_severe_when_there_are_several(words: list[str], expected: NodeState) -> None:
     assert node_state(words)[0] is expected
 
 
-def test_node_state_gives_a_reason_when_the_word_is_one() -> None:
+def test_node_state_gives_a_reason_when_the_word_implies_one() -> None:
     assert node_state(["IDLE", "NOT_RESPONDING"])[1] == "not responding"
     assert node_state(["IDLE"])[1] is None
 
@@ -143,7 +156,7 @@ def test_node_state_gives_a_reason_when_the_word_is_one() -> None:
         (ended(3), WorkloadState.FAILED, (3, None)),
         (ended(signal=15), WorkloadState.TIMEOUT, (None, 15)),
         ({"status": "SIGNALED", "return_code": None, "signal": {"signal_id": 9}}, WorkloadState.FAILED, (None, 9)),
-        # Slurm 22.05's accounting says success of a job that failed: that is no news.
+        # The accounting of Slurm 22.05 reports success for failed jobs: it is ignored.
         ({"status": "SUCCESS", "return_code": 0}, WorkloadState.FAILED, (None, None)),
         ({"status": "SUCCESS", "return_code": 0}, WorkloadState.COMPLETED, (0, None)),
         (768, WorkloadState.RUNNING, (None, None)),
@@ -155,3 +168,42 @@ def test_exit_state_is_read_when_in_any_form(
     value: object, state: WorkloadState, expected: tuple[int | None, int | None]
 ) -> None:
     assert exit_state(value, state) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("gpu1", ["gpu1"]),
+        ("gpu[01-03]", ["gpu01", "gpu02", "gpu03"]),
+        ("gpu[01-02,12],vgpu3", ["gpu01", "gpu02", "gpu12", "vgpu3"]),
+        ("r[1-2]n[08-09]", ["r1n08", "r1n09", "r2n08", "r2n09"]),
+        ("gpu[1-2]-ib", ["gpu1-ib", "gpu2-ib"]),
+        ("n[9-11]", ["n9", "n10", "n11"]),
+        ("n[098-101]", ["n098", "n099", "n100", "n101"]),
+        ("cs2.example.company.com", ["cs2.example.company.com"]),
+        ("[1-2]", ["1", "2"]),
+    ],
+)
+def test_expression_is_expanded_when_well_formed(text: str, expected: list[str]) -> None:
+    assert expand_hostlist(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["gpu[1", "gpu1]", "gpu[[1]]", "gpu[a-b]", "gpu[3-1]", "gpu[]", "n[0-99999999]", "n[0-999]m[0-999]"]
+)
+def test_expression_is_refused_when_malformed_or_too_large(text: str) -> None:
+    with pytest.raises(ValueError):
+        expand_hostlist(text)
+
+
+@given(st.text(alphabet="gpu[]-,0123456789 .", max_size=30))
+def test_expansion_ends_when_text_is_arbitrary(text: str) -> None:
+    with contextlib.suppress(ValueError):
+        assert len(expand_hostlist(text)) <= MAX_HOSTS
+
+
+@given(st.lists(st.integers(0, 999), min_size=1, max_size=20, unique=True), st.integers(3, 5))
+def test_names_round_trip_when_folded_into_one_expression(numbers: list[int], width: int) -> None:
+    text = ",".join(f"{number:0{width}d}" for number in numbers)
+    assert expand_hostlist(f"gpu[{text}]") == [f"gpu{number:0{width}d}" for number in numbers]

@@ -1,8 +1,8 @@
-"""Which stretch of accounting is read when."""
+"""Schedule of the accounting windows."""
 
 import itertools
 
-from clusterscape.collect.slurm.windows import (
+from clusterscape.collect.slurm.collector import (
     INCREMENT_S,
     MIN_INCREMENT_S,
     OVERLAP_S,
@@ -22,22 +22,22 @@ def at(seconds: float) -> UnixMs:
 
 
 def read_all(windows: HistoryWindows, now: UnixMs) -> list[Window]:
-    found = []
+    windows_read = []
     while (window := windows.next_window(now)) is not None:
         windows.succeeded(window)
-        found.append(window)
-    return found
+        windows_read.append(window)
+    return windows_read
 
 
 def test_whole_past_is_read_newest_first_when_starting() -> None:
-    found = read_all(HistoryWindows(7), at(0))
-    assert found[0][1] == NOW_S
-    assert found[-1][0] == NOW_S - 7 * 86_400
-    assert all(later[0] == earlier[1] for later, earlier in itertools.pairwise(found))
-    assert all(0 < end - start <= WINDOW_S for start, end in found)
+    windows_read = read_all(HistoryWindows(7), at(0))
+    assert windows_read[0][1] == NOW_S
+    assert windows_read[-1][0] == NOW_S - 7 * 86_400
+    assert all(later[0] == earlier[1] for later, earlier in itertools.pairwise(windows_read))
+    assert all(0 < end - start <= WINDOW_S for start, end in windows_read)
 
 
-def test_only_what_is_new_is_read_when_the_past_is_done() -> None:
+def test_only_new_records_are_read_when_the_backfill_is_done() -> None:
     windows = HistoryWindows(1)
     read_all(windows, at(0))
     assert windows.next_window(at(INCREMENT_S - 1)) is None
@@ -53,7 +53,7 @@ def test_new_records_go_first_when_the_past_is_long() -> None:
     assert windows.next_window(at(INCREMENT_S)) == (NOW_S - OVERLAP_S, NOW_S + INCREMENT_S)
 
 
-def test_window_is_asked_again_when_it_failed() -> None:
+def test_window_is_requested_again_when_it_failed() -> None:
     windows = HistoryWindows(1)
     first = windows.next_window(at(0))
     windows.failed(at(0))
@@ -65,19 +65,19 @@ def test_nothing_is_read_when_no_history_is_wanted() -> None:
     assert HistoryWindows(0).next_window(at(0)) is None
 
 
-def test_what_is_new_is_read_at_once_when_the_queue_was_away() -> None:
+def test_new_records_are_read_at_once_when_the_queue_was_unavailable() -> None:
     windows = HistoryWindows(1)
     read_all(windows, at(0))
-    windows.hasten()
+    windows.request_increment()
     assert read_all(windows, at(10)) == [(NOW_S - OVERLAP_S, NOW_S + 10)]
     assert windows.next_window(at(20)) is None
-    windows.hasten()
+    windows.request_increment()
     assert windows.next_window(at(30)) is not None
     windows.failed(at(30))
     assert windows.next_window(at(30 + RETRY_S)) == (NOW_S + 10 - OVERLAP_S, NOW_S + 30 + RETRY_S)
 
 
-def test_reading_goes_on_when_the_clock_went_ahead_and_came_back() -> None:
+def test_reading_continues_when_the_clock_went_ahead_and_came_back() -> None:
     windows = HistoryWindows(1)
     read_all(windows, at(0))
     read_all(windows, at(7200))

@@ -1,4 +1,4 @@
-"""Capture files beside traces: what they add to ranks, and what is said where they cannot be used."""
+"""Capture files of traces: data added to ranks, and notes when a capture cannot be used."""
 
 from pathlib import Path
 from typing import Any
@@ -40,8 +40,8 @@ def read(folder: Path, capture: Json | None, sizes: tuple[int, ...] = (8, 16)) -
 
 
 def groups_of(trace: Trace) -> list[tuple[str | None, int | None]]:
-    found = trace.spans.filter(pl.col("collective") == "all_reduce").sort("start_ns")
-    return list(found.select(pl.col("process_group").cast(pl.String), "sequence").iter_rows())
+    collectives = trace.spans.filter(pl.col("collective") == "all_reduce").sort("start_ns")
+    return list(collectives.select(pl.col("process_group").cast(pl.String), "sequence").iter_rows())
 
 
 def test_groups_are_named_from_the_last_when_the_record_is_longer(tmp_path: Path) -> None:
@@ -52,16 +52,16 @@ def test_groups_are_named_from_the_last_when_the_record_is_longer(tmp_path: Path
     assert {group.name: group.kind for group in trace.ranks[0].process_groups} == {"0": None, "7": "tp"}
 
 
-def test_the_rest_stays_unnamed_and_is_said_when_the_record_is_shorter(tmp_path: Path) -> None:
+def test_process_group_is_missing_and_noted_when_the_capture_is_shorter(tmp_path: Path) -> None:
     trace = read(tmp_path, captured(1, [call("7", 1, 16)]))
     assert groups_of(trace) == [(None, None), ("7", 1)]
-    assert trace.notes == ("Rank 1: the capture does not tell the process group of 1 all_reduce.",)
+    assert trace.notes == ("Rank 1: the capture has no process group for 1 all_reduce calls.",)
 
 
 def test_none_is_named_when_sizes_do_not_agree(tmp_path: Path) -> None:
     trace = read(tmp_path, captured(1, [call("0", 2, 8), call("7", 1, 16), call("7", 2, 24)]))
     assert groups_of(trace) == [(None, None), (None, None)]
-    assert trace.notes == ("Rank 1: the capture does not tell the process group of 2 all_reduce.",)
+    assert trace.notes == ("Rank 1: the capture has no process group for 2 all_reduce calls.",)
 
 
 def test_placements_are_kept_when_modules_are_captured(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_placements_are_kept_when_modules_are_captured(tmp_path: Path) -> None:
 def test_the_trace_is_read_when_its_capture_is_broken(tmp_path: Path) -> None:
     trace = read(tmp_path, {"schema": "clusterscape_capture", "rank": "one"})
     assert len(trace.ranks) == 1
-    assert trace.notes[0].startswith("capture_rank1.json could not be read: Expected `int`, got `str`")
+    assert trace.notes[0].startswith("Cannot read capture_rank1.json: Expected `int`, got `str`")
 
 
 @pytest.mark.parametrize("rank", [0, 5])
@@ -97,7 +97,7 @@ def linear(weight: list[int], dim: int, **tensors: Any) -> Json:
     return {"path": "up", "class": "Linear", "parameters": [parameter], **tensors}
 
 
-def test_activations_are_split_as_their_dtensors_say_when_a_style_lays_them_out(tmp_path: Path) -> None:
+def test_activations_follow_their_dtensors_when_a_style_splits_them(tmp_path: Path) -> None:
     placed = [{"mesh_dim": "tp", "kind": "shard", "dim": -1, "parts": 2}]
     whole = [{"mesh_dim": "tp", "kind": "replicate", "parts": 2}]
     module = linear(
@@ -119,7 +119,7 @@ def test_activations_are_split_as_their_dtensors_say_when_a_style_lays_them_out(
     [
         (0, [8, 4, 64], [8, 4, 128], ((1, 1, 1), (1, 1, 2))),
         (1, [8, 4, 64], [8, 4, 128], ((1, 1, 2), (1, 1, 1))),
-        (0, [8, 4, 64], [8, 4, 256], ((1, 1, 1), ())),  # gathered by the layer itself: no longer a part
+        (0, [8, 4, 64], [8, 4, 256], ((1, 1, 1), ())),  # gathered by the layer: no longer split
     ],
 )
 def test_activations_are_split_as_the_weight_is_when_they_are_as_long_as_its_part(

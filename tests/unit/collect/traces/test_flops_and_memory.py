@@ -1,4 +1,4 @@
-"""FLOPs and memory of PyTorch traces: recorded or estimated, on the kernels that do the work; none where nothing was."""
+"""FLOPs and memory of PyTorch traces: recorded or estimated, attributed to kernels; null when not recorded."""
 
 from pathlib import Path
 from typing import Any
@@ -11,16 +11,15 @@ from unit.collect.traces.trace_files import Json, document, host, kernel, step, 
 from clusterscape.collect.traces import read_traces
 from clusterscape.collect.traces.files import Content
 from clusterscape.collect.traces.kineto import EventArguments, KinetoFile
-from clusterscape.collect.traces.kineto_flops import estimate_flops
-from clusterscape.collect.traces.kineto_memory import MemoryColumns
+from clusterscape.collect.traces.kineto_measures import MemoryColumns, estimate_flops
 from clusterscape.model.spans import Trace
 
 
 def arguments(shapes: list[Any], settings: list[str] | None = None) -> EventArguments:
-    found: Json = {"Input Dims": shapes}
+    args: Json = {"Input Dims": shapes}
     if settings is not None:
-        found["Concrete Inputs"] = settings
-    return msgspec.json.decode(msgspec.json.encode(found), type=EventArguments)
+        args["Concrete Inputs"] = settings
+    return msgspec.json.decode(msgspec.json.encode(args), type=EventArguments)
 
 
 @pytest.mark.parametrize(
@@ -104,8 +103,8 @@ def test_flops_lie_on_the_kernels_when_an_operator_launches_some(tmp_path: Path)
     events = [product(10), launch(1, 12), launch(2, 15), launch(3, 40)]
     events += [kernel(f"gemm {at}", 100 + 50 * at, 10 * at, correlation=at) for at in (1, 2, 3)]
     trace = read(tmp_path, events)
-    found = dict(trace.spans.drop_nulls("flops").select(pl.col("name").cast(pl.String), "flops").iter_rows())
-    assert found == pytest.approx({"gemm 1": 2e6 / 3, "gemm 2": 4e6 / 3})
+    flops = dict(trace.spans.drop_nulls("flops").select(pl.col("name").cast(pl.String), "flops").iter_rows())
+    assert flops == pytest.approx({"gemm 1": 2e6 / 3, "gemm 2": 4e6 / 3})
     assert trace.ranks[0].flops_source == "estimated"
 
 
@@ -115,7 +114,7 @@ def test_the_profilers_own_flops_are_used_when_it_recorded_some(tmp_path: Path) 
     assert trace.ranks[0].flops_source == "recorded"
 
 
-def test_no_flops_and_no_memory_are_told_when_none_were_recorded(tmp_path: Path) -> None:
+def test_flops_and_memory_are_missing_when_none_were_recorded(tmp_path: Path) -> None:
     trace = read(tmp_path, [host("aten::mm", 10, 20)])
     assert trace.spans["flops"].null_count() == trace.spans.height
     assert (trace.ranks[0].flops_source, trace.memory) == (None, None)
@@ -134,7 +133,7 @@ def test_memory_is_that_of_the_host_when_there_is_no_device(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("event", "found"),
+    ("event", "expected"),
     [
         (b'"name": "[memory]", "ts": 12.3456, "args": {"Total Allocated": 8}}', (12_345, 8)),
         (b'"name":"[memory]","ts":"7","args":{"Device Type":"0","Total Allocated":"9"}}', (7_000, 9)),
@@ -143,12 +142,10 @@ def test_memory_is_that_of_the_host_when_there_is_no_device(tmp_path: Path) -> N
         (b'"name": "[memory]", "ts": 1', None),
     ],
 )
-def test_an_allocation_is_read_when_its_time_and_total_stand_in_its_event(
-    event: bytes, found: tuple[int, int] | None
-) -> None:
+def test_allocation_is_read_when_its_event_has_time_and_total(event: bytes, expected: tuple[int, int] | None) -> None:
     content = Content(b'[{"ph": "i", "name": "start", "ts": 0}, {"ph": "i", ' + event + b"]")
     memory = MemoryColumns()
     for events in KinetoFile(content).iter_events():
         memory.add(events)
     table = memory.build(0)
-    assert (None if table is None else table.row(0)) == found
+    assert (None if table is None else table.row(0)) == expected

@@ -1,4 +1,4 @@
-"""Traces made to take all memory: refused in words that name the limit, at a bounded cost."""
+"""Traces built to exhaust memory: refused at bounded cost with an error that names the limit."""
 
 import gzip
 import io
@@ -22,7 +22,7 @@ def read_with_limits(path: Path) -> int:
     return read_traces([path], workers=1, limits=UploadLimits()).spans.height
 
 
-def test_a_trace_that_unpacks_to_a_thousand_times_its_size_is_refused(tmp_path: Path) -> None:
+def test_trace_is_refused_when_it_unpacks_to_a_thousand_times_its_size(tmp_path: Path) -> None:
     path = tmp_path / "rank0.json.gz"
     with path.open("wb") as file:
         file.write(gzip.compress(b'{"traceEvents":['))
@@ -31,12 +31,12 @@ def test_a_trace_that_unpacks_to_a_thousand_times_its_size_is_refused(tmp_path: 
             file.write(member)
     assert path.stat().st_size < 8 * MIB
     cost = measure(read_with_limits, path)
-    assert "limits.uploads.unpacked_ratio" in str(cost.error)
+    assert "limits.uploads.decompression_ratio" in str(cost.error)
     assert cost.peak_bytes < 2.2 * 200 * path.stat().st_size
 
 
-def test_a_sparse_member_of_an_archive_is_refused_by_its_size(tmp_path: Path) -> None:
-    """A few events, and behind them a terabyte of zeros that takes no place."""
+def test_archive_is_refused_when_a_sparse_member_is_too_large(tmp_path: Path) -> None:
+    """A few events followed by a terabyte of zeros that occupies no disk space."""
     path = tmp_path / "ranks.tar"
     start = b'{"traceEvents":[' + EVENT
     about = tarfile.TarInfo("rank0.json")
@@ -75,14 +75,14 @@ def test_the_error_names_the_limit_when_a_file_is_too_large(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("start", ["", '{"traceEvents":['])
-def test_nested_brackets_are_refused_in_words(tmp_path: Path, start: str) -> None:
+def test_error_is_readable_when_brackets_are_nested(tmp_path: Path, start: str) -> None:
     path = tmp_path / "rank0.json"
     path.write_text(start + '{"ph":"X","ts":1,"args":{"x":' + "[" * 200_000)
     with pytest.raises(SourceError, match=r"nested too deeply|no event"):
         read_traces([path], workers=1, limits=UploadLimits())
 
 
-def test_a_table_with_more_rows_than_allowed_is_not_read(tmp_path: Path) -> None:
+def test_table_is_refused_when_it_has_too_many_rows(tmp_path: Path) -> None:
     path = tmp_path / "job.parquet"
     columns = ("dp_rank", "stage", "rank", "step", "start_ts", "duration", "seq_id", "mb_id")
     # A constant column is a few bytes for any number of rows.
@@ -106,7 +106,7 @@ def write_export(path: Path, table: str, rows: str) -> Path:
     return path
 
 
-def test_a_database_with_more_rows_than_allowed_is_not_read(tmp_path: Path) -> None:
+def test_database_is_refused_when_it_has_too_many_rows(tmp_path: Path) -> None:
     many = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 500) SELECT x, x + 1 FROM n"
     path = write_export(tmp_path / "rank0.sqlite", "start INTEGER, end INTEGER", many)
     assert read_traces([path], limits=UploadLimits()).spans.height == 500
@@ -114,13 +114,13 @@ def test_a_database_with_more_rows_than_allowed_is_not_read(tmp_path: Path) -> N
         read_traces([path], limits=UploadLimits(trace_file_spans=400))
 
 
-def test_a_computed_column_of_a_database_takes_no_memory(tmp_path: Path) -> None:
+def test_no_memory_is_taken_when_a_database_column_is_computed(tmp_path: Path) -> None:
     table = "start INTEGER, end INTEGER, demangledName BLOB GENERATED ALWAYS AS (zeroblob(1000000000)) VIRTUAL"
     path = write_export(tmp_path / "rank0.sqlite", table, "VALUES (1, 2), (3, 4), (5, 6), (7, 8)")
     cost = measure(read_with_limits, path)
     assert cost.peak_bytes < 200 * MIB
 
 
-def test_names_with_endless_numbers_are_sorted() -> None:
+def test_names_are_sorted_when_their_numbers_are_very_long() -> None:
     names = ["rank10.json", "rank2.json", f"rank{'9' * 5000}.json"]
     assert sorted(names, key=natural_key) == [names[1], names[0], names[2]]

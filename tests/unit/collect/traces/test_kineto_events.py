@@ -1,4 +1,4 @@
-"""Kineto files of every shape: the spans are those that plain Python finds in the same JSON, whole, damaged or cut."""
+"""Kineto files, complete, damaged or truncated: spans equal those of a plain Python reader."""
 
 import gzip
 import json
@@ -47,7 +47,7 @@ Row = tuple[str, str, int, int, int | None]
 
 
 def read(data: bytes, block_bytes: int = kineto.BLOCK_BYTES) -> RankSpans | str:
-    """What a file gives, or why nothing."""
+    """The spans of a file, or the error message."""
     with patch.object(kineto, "BLOCK_BYTES", block_bytes):
         try:
             return parse_rank(FILE, Content(data))
@@ -57,7 +57,7 @@ def read(data: bytes, block_bytes: int = kineto.BLOCK_BYTES) -> RankSpans | str:
 
 def rows_of(result: RankSpans | str) -> list[Row]:
     if isinstance(result, str):
-        assert result in ("it holds no spans", "no event can be read from it")
+        assert result in ("it has no spans", "no event can be read from it")
         return []
     assert dict(result.spans.schema) == dict(SPAN_SCHEMA)
     texts = [pl.col(name).cast(pl.String) for name in ("lane", "name")]
@@ -65,7 +65,7 @@ def rows_of(result: RankSpans | str) -> list[Row]:
 
 
 def expected_rows(events: list[Json], base_ns: int = 0) -> list[Row]:
-    """Plain Python's answer for events whose fields have the right types."""
+    """The rows of a plain Python reader, for events with valid field types."""
     used = [
         event
         for event in events
@@ -150,7 +150,7 @@ block_sizes = st.sampled_from([1, 100, kineto.BLOCK_BYTES])
 
 @given(st.lists(events, max_size=8), facts, st.sampled_from([None, 1]), st.booleans(), st.booleans(), block_sizes)
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_spans_are_those_of_plain_python_when_a_file_is_whole(
+def test_spans_match_plain_python_when_a_file_is_complete(
     some: list[Json], head: Json, indent: int | None, is_list: bool, is_ascii: bool, block_bytes: int
 ) -> None:
     content: Any = some if is_list else {"schemaVersion": 1, **head, "traceEvents": some, "traceName": "x"}
@@ -177,7 +177,7 @@ def test_every_event_before_the_damage_is_used_when_a_file_is_cut(data: st.DataO
 
 @given(st.data())
 @settings(max_examples=100, deadline=None)
-def test_a_file_is_read_or_refused_when_one_byte_of_it_is_another(data: st.DataObject) -> None:
+def test_file_is_read_or_refused_when_one_byte_differs(data: st.DataObject) -> None:
     text = bytearray(json.dumps(simple_rank(1, 2, steps=2)).encode())
     text[data.draw(st.integers(1, len(text) - 1))] = data.draw(st.integers(0, 255))
     rows = rows_of(read(bytes(text), data.draw(block_sizes)))
@@ -203,7 +203,7 @@ def test_an_event_is_left_out_and_counted_when_its_fields_have_unexpected_types(
     result = read(json.dumps(whole_file).encode())
     assert rows_of(result) == expected_rows(good)
     assert isinstance(result, RankSpans)
-    assert result.facts.notes == ("1 events have fields of unexpected types and were left out",)
+    assert result.facts.notes == ("1 events with fields of unexpected types were skipped",)
     assert (result.stated_rank, result.facts.device) == (0, "H200")
 
 
@@ -214,15 +214,15 @@ def test_events_are_used_when_one_of_them_is_unexpected_and_the_file_is_cut() ->
     assert rows_of(result) == expected_rows(good)
     assert isinstance(result, RankSpans)
     assert not result.facts.is_complete
-    assert "1 events have fields of unexpected types" in result.facts.notes[-1]
+    assert "1 events with fields of unexpected types" in result.facts.notes[-1]
 
 
 @pytest.mark.parametrize(
     ("member", "note"),
     [
-        ('"distributedInfo": 7', "distributedInfo is of an unexpected type and was left out"),
-        ('"deviceProperties": {}', "deviceProperties is of an unexpected type and was left out"),
-        ('"baseTimeNanoseconds": "noon"', "baseTimeNanoseconds is of an unexpected type and was left out"),
+        ('"distributedInfo": 7', "distributedInfo has an unexpected type and was skipped"),
+        ('"deviceProperties": {}', "deviceProperties has an unexpected type and was skipped"),
+        ('"baseTimeNanoseconds": "noon"', "baseTimeNanoseconds has an unexpected type and was skipped"),
     ],
 )
 def test_spans_are_read_when_a_fact_of_the_file_has_an_unexpected_type(member: str, note: str) -> None:
@@ -236,10 +236,10 @@ def test_spans_are_read_when_a_fact_of_the_file_has_an_unexpected_type(member: s
     ("text", "names"),
     [
         (b"", "no event can be read from it"),
-        (b"[]", "it holds no spans"),
+        (b"[]", "it has no spans"),
         (b"{}", "no event can be read from it"),
         (b'{"traceEvents": {}}', "no event can be read from it"),
-        (b'{"traceEvents": [], "traceEvents": []}', "it holds no spans"),
+        (b'{"traceEvents": [], "traceEvents": []}', "it has no spans"),
         (
             b'{"schemaVersion": 1, "traceEvents": [{"ph": "X", "cat": "kernel", "name": "a", "ts": 1, "dur": NaN}]}',
             "no event can be read from it",
@@ -250,13 +250,13 @@ def test_spans_are_read_when_a_fact_of_the_file_has_an_unexpected_type(member: s
         (b'[{"ph": "X", "cat": "kernel", "name": "a", "ts": 1, "dur": 2}] x', ["a"]),
     ],
 )  # fmt: skip
-def test_what_can_be_read_is_read_when_a_file_is_strange(text: bytes, names: str | list[str]) -> None:
+def test_readable_parts_are_kept_when_a_file_is_malformed(text: bytes, names: str | list[str]) -> None:
     result = read(text)
     assert names == (result if isinstance(result, str) else result.spans["name"].cast(pl.String).to_list())
 
 
 @pytest.mark.parametrize("length", [1, 7, 8, 9, 31, 32, 33, 63, 64, 65, 200, 5000])
-def test_names_are_told_apart_when_they_are_long(length: int) -> None:
+def test_names_are_distinguished_when_they_are_long(length: int) -> None:
     names = ["n" * length, "n" * (length - 1) + "m", "m" + "n" * (length - 1), "é" * length, '"' * length]
     some = [host(name, 10 * at, 5) for at, name in enumerate([*names, *names])]
     some += [
@@ -288,7 +288,7 @@ def test_the_last_value_counts_when_a_member_is_written_twice(members: str, row:
 @pytest.mark.parametrize(
     "own", [{"stream": [1]}, {"External id": True}, {"Seq": 4}, {"dtype": "Float"}, {"grid": [1]}, {}]
 )
-def test_a_collective_is_read_whatever_its_arguments_say(own: Json) -> None:
+def test_collective_is_read_when_its_arguments_are_arbitrary(own: Json) -> None:
     collective = kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 3, 5) | {"args": own}
     result = read(json.dumps(document([collective, host("aten::mm", 1, 2)], 0, 1)).encode())
     assert isinstance(result, RankSpans)
@@ -349,7 +349,7 @@ def test_all_events_are_read_when_a_file_has_many_blocks(block_bytes: int) -> No
 
 
 @pytest.mark.parametrize("inner", ['}, {"ph": "X"', "}, {", '"traceEvents": [', '"traceEvents": [{'])
-def test_events_are_told_apart_when_strings_and_arguments_look_like_their_boundaries(inner: str) -> None:
+def test_events_are_separated_when_strings_and_arguments_look_like_their_boundaries(inner: str) -> None:
     nested = [{"a": 1}, {"b": [{"c": inner}, {"d": {}}]}] * 9
     some = [kernel(f"{inner} {number}", number, 1, nested=nested, correlation=number) for number in range(20)]
     head = {"traceName": inner, "config": {"traceEvents": [inner]}}
@@ -371,7 +371,7 @@ def test_events_before_the_damage_are_used_when_it_lies_in_the_middle_of_many_bl
         assert rows_of(result) == expected_rows(some[:2000])
         assert isinstance(result, RankSpans)
         assert (result.stated_rank, result.facts.is_complete) == (3, False)
-        assert "the 2,000 events before that are used" in result.facts.notes
+        assert "only the 2,000 events before that are used" in result.facts.notes
 
 
 def test_all_members_are_unpacked_when_a_gzip_file_has_several(tmp_path: Path) -> None:
@@ -381,7 +381,9 @@ def test_all_members_are_unpacked_when_a_gzip_file_has_several(tmp_path: Path) -
     assert read_content(TraceFile(path)) == Content(text)
 
 
-def test_processes_read_the_same_when_files_are_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parallel_reading_gives_the_same_when_files_are_compressed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for rank in range(3):
         write(tmp_path / f"rank{rank}.json.gz", simple_rank(rank, 3))
     alone = read_traces([tmp_path])

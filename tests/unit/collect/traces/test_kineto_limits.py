@@ -1,4 +1,4 @@
-"""Times and numbers in Kineto files that no clock told and no column holds."""
+"""Impossible times and numbers in Kineto files."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def test_event_is_left_out_and_counted_when_its_time_is_beyond_all_clocks(time: 
     trace = read_traces([path], workers=1)
     assert "aten::mm" not in trace.spans["name"].to_list()
     assert "cudaLaunchKernel" in trace.spans["name"].to_list()
-    assert "1 events have fields of unexpected types" in trace.notes[0]
+    assert "1 events with fields of unexpected types" in trace.notes[0]
 
 
 @pytest.mark.parametrize("number", ["1e300", str(2**70), '"many"'])

@@ -55,9 +55,9 @@ def test_kernels_and_steps_are_read_when_an_export_is_named(tmp_path: Path) -> N
     assert set(spans.filter(pl.col("span_class") == "launch")["name"]) == {"cudaLaunchKernel"}
 
 
-def test_it_is_said_when_an_export_is_damaged(tmp_path: Path) -> None:
+def test_damage_is_reported_when_an_export_is_damaged(tmp_path: Path) -> None:
     write_export(tmp_path / "rank0.sqlite")
     (tmp_path / "rank1.sqlite").write_bytes(b"SQLite format 3\x00 and then nothing")
     trace = read_traces([tmp_path])
     assert [facts.rank for facts in trace.ranks] == [0]
-    assert any("rank1.sqlite could not be read" in note for note in trace.notes)
+    assert any("Cannot read rank1.sqlite" in note for note in trace.notes)

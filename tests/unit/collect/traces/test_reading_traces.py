@@ -1,4 +1,4 @@
-"""Reading traces: every naming, packing and damage that profilers and people produce."""
+"""Reading traces: file names, compression and damage as they occur in practice."""
 
 import gzip
 import json
@@ -11,7 +11,7 @@ from unit.collect.traces.trace_files import document, host, kernel, simple_rank,
 
 from clusterscape.collect.traces import read_traces, reading
 from clusterscape.collect.traces.collective_names import find_kind, is_communication_kernel, parse_annotation
-from clusterscape.collect.traces.naming import assign_ranks, find_rank_in_name
+from clusterscape.collect.traces.files import assign_ranks, find_rank_in_name
 from clusterscape.errors import SourceError
 from clusterscape.model.spans import SPAN_SCHEMA
 
@@ -59,15 +59,15 @@ def test_ranks_come_from_the_varying_number_when_names_say_nothing_else() -> Non
 
 
 def test_names_decide_when_copies_state_one_rank() -> None:
-    ranks, notes = assign_ranks([f"rank{each}.json" for each in range(8)], [0] * 8)
+    ranks, notes = assign_ranks([f"rank{rank}.json" for rank in range(8)], [0] * 8)
     assert ranks == list(range(8))
     assert "more than once" in notes[0]
 
 
-def test_it_is_said_when_nothing_tells_the_rank(tmp_path: Path) -> None:
+def test_note_is_added_when_the_rank_is_unknown(tmp_path: Path) -> None:
     trace = read_traces([write(tmp_path / "some.json", document([host("aten::mm", 1, 2)]))])
     assert [facts.rank for facts in trace.ranks] == [0]
-    assert "Neither the trace nor the name tells the rank" in trace.notes[0]
+    assert "Neither the trace nor the name gives the rank" in trace.notes[0]
 
 
 def test_fuller_file_is_used_when_two_are_of_one_rank(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_fuller_file_is_used_when_two_are_of_one_rank(tmp_path: Path) -> None:
     write(tmp_path / "c.json", simple_rank(1, 2, steps=3))
     trace = read_traces([tmp_path])
     assert [facts.source for facts in trace.ranks] == ["b.json", "c.json"]
-    assert any("Two files are of rank 0: b.json is used, a.json is not" in note for note in trace.notes)
+    assert any("Rank 0 has two files: b.json is used, a.json is not" in note for note in trace.notes)
 
 
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
@@ -89,7 +89,7 @@ def test_events_before_the_cut_are_used_when_json_is_truncated(tmp_path: Path, s
     assert not cut.is_complete
     kept = trace.spans.filter(pl.col("rank") == 1).height
     assert (share - 0.1) * 80 < kept < 80
-    assert any("ends in the middle" in note for note in trace.notes)
+    assert any("truncated or damaged" in note for note in trace.notes)
 
 
 def test_events_before_the_cut_are_used_when_gzip_is_truncated(tmp_path: Path) -> None:
@@ -98,15 +98,15 @@ def test_events_before_the_cut_are_used_when_gzip_is_truncated(tmp_path: Path) -
     trace = read_traces([tmp_path])
     assert not trace.ranks[0].is_complete
     assert trace.spans.height > 1000
-    assert any("gzip stream is cut short" in note for note in trace.notes)
+    assert any("gzip stream is truncated" in note for note in trace.notes)
 
 
-def test_the_rest_goes_on_when_one_file_is_broken(tmp_path: Path) -> None:
+def test_other_files_are_read_when_one_file_is_broken(tmp_path: Path) -> None:
     write(tmp_path / "rank0.json", simple_rank(0, 2))
     (tmp_path / "rank1.json").write_text('{"schemaVersion": 1, "traceEvents": [', encoding="utf-8")
     trace = read_traces([tmp_path])
     assert [facts.rank for facts in trace.ranks] == [0]
-    assert any("rank1.json could not be read" in note for note in trace.notes)
+    assert any("Cannot read rank1.json" in note for note in trace.notes)
 
 
 def test_negative_durations_are_left_out_when_there_are_some(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_negative_durations_are_left_out_when_there_are_some(tmp_path: Path) -> 
     assert any("1 spans with a negative duration" in note for note in trace.notes)
 
 
-def test_odd_events_are_left_out_when_fields_have_wrong_types(tmp_path: Path) -> None:
+def test_events_are_skipped_when_fields_have_wrong_types(tmp_path: Path) -> None:
     odd = {"ph": "X", "cat": "kernel", "name": "gemm", "ts": "soon", "dur": 3}
     trace = read_traces([write(tmp_path / "rank0.json", document([odd, kernel("gemm", 20, 5)], 0, 1))])
     assert trace.spans.height == 1
@@ -131,10 +131,10 @@ def test_plain_lists_are_read_when_there_is_no_document(tmp_path: Path) -> None:
 def test_error_names_the_path_when_there_is_nothing(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="no traces in"):
         read_traces([tmp_path])
-    with pytest.raises(SourceError, match="there is no file"):
+    with pytest.raises(SourceError, match="no such file"):
         read_traces([tmp_path / "missing"])
     (tmp_path / "x.json").write_text('{"a": 1}', encoding="utf-8")
-    with pytest.raises(SourceError, match="no known trace format"):
+    with pytest.raises(SourceError, match="unknown trace format"):
         read_traces([tmp_path])
 
 
@@ -155,7 +155,7 @@ def test_collective_is_recognized_when_a_library_names_its_kernels(name: str, ki
         assert find_kind(name) == kind
 
 
-def test_backend_is_told_when_an_annotation_names_it() -> None:
+def test_backend_is_reported_when_an_annotation_names_it() -> None:
     assert parse_annotation("gloo:all_reduce") == ("gloo", "all_reduce")
     assert parse_annotation("nccl:_all_gather_base") == ("nccl", "all_gather")
     assert parse_annotation("forward") is None
@@ -168,14 +168,18 @@ def test_whole_microseconds_stay_exact_when_they_count_from_1970(tmp_path: Path)
     assert trace.spans["end_ns"].to_list() == [(at_us + 53) * 1000]
 
 
-def test_processes_read_the_same_when_there_is_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parallel_reading_gives_the_same_when_there_is_much_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for rank in range(3):
         write(tmp_path / f"rank{rank}.json", simple_rank(rank, 3))
     (tmp_path / "rank3.json").write_text('{"schemaVersion": 1, "traceEvents": [', encoding="utf-8")
     alone = read_traces([tmp_path], workers=1)
     monkeypatch.setattr(reading, "PARALLEL_BYTES", 0)
-    told: list[int] = []
-    together = read_traces([tmp_path], workers=2, progress=lambda done, total, _: told.append(done * 10 + total))
+    progress_calls: list[int] = []
+    together = read_traces(
+        [tmp_path], workers=2, progress=lambda done, total, _: progress_calls.append(done * 10 + total)
+    )
     assert together.spans.equals(alone.spans)
     assert together.notes == alone.notes
-    assert told == [14, 24, 34, 44]
+    assert progress_calls == [14, 24, 34, 44]

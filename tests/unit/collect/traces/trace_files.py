@@ -42,7 +42,7 @@ def host(name: str, start_us: float, length_us: float) -> Json:
 
 
 def document(events: Sequence[Json], rank: int | None = None, world_size: int | None = None) -> Json:
-    """A whole file."""
+    """The document of a whole file."""
     head: Json = {"schemaVersion": 1}
     if rank is not None:
         head["distributedInfo"] = {"backend": "nccl", "rank": rank, "world_size": world_size}
@@ -50,7 +50,7 @@ def document(events: Sequence[Json], rank: int | None = None, world_size: int | 
 
 
 def write(path: Path, content: Json) -> Path:
-    """Write a file, packed where its name says so."""
+    """Write a file, compressed according to its name."""
     data = json.dumps(content).encode()
     path.write_bytes(gzip.compress(data) if path.name.endswith(".gz") else data)
     return path

@@ -30,10 +30,10 @@ def test_what_runs_and_waits_now_counts_when_occupancy_is_described(small_cluste
     trace = read_history(small_cluster.records, name="small", now_ms=NOW)
     jobs = read_columns(trace)
     assert (jobs.is_running.tolist(), jobs.is_waiting.tolist()) == ([False, True, False], [False, False, True])
-    found = describe_traces([trace]).traces[0]
-    occupancy = found.occupancy
+    description = describe_traces([trace]).traces[0]
+    occupancy = description.occupancy
     assert occupancy is not None
-    assert found.unit_hours == pytest.approx(occupancy.used_unit_hours)
+    assert description.unit_hours == pytest.approx(occupancy.used_unit_hours)
     assert occupancy.used_unit_hours == pytest.approx(
         2 * 1 + 1 * 2
     )  # slurm:0 for two hours, slurm:1's two GPUs for one
@@ -65,9 +65,11 @@ def test_runs_are_left_out_and_ends_are_mapped_when_the_history_has_all_kinds(sm
     idle = dataclasses.replace(jobs[0], id=WorkloadId("slurm:99"), gpus_requested=0)
     small_cluster.records.write_workloads([*jobs, run, idle], at_ms=NOW)
     trace = read_history(small_cluster.records, name="small", now_ms=NOW)
-    found = dict(zip(trace.frame["job_id"], trace.frame["status"], strict=True))
-    assert {job.id: found[job.id] for job in jobs} == dict(zip((job.id for job in jobs), states.values(), strict=True))
-    assert "run:1" not in found
-    assert "slurm:99" not in found
+    statuses = dict(zip(trace.frame["job_id"], trace.frame["status"], strict=True))
+    assert {job.id: statuses[job.id] for job in jobs} == dict(
+        zip((job.id for job in jobs), states.values(), strict=True)
+    )
+    assert "run:1" not in statuses
+    assert "slurm:99" not in statuses
     assert trace.frame["wait_s"].min() == 0
-    assert "1 dropped: asks for no GPU" in [str(note) for note in trace.notes]
+    assert "1 dropped: requests no GPU" in [str(note) for note in trace.notes]

@@ -1,6 +1,7 @@
-"""The live queue in words: places, reasons, holders, promises that survive a restart, and what would help."""
+"""Explanations of the live queue: positions, reasons, holders, promises after a restart, and cheaper alternatives."""
 
 import pytest
+from clusters.opened import open_services
 from clusters.queued import HOUR_MS, NOW, QueuedCluster, queued_cluster
 
 from clusterscape.errors import NotFoundError
@@ -25,11 +26,11 @@ def test_rows_are_in_queue_order_when_priorities_differ(queued_cluster: QueuedCl
     assert [row.planned_at for row in answer.workloads] == [None, NOW + 2 * HOUR_MS, NOW + 3 * HOUR_MS]
     assert answer.gpus_asked == 24
     assert answer.longest_wait_s == 3 * HOUR_S
-    main = next(each for each in answer.partitions if each.name == "main")
+    main = next(partition for partition in answer.partitions if partition.name == "main")
     assert (main.waiting, main.held, main.blocked, main.gpus_free) == (3, 0, 1, 0)
 
 
-def test_story_names_who_is_ahead_and_who_holds_the_space_when_all_is_busy(queued_cluster: QueuedCluster) -> None:
+def test_explanation_names_jobs_ahead_and_holders_when_all_nodes_are_busy(queued_cluster: QueuedCluster) -> None:
     queued_cluster.wait("slurm:10", 8, since_h=3)
     queued_cluster.wait("slurm:11", 8, priority=900)
     story = queued_cluster.queries.queue.story("slurm:11")
@@ -39,7 +40,7 @@ def test_story_names_who_is_ahead_and_who_holds_the_space_when_all_is_busy(queue
     assert (story.needed.missing_gpus, story.needed.missing_nodes) == (8, 1)
     behind = queued_cluster.queries.queue.story("slurm:10")
     assert [(other.workload, other.why) for other in behind.ahead] == [("slurm:11", "priority 900 vs 100")]
-    assert any("number 2 in main" in line for line in behind.text)
+    assert any("position 2 in main" in line for line in behind.text)
 
 
 def test_cheapest_change_is_the_other_partition_when_it_has_a_free_node(queued_cluster: QueuedCluster) -> None:
@@ -58,16 +59,17 @@ def test_held_workload_has_no_plan_when_it_waits_for_something_else(queued_clust
 
 def test_promises_survive_a_restart_when_slips_were_recorded(queued_cluster: QueuedCluster) -> None:
     queued_cluster.wait("slurm:10", 8)
-    queued_cluster.queries.promises.look()
+    queued_cluster.services.promises.update()
     queued_cluster.wait("slurm:11", 8, priority=900, since_h=0)
-    queued_cluster.queries.promises.look()
+    queued_cluster.services.promises.update()
     again = queued_cluster.make_queries()
+    services = open_services(again)
     ledger = again.promises.ledger("slurm:10")
     assert ledger is not None
     assert [(slip.cause.value, slip.change_s, slip.by) for slip in ledger.slips] == [("arrived", HOUR_S, ("slurm:11",))]
     queued_cluster.now = UnixMs(NOW + 4 * HOUR_MS)
     queued_cluster.start("slurm:10", "n1")
-    again.promises.look()
+    services.promises.update()
     story = again.queue.story("slurm:10")
     assert story.row is None
     assert story.promise is not None
@@ -75,7 +77,7 @@ def test_promises_survive_a_restart_when_slips_were_recorded(queued_cluster: Que
     assert sum(slip.change_s for slip in story.promise.slips) == (queued_cluster.now - story.promise.first_at) // 1000
 
 
-def test_parts_of_the_priority_say_why_others_are_ahead_when_the_scheduler_tells_them(
+def test_priority_factors_explain_jobs_ahead_when_the_scheduler_reports_them(
     queued_cluster: QueuedCluster,
 ) -> None:
     queued_cluster.wait("slurm:10_3", 8, priority=1_200)
@@ -85,20 +87,22 @@ def test_parts_of_the_priority_say_why_others_are_ahead_when_the_scheduler_tells
     story = queued_cluster.queries.queue.story("slurm:10_3")
     assert [(part.name, part.points) for part in story.parts] == [("age", 1_000), ("fair_share", 200)]
     (ahead,) = story.ahead
-    assert ahead.why == "priority 2,600 vs 1,200: +1,300 fair share, +1,000 quality of service, −900 age"
-    assert [part.title for part in ahead.parts] == ["fair share", "quality of service", "age"]
+    assert ahead.why == "priority 2,600 vs 1,200: +1,300 fair share, +1,000 QOS, −900 age"
+    assert [part.title for part in ahead.parts] == ["fair share", "QOS", "age"]
 
 
-def test_likely_starts_are_those_told_before_submitting_when_the_same_is_asked(queued_cluster: QueuedCluster) -> None:
-    """One code path: what a form says of a job is what the queue shows of it a moment after it was submitted."""
+def test_likely_start_equals_the_forecast_before_submitting_when_the_job_is_the_same(
+    queued_cluster: QueuedCluster,
+) -> None:
+    """The forecast before submitting equals that of the queue right after submitting."""
     queued_cluster.wait("slurm:10", 8, hours=6)
-    told = queued_cluster.queries.waits.ask(gpus=8, hours=4, partition="main", user="bob").start
+    forecast = queued_cluster.queries.waits.ask(gpus=8, hours=4, partition="main", user="bob").start
     queued_cluster.wait("slurm:11", 8, hours=4, since_h=0, priority=100)
-    row = next(each for each in queued_cluster.queries.queue.all().workloads if each.workload == "slurm:11")
+    row = next(row for row in queued_cluster.queries.queue.all().workloads if row.workload == "slurm:11")
     assert row.likely is not None
-    (interval,) = (each for each in told.intervals if each.level == row.likely.level)
+    (interval,) = (interval for interval in forecast.intervals if interval.level == row.likely.level)
     assert (row.likely.likely_at, row.likely.from_at, row.likely.to_at) == (
-        told.likely_at,
+        forecast.likely_at,
         interval.from_at,
         interval.to_at,
     )

@@ -1,4 +1,4 @@
-"""One queue, many answers: plan, promise, forecast, what-if and free GPUs agree on who waits, for what, and in which order."""
+"""Plan, promise, forecast, what-if and free GPUs agree on the waiting jobs and their order."""
 
 import math
 from dataclasses import dataclass
@@ -153,22 +153,22 @@ def check_answers(cluster: QueuedCluster, site: Site) -> None:
     queries = cluster.queries
     rows = queries.queue.all().workloads
     in_line = [row.workload for row in rows if row.position is not None]
-    assert [row.workload for row in rows] == [each.id for each in order(site)]
-    assert set(in_line) == {each.id for each in order(site) if should_be_planned(each, site)}
+    assert [row.workload for row in rows] == [workload.id for workload in order(site)]
+    assert set(in_line) == {workload.id for workload in order(site) if should_be_planned(workload, site)}
     # The plan, the forecasts and the promises: the same jobs in the same order, at the same times.
     planned = {row.workload: row.planned_at for row in rows if row.planned_at is not None}
     assert [row.workload for row in rows if row.likely is not None] == list(planned)
     forecasts = queries.waits.waiting()
-    assert {each.workload: each.start.plan_at for each in forecasts.workloads} == planned
-    assert [each.workload for each in forecasts.workloads] == list(planned)
+    assert {forecast.workload: forecast.start.plan_at for forecast in forecasts.workloads} == planned
+    assert [forecast.workload for forecast in forecasts.workloads] == list(planned)
     assert forecasts.left_out == len(rows) - len(planned)
-    queries.promises.look()
-    assert {name: ledger.last_s * 1000 for name, ledger in queries.promises.open_ledgers().items()} == planned
+    cluster.services.promises.update()
+    assert {name: ledger.last_s * 1000 for name, ledger in queries.promises.open.items()} == planned
     for row in rows:
         if row.position is not None:
             story = queries.queue.story(row.workload)
             assert [other.workload for other in story.ahead] == before(row, rows)
-            # What it needs is told of the nodes it is planned on: too few of them is the one reason to have no plan.
+            # Needed nodes are those of the plan: a job has no plan only if there are too few of them.
             assert story.needed is not None
             assert ("in service" in story.needed.text) == (row.planned_at is None)
     queue = read_live_queue(queries.context)
@@ -177,14 +177,19 @@ def check_answers(cluster: QueuedCluster, site: Site) -> None:
 
 
 def order(site: Site) -> list[Workload]:
-    """Everything that asks for GPUs: by priority, then time in the queue, then name."""
+    """Waiting workloads that request GPUs: by priority, then time in the queue, then name."""
     asking = [
-        each
-        for each in site.workloads
-        if each.state is WorkloadState.WAITING and each.gpus_requested and each.partition is not None
+        workload
+        for workload in site.workloads
+        if workload.state is WorkloadState.WAITING and workload.gpus_requested and workload.partition is not None
     ]
     return sorted(
-        asking, key=lambda each: (-(each.priority or 0), each.eligible_at or each.submitted_at or NOW, each.id)
+        asking,
+        key=lambda workload: (
+            -(workload.priority or 0),
+            workload.eligible_at or workload.submitted_at or NOW,
+            workload.id,
+        ),
     )
 
 
@@ -194,31 +199,31 @@ def should_be_planned(workload: Workload, site: Site) -> bool:
 
 
 def before(row: QueueRow, rows: list[QueueRow]) -> list[str]:
-    mine = [each for each in rows if each.position is not None and each.partition == row.partition]
-    assert [each.position for each in mine] == list(range(1, len(mine) + 1))
-    return [each.workload for each in mine[: (row.position or 0) - 1]]
+    mine = [other for other in rows if other.position is not None and other.partition == row.partition]
+    assert [other.position for other in mine] == list(range(1, len(mine) + 1))
+    return [other.workload for other in mine[: (row.position or 0) - 1]]
 
 
 def check_what_if(cluster: QueuedCluster, rows: list[QueueRow], in_line: list[str], queue: LiveQueue) -> None:
     answer = cluster.queries.what_if.ask(QueueWhatIf(futures=2))
-    assert [each.workload for each in answer.workloads] == in_line
+    assert [result.workload for result in answer.workloads] == in_line
     jobs = {job.workload: job for job in queue.planned()}
-    for each in answer.workloads:
-        row = next(row for row in rows if row.workload == each.workload)
-        job = jobs[each.workload]
-        assert (row.partition, row.nodes, row.limit_s) == (each.partition, job.nodes, job.limit_s)
-        assert each.gpus == job.total_gpus
-        # Whom the plan never has room for, the simulation never starts.
-        assert (row.planned_at is None) == (each.baseline_at is None)
+    for result in answer.workloads:
+        row = next(row for row in rows if row.workload == result.workload)
+        job = jobs[result.workload]
+        assert (row.partition, row.nodes, row.limit_s) == (result.partition, job.nodes, job.limit_s)
+        assert result.gpus == job.total_gpus
+        # Jobs without a planned start never start in the simulation.
+        assert (row.planned_at is None) == (result.baseline_at is None)
 
 
 def check_demand(summary: ClusterSummary, rows: list[QueueRow], site: Site, queue: LiveQueue) -> None:
-    """The smallest request is that of a job that has a place in line, and nothing is startable that the queue does not see."""
+    """The smallest request is that of a job with a position, and startable GPUs are those that are free in the queue."""
     types = {part.name: {machine_type(site, name) for name in part.nodes} for part in site.partitions}
     partitions = {str(workload.id): named_partitions(workload, site) for workload in site.workloads}
     free = queue.free_by_node()
     for part in summary.partitions:
-        nodes = next(each.nodes for each in site.partitions if each.name == part.name)
+        nodes = next(partition.nodes for partition in site.partitions if partition.name == part.name)
         for place in part.largest_startable:
             requests = []
             for row in rows:
@@ -233,7 +238,7 @@ def check_demand(summary: ClusterSummary, rows: list[QueueRow], site: Site, queu
 
 
 def machine_type(site: Site, node: str) -> str | None:
-    return next(each.machine_type for each in site.nodes if each.id == node)
+    return next(candidate.machine_type for candidate in site.nodes if candidate.id == node)
 
 
 def named_partitions(workload: Workload, site: Site) -> list[str]:

@@ -1,4 +1,4 @@
-"""Reservations and preemption: plan, promise, forecast and what is asked before submitting keep to them, and agree."""
+"""Plan, promise, forecast and the answer before submitting respect reservations and preemption, and agree."""
 
 from dataclasses import replace
 
@@ -46,13 +46,13 @@ def reserve(name: str, *nodes: str, from_h: float, to_h: float, is_maintenance: 
 
 def starts_h(cluster: QueuedCluster, workload: str) -> tuple[float, float, float]:
     """Hours from now: the plan, and both ends of the likely start."""
-    row = next(each for each in cluster.queries.queue.all().workloads if each.workload == workload)
+    row = next(row for row in cluster.queries.queue.all().workloads if row.workload == workload)
     assert row.planned_at is not None
     assert row.likely is not None
     return tuple((at - NOW) / HOUR_MS for at in (row.planned_at, row.likely.from_at, row.likely.to_at))  # type: ignore[return-value]
 
 
-def test_nobody_is_foretold_to_start_before_its_end_when_a_maintenance_holds_the_nodes(
+def test_no_start_is_predicted_before_the_end_of_maintenance_when_it_holds_the_nodes(
     queued_cluster: QueuedCluster,
 ) -> None:
     queued_cluster.wait("slurm:10", GPUS, hours=4)
@@ -61,9 +61,9 @@ def test_nobody_is_foretold_to_start_before_its_end_when_a_maintenance_holds_the
     # n1 is free in two hours, but four hours do not fit before the maintenance.
     assert planned == 8
     assert 8 <= low <= high
-    told = queued_cluster.queries.waits.ask(gpus=GPUS, hours=4, partition="main").start
-    assert (told.plan_at - NOW) / HOUR_MS >= 8
-    assert told.likely_at >= NOW + 8 * HOUR_MS
+    forecast = queued_cluster.queries.waits.ask(gpus=GPUS, hours=4, partition="main").start
+    assert (forecast.plan_at - NOW) / HOUR_MS >= 8
+    assert forecast.likely_at >= NOW + 8 * HOUR_MS
 
 
 def test_short_jobs_start_before_it_when_a_maintenance_is_still_to_come(queued_cluster: QueuedCluster) -> None:
@@ -72,7 +72,7 @@ def test_short_jobs_start_before_it_when_a_maintenance_is_still_to_come(queued_c
     assert starts_h(queued_cluster, "slurm:10")[0] == 2
 
 
-def test_reserved_nodes_are_for_those_who_name_the_reservation_when_somebody_waits(
+def test_reserved_nodes_are_only_for_jobs_that_name_the_reservation(
     queued_cluster: QueuedCluster,
 ) -> None:
     queued_cluster.wait("slurm:10", GPUS, hours=1)
@@ -83,7 +83,7 @@ def test_reserved_nodes_are_for_those_who_name_the_reservation_when_somebody_wai
     assert starts_h(queued_cluster, "slurm:11")[0] == 2.5
 
 
-def test_a_job_starts_at_once_when_it_may_preempt_who_runs(queued_cluster: QueuedCluster) -> None:
+def test_job_starts_immediately_when_it_may_preempt_running_jobs(queued_cluster: QueuedCluster) -> None:
     queued_cluster.wait("slurm:10", GPUS, hours=1)
     _tag(queued_cluster, "slurm:10", qos="high")
     for running in ("slurm:1", "slurm:2"):
@@ -114,7 +114,10 @@ def test_reservations_are_listed_with_their_gpus_when_the_cluster_is_asked(queue
         queued_cluster.queries.cluster.summary().reservations,
         queued_cluster.queries.queue.all().reservations,
     ):
-        assert [(each.name, each.is_active, each.is_maintenance, each.gpus) for each in listed] == [
+        assert [
+            (reservation.name, reservation.is_active, reservation.is_maintenance, reservation.gpus)
+            for reservation in listed
+        ] == [
             ("maint", True, True, 2 * GPUS),
             ("course", False, False, GPUS),
         ]
@@ -126,7 +129,7 @@ REASONS = (
 )  # fmt: skip
 
 
-def test_all_answers_agree_on_who_waits_and_in_which_order_when_there_is_every_reason(
+def test_all_answers_agree_on_waiting_jobs_and_their_order_for_every_reason(
     queued_cluster: QueuedCluster,
 ) -> None:
     for number, reason in enumerate(REASONS):
@@ -136,26 +139,26 @@ def test_all_answers_agree_on_who_waits_and_in_which_order_when_there_is_every_r
     rows = queued_cluster.queries.queue.all().workloads
     planned = [row.workload for row in rows if row.planned_at is not None]
     likely = [row.workload for row in rows if row.likely is not None]
-    forecast = [each.workload for each in queued_cluster.queries.waits.waiting().workloads]
+    forecast = [forecast.workload for forecast in queued_cluster.queries.waits.waiting().workloads]
     queue = read_live_queue(queued_cluster.queries.context)
-    queued_cluster.queries.promises.look()
+    queued_cluster.services.promises.update()
     assert planned == likely == forecast == [job.workload for job in queue.planned()]
-    assert set(queued_cluster.queries.promises.open_ledgers()) == set(planned)
+    assert set(queued_cluster.queries.promises.open) == set(planned)
     assert len(planned) == 7
     assert queued_cluster.queries.waits.waiting().left_out == len(REASONS) - len(planned)
 
 
 def _tag(cluster: QueuedCluster, workload: str, *, qos: str | None = None, **tags: str) -> None:
-    found = cluster.records.workload(WorkloadId(workload))
-    assert found is not None
-    changed: Workload = replace(found, qos=qos or found.qos, tags={**found.tags, **tags})
+    record = cluster.records.workload(WorkloadId(workload))
+    assert record is not None
+    changed: Workload = replace(record, qos=qos or record.qos, tags={**record.tags, **tags})
     cluster.records.write_workloads([changed], at_ms=cluster.now)
     cluster.changes.bump_inventory()
 
 
 @st.composite
 def queues(draw: st.DrawFn) -> LiveQueue:
-    """Small clusters with anything in them."""
+    """Small clusters with arbitrary contents."""
     nodes = {f"n{at}": QueueNode(f"n{at}", 4, "A100", ("main",), True) for at in range(draw(st.integers(1, 3)))}
     held = tuple(
         Holding(f"r{name}", name, draw(st.integers(1, 4)), draw(st.integers(1, 20)) * 100, 0, "main", draw(QOS))
@@ -176,7 +179,7 @@ def queues(draw: st.DrawFn) -> LiveQueue:
         QueueJob(
             f"w{at}", "main", "A100", draw(st.integers(1, len(nodes))), draw(st.integers(1, 4)),
             draw(st.integers(1, 12)) * 100, draw(st.integers(0, 2)), at, True, qos=draw(QOS),
-            reservation=draw(st.sampled_from([None, None, *(each.name for each in reservations)])),
+            reservation=draw(st.sampled_from([None, None, *(reservation.name for reservation in reservations)])),
         )
         for at in range(draw(st.integers(1, 6)))
     ]  # fmt: skip
@@ -190,7 +193,7 @@ QOS = st.sampled_from(["low", "high"])
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(queues())
 def test_no_gpu_is_given_twice_and_no_reservation_broken_when_a_queue_is_planned(queue: LiveQueue) -> None:
-    """Second by second of 100 s: what is held without being preempted, planned and reserved fits on every node."""
+    """For every second of 100 s, held (not preempted), planned and reserved GPUs fit on every node."""
     starts, plan = plan_queue(queue)
     jobs = queue.planned()
     names = list(queue.nodes)
@@ -208,7 +211,7 @@ def test_no_gpu_is_given_twice_and_no_reservation_broken_when_a_queue_is_planned
                     preempted[names[node]] += job.gpus
                 check_reserved(queue, job, names[node], start)
         for held in queue.held:
-            # A running job loses at most what those who may preempt it were given.
+            # A running job loses at most the GPUs that jobs preempting it were given.
             left = held.gpus if held.end_s > at else 0
             used[held.node] += max(0, left - (preempted[held.node] if held.qos == "low" else 0))
         low = [job for job in jobs if job.qos == "low"]
@@ -218,23 +221,23 @@ def test_no_gpu_is_given_twice_and_no_reservation_broken_when_a_queue_is_planned
 
 def check_reserved(queue: LiveQueue, job: QueueJob, node: str, start: int) -> None:
     end = start + job.limit_s
-    for each in queue.reservations:
-        begin_s, end_s = each.starts_at // 1000, each.ends_at // 1000
-        if job.reservation == each.name:
-            assert node in each.nodes
+    for reservation in queue.reservations:
+        begin_s, end_s = reservation.starts_at // 1000, reservation.ends_at // 1000
+        if job.reservation == reservation.name:
+            assert node in reservation.nodes
             assert begin_s <= start
             assert end <= end_s
-        elif node in each.nodes:
+        elif node in reservation.nodes:
             assert end <= begin_s or start >= end_s
 
 
-def test_forecasts_never_pass_the_plan_by_limits_when_nobody_else_comes(queued_cluster: QueuedCluster) -> None:
+def test_forecasts_never_exceed_the_plan_by_limits_without_later_arrivals(queued_cluster: QueuedCluster) -> None:
     for number in range(6):
         queued_cluster.wait(f"slurm:{30 + number}", 1 + number, hours=1 + number)
-    for each in queued_cluster.queries.waits.waiting().workloads:
-        highest = max(interval.to_at for interval in each.start.intervals)
-        assert highest <= each.start.plan_at + 1000
-        assert np.isfinite(each.start.wait_s)
+    for forecast in queued_cluster.queries.waits.waiting().workloads:
+        highest = max(interval.to_at for interval in forecast.start.intervals)
+        assert highest <= forecast.start.plan_at + 1000
+        assert np.isfinite(forecast.start.wait_s)
 
 
 def test_state_is_read_when_it_was_written_by_a_collector(queued_cluster: QueuedCluster) -> None:
@@ -254,5 +257,8 @@ def test_a_workload_holds_its_nodes_when_no_unit_of_it_is_known(
         time_limit_s=7200, started_at=NOW,
     )  # fmt: skip
     queued_cluster.records.write_workloads([unplaced], at_ms=NOW)
-    held = {each.workload: (each.node, each.gpus) for each in read_live_queue(queued_cluster.queries.context).held}
+    held = {
+        holding.workload: (holding.node, holding.gpus)
+        for holding in read_live_queue(queued_cluster.queries.context).held
+    }
     assert held["slurm:77"] == ("n4", GPUS)

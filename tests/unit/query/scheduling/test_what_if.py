@@ -1,4 +1,4 @@
-"""What a change would do: nothing where nothing changes, and its side effects told where it has some."""
+"""What-ifs: no differences without a change, and warnings about side effects."""
 
 import time
 
@@ -14,7 +14,7 @@ FEW = 6
 
 
 def fill(cluster: QueuedCluster) -> None:
-    """Small ones came first, large ones later."""
+    """Submit small jobs first, then large ones."""
     for at in range(4):
         cluster.wait(f"slurm:{10 + at}", 4, hours=6, since_h=4 - at / 10)
     for at in range(3):
@@ -25,10 +25,10 @@ def test_unchanged_what_if_is_the_baseline_exactly(queued_cluster: QueuedCluster
     fill(queued_cluster)
     answer = queued_cluster.queries.what_if.ask(QueueWhatIf(futures=FEW))
     assert answer.is_unchanged
-    assert [(each.difference, each.low, each.high, each.verdict) for each in answer.measures] == [
+    assert [(measure.difference, measure.low, measure.high, measure.verdict) for measure in answer.measures] == [
         (0.0, 0.0, 0.0, "same")
     ] * len(answer.measures)
-    assert all(each.baseline == each.changed for each in answer.measures)
+    assert all(measure.baseline == measure.changed for measure in answer.measures)
     assert all(row.change_s == 0 and row.baseline_at == row.changed_at for row in answer.workloads)
     assert answer.course.baseline == answer.course.changed
     assert answer.warnings == []
@@ -46,7 +46,7 @@ def test_starvation_is_flagged_when_the_largest_go_first(queued_cluster: QueuedC
 def test_everybody_starts_sooner_when_nodes_are_added(queued_cluster: QueuedCluster) -> None:
     fill(queued_cluster)
     answer = queued_cluster.queries.what_if.ask(QueueWhatIf(added={"main": 4}, futures=FEW))
-    wait = next(each for each in answer.measures if each.name == "wait_s")
+    wait = next(measure for measure in answer.measures if measure.name == "wait_s")
     assert wait.verdict == "better"
     assert [node.node for node in answer.course.nodes if node.is_added] == [f"new-main-{at}" for at in (1, 2, 3, 4)]
     added = {place for place, node in enumerate(answer.course.nodes) if node.is_added}
@@ -61,22 +61,22 @@ def test_gangs_never_start_when_a_node_they_need_is_drained(queued_cluster: Queu
     assert never.workloads == ["slurm:20", "slurm:21", "slurm:22"]
 
 
-def test_refused_ones_are_told_when_a_limit_is_set(queued_cluster: QueuedCluster) -> None:
+def test_refused_jobs_are_reported_when_a_limit_is_set(queued_cluster: QueuedCluster) -> None:
     fill(queued_cluster)
     answer = queued_cluster.queries.what_if.ask(QueueWhatIf(limits={"main": 8}, futures=FEW))
     refused = next(warning for warning in answer.warnings if warning.kind == "refused")
     assert len(refused.workloads) == 3
 
 
-def test_one_starts_first_when_it_is_put_first(queued_cluster: QueuedCluster) -> None:
+def test_job_starts_first_when_it_is_moved_to_the_front(queued_cluster: QueuedCluster) -> None:
     fill(queued_cluster)
     answer = queued_cluster.queries.what_if.ask(QueueWhatIf(first=["slurm:22"], futures=FEW))
-    row = next(each for each in answer.workloads if each.workload == "slurm:22")
+    row = next(row for row in answer.workloads if row.workload == "slurm:22")
     assert row.change_s is not None
     assert row.change_s < 0
 
 
-def test_course_tells_who_holds_each_gpu_when_the_queue_is_played(queued_cluster: QueuedCluster) -> None:
+def test_timeline_names_the_holder_of_each_gpu_when_the_queue_is_simulated(queued_cluster: QueuedCluster) -> None:
     fill(queued_cluster)
     course = queued_cluster.queries.what_if.ask(QueueWhatIf(policy="size-priority", futures=2)).course
     assert course.from_at == NOW
@@ -100,7 +100,7 @@ def test_course_tells_who_holds_each_gpu_when_the_queue_is_played(queued_cluster
 
 
 def test_users_with_less_go_first_when_shares_are_fair(queued_cluster: QueuedCluster) -> None:
-    """Who holds GPUs goes behind who holds none; without users the order would be that of arrival."""
+    """Users that hold GPUs come after users that hold none; without users the order is that of arrival."""
     queued_cluster.wait("slurm:10", 8, hours=6, since_h=2, user="ada")
     queued_cluster.wait("slurm:11", 8, hours=6, since_h=1, user="zoe")
     answer = queued_cluster.queries.what_if.ask(QueueWhatIf(policy="fair-share", futures=FEW))
@@ -109,28 +109,28 @@ def test_users_with_less_go_first_when_shares_are_fair(queued_cluster: QueuedClu
 
 
 def wait_for(cluster: QueuedCluster, name: str) -> WhatIfProgress:
-    runs = cluster.queries.what_if_runs
+    runs = cluster.services.what_if_runs
     for _ in range(2_400):
-        found = runs.find(name)
-        if found.state != "running":
-            return found
+        progress = runs.find(name)
+        if progress.state != "running":
+            return progress
         time.sleep(0.05)
     raise AssertionError("the what-if goes on and on")
 
 
-def test_run_ends_with_the_same_answer_when_it_is_looked_after(queued_cluster: QueuedCluster) -> None:
+def test_run_ends_with_the_same_answer_when_it_is_polled(queued_cluster: QueuedCluster) -> None:
     fill(queued_cluster)
-    what = QueueWhatIf(policy="sjf", futures=2)
-    begun = queued_cluster.queries.what_if_runs.start(what)
+    what_if = QueueWhatIf(policy="sjf", futures=2)
+    begun = queued_cluster.services.what_if_runs.start(what_if)
     assert (begun.state, begun.answer) == ("running", None)
     ended = wait_for(queued_cluster, begun.run)
     assert (ended.state, ended.progress) == ("done", 1.0)
-    assert ended.answer == queued_cluster.queries.what_if.ask(what)
+    assert ended.answer == queued_cluster.queries.what_if.ask(what_if)
 
 
 def test_run_stays_stopped_when_it_was_stopped(queued_cluster: QueuedCluster) -> None:
     fill(queued_cluster)
-    runs = queued_cluster.queries.what_if_runs
+    runs = queued_cluster.services.what_if_runs
     first, second = (runs.start(QueueWhatIf(policy="sjf", futures=60)) for _ in range(2))
     assert runs.stop(second.run).state == "stopped"
     assert runs.stop(first.run).state == "stopped"
@@ -139,11 +139,11 @@ def test_run_stays_stopped_when_it_was_stopped(queued_cluster: QueuedCluster) ->
     assert (runs.find(first.run).state, runs.find(second.run).answer) == ("stopped", None)
 
 
-def test_run_is_refused_at_once_when_the_change_makes_no_sense(queued_cluster: QueuedCluster) -> None:
+def test_run_is_refused_immediately_when_the_change_is_invalid(queued_cluster: QueuedCluster) -> None:
     with pytest.raises(QueryError):
-        queued_cluster.queries.what_if_runs.start(QueueWhatIf(backfill="easy++"))
+        queued_cluster.services.what_if_runs.start(QueueWhatIf(backfill="easy++"))
     with pytest.raises(NotFoundError):
-        queued_cluster.queries.what_if_runs.find("0")
+        queued_cluster.services.what_if_runs.find("0")
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,9 @@ def test_run_is_refused_at_once_when_the_change_makes_no_sense(queued_cluster: Q
         QueueWhatIf(futures=1),
     ],
 )
-def test_change_is_refused_when_it_names_what_is_not_there(queued_cluster: QueuedCluster, change: QueueWhatIf) -> None:
+def test_change_is_refused_when_it_names_something_that_does_not_exist(
+    queued_cluster: QueuedCluster, change: QueueWhatIf
+) -> None:
     fill(queued_cluster)
     with pytest.raises(QueryError):
         queued_cluster.queries.what_if.ask(change)

@@ -5,7 +5,7 @@ from pathlib import Path
 from clusters.queued import open_queued_cluster
 from hostile.memory import MIB, measure
 
-from clusterscape.query.scheduling.whatif_answers import MOST_ADDED_NODES, QueueWhatIf
+from clusterscape.query.scheduling.whatif_answers import MAX_ADDED_NODES, QueueWhatIf
 
 
 def ask_with_more_nodes(folder: Path, added: int) -> int:
@@ -26,7 +26,7 @@ def test_ten_million_added_nodes_are_refused_before_they_take_memory(tmp_path: P
 
 def test_as_many_nodes_as_may_be_added_take_little_memory(tmp_path: Path) -> None:
     few = measure(ask_with_more_nodes, tmp_path / "few", 1)
-    most = measure(ask_with_more_nodes, tmp_path / "most", MOST_ADDED_NODES)
+    most = measure(ask_with_more_nodes, tmp_path / "most", MAX_ADDED_NODES)
     assert few.value == 1
-    assert most.value > MOST_ADDED_NODES * 0.9  # a picture has room for 2,000 nodes in all
+    assert most.value > MAX_ADDED_NODES * 0.9  # a picture has room for 2,000 nodes in all
     assert most.peak_bytes < few.peak_bytes + 150 * MIB

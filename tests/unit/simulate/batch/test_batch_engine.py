@@ -1,4 +1,4 @@
-"""The compiled simulation against the plain scheduler, and properties that hold for every trace."""
+"""The compiled simulation compared with the plain scheduler, and properties that hold for every trace."""
 
 from dataclasses import replace
 from typing import Any
@@ -74,9 +74,9 @@ SEMANTICS = {
 def test_starts_and_promises_are_those_of_the_plain_scheduler_when_backfilling(
     jobs: BatchJobs, kind: BackfillKind, name: str
 ) -> None:
-    one = scenario(jobs, kind, SEMANTICS[name])
-    ours = simulate(one)
-    plain = simulate_plainly(jobs, TOTAL, one.backfill, one.semantics)
+    setup = scenario(jobs, kind, SEMANTICS[name])
+    ours = simulate(setup)
+    plain = simulate_plainly(jobs, TOTAL, setup.backfill, setup.semantics)
     assert ours.start_s.tolist() == [job.start_s for job in plain]
     assert promises_of(ours) == [job.promise_s for job in plain]
 
@@ -88,18 +88,18 @@ def test_starts_and_promises_are_those_of_the_plain_scheduler_when_backfilling(
 def test_starts_are_those_of_the_plain_scheduler_when_promises_are_relaxed(
     jobs: BatchJobs, kind: BackfillKind, name: str
 ) -> None:
-    one = scenario(jobs, kind, SEMANTICS[name])
-    plain = simulate_plainly(jobs, TOTAL, one.backfill, one.semantics)
-    assert simulate(one).start_s.tolist() == [job.start_s for job in plain]
+    setup = scenario(jobs, kind, SEMANTICS[name])
+    plain = simulate_plainly(jobs, TOTAL, setup.backfill, setup.semantics)
+    assert simulate(setup).start_s.tolist() == [job.start_s for job in plain]
 
 
 @pytest.mark.parametrize("name", ["clusterscape", "pyss"])
 @PATIENT
 @given(jobs=job_lists())
 def test_starts_and_promises_are_those_of_the_plain_scheduler_when_conservative(jobs: BatchJobs, name: str) -> None:
-    one = scenario(jobs, "conservative", SEMANTICS[name])
-    ours = simulate(one)
-    plain = simulate_plainly(jobs, TOTAL, one.backfill, one.semantics)
+    setup = scenario(jobs, "conservative", SEMANTICS[name])
+    ours = simulate(setup)
+    plain = simulate_plainly(jobs, TOTAL, setup.backfill, setup.semantics)
     assert ours.start_s.tolist() == [job.start_s for job in plain]
     assert promises_of(ours) == [job.promise_s for job in plain]
 
@@ -127,9 +127,9 @@ def by_size(job: PlainJob, now_s: int) -> float:
 def test_starts_are_those_of_the_plain_scheduler_when_another_order_rules(
     jobs: BatchJobs, kind: BackfillKind, policy: str, score: Score
 ) -> None:
-    one = scenario(jobs, kind, PRESETS["clusterscape"], policy)
-    plain = simulate_plainly(jobs, TOTAL, one.backfill, one.semantics, score)
-    assert simulate(one).start_s.tolist() == [job.start_s for job in plain]
+    setup = scenario(jobs, kind, PRESETS["clusterscape"], policy)
+    plain = simulate_plainly(jobs, TOTAL, setup.backfill, setup.semantics, score)
+    assert simulate(setup).start_s.tolist() == [job.start_s for job in plain]
 
 
 @pytest.mark.parametrize("policy", policy_names())
@@ -173,12 +173,12 @@ def test_starts_follow_submission_when_nothing_may_overtake(jobs: BatchJobs) -> 
 @settings(PATIENT, max_examples=20)
 @given(jobs=job_lists(), seed=st.integers(0, 99))
 def test_schedule_and_fingerprint_are_the_same_when_nothing_changed(jobs: BatchJobs, seed: int) -> None:
-    one, again = (scenario(jobs, "easy++", PRESETS["pyss"]) for _ in range(2))
-    assert one.fingerprint() == again.fingerprint()
-    assert simulate(one).start_s.tolist() == simulate(again).start_s.tolist()
-    assert one.fingerprint() != replace(one, semantics=PRESETS["dirlab"]).fingerprint()
-    changed = jitter(one, np.random.default_rng(seed))
-    assert (changed.fingerprint() == one.fingerprint()) == (changed.jobs.run_s == jobs.run_s).all()
+    setup, same_setup = (scenario(jobs, "easy++", PRESETS["pyss"]) for _ in range(2))
+    assert setup.fingerprint() == same_setup.fingerprint()
+    assert simulate(setup).start_s.tolist() == simulate(same_setup).start_s.tolist()
+    assert setup.fingerprint() != replace(setup, semantics=PRESETS["dirlab"]).fingerprint()
+    changed = jitter(setup, np.random.default_rng(seed))
+    assert (changed.fingerprint() == setup.fingerprint()) == (changed.jobs.run_s == jobs.run_s).all()
 
 
 def test_candidate_is_tested_with_its_run_when_semantics_say_so() -> None:
@@ -219,8 +219,8 @@ def test_spread_holds_the_mean_when_run_times_jitter() -> None:
     wait = spreads["wait_s"]
     assert wait.low <= wait.mean <= wait.high
     assert wait.sd > 0
-    assert wait.tells_apart(wait.mean + 3 * wait.sd)
-    assert not wait.tells_apart(wait.mean + wait.sd)
+    assert wait.differs_from(wait.mean + 3 * wait.sd)
+    assert not wait.differs_from(wait.mean + wait.sd)
 
 
 def test_least_used_user_goes_first_when_shares_are_fair() -> None:
@@ -229,11 +229,11 @@ def test_least_used_user_goes_first_when_shares_are_fair() -> None:
     assert schedule.start_s.tolist() == [0, 110, 100]
 
 
-def test_choices_are_named_when_a_policy_or_backfilling_is_not_known() -> None:
-    with pytest.raises(QueryError, match="no policy 'fifo'") as caught:
+def test_choices_are_listed_when_a_policy_or_backfill_strategy_is_unknown() -> None:
+    with pytest.raises(QueryError, match="unknown policy 'fifo'") as caught:
         find_policy("fifo")
     assert "fcfs" in (caught.value.hint or "")
-    with pytest.raises(QueryError, match="no backfilling"):
+    with pytest.raises(QueryError, match="unknown backfill strategy"):
         Backfill("lazy")  # type: ignore[arg-type]
 
 
@@ -242,9 +242,9 @@ def test_choices_are_named_when_a_policy_or_backfilling_is_not_known() -> None:
 @given(jobs=job_lists())
 def test_easy_plus_plus_is_shortest_backfilled_first_by_predictions(jobs: BatchJobs, policy: str) -> None:
     how = PRESETS["clusterscape"]
-    one = scenario(jobs, "easy++", how, policy)
-    other = replace(scenario(jobs, "easy-sjbf", how, policy), estimates="predicted")
-    assert simulate(one).start_s.tolist() == simulate(other).start_s.tolist()
+    setup = scenario(jobs, "easy++", how, policy)
+    other_setup = replace(scenario(jobs, "easy-sjbf", how, policy), estimates="predicted")
+    assert simulate(setup).start_s.tolist() == simulate(other_setup).start_s.tolist()
 
 
 @pytest.mark.parametrize("kind", BACKFILLS)
@@ -252,24 +252,24 @@ def test_easy_plus_plus_is_shortest_backfilled_first_by_predictions(jobs: BatchJ
 @given(jobs=job_lists())
 def test_predictions_are_requests_when_nobody_has_run_twice(jobs: BatchJobs, kind: BackfillKind) -> None:
     strangers = replace(jobs, user=np.arange(len(jobs)))
-    asked = scenario(strangers, "easy-sjbf" if kind == "easy++" else kind, PRESETS["clusterscape"])
+    requested = scenario(strangers, "easy-sjbf" if kind == "easy++" else kind, PRESETS["clusterscape"])
     predicted = replace(scenario(strangers, kind, PRESETS["clusterscape"]), estimates="predicted")
-    assert simulate(predicted).start_s.tolist() == simulate(asked).start_s.tolist()
+    assert simulate(predicted).start_s.tolist() == simulate(requested).start_s.tolist()
 
 
 @pytest.mark.parametrize(("kind", "policy"), [("conservative", "fcfs"), ("easy", "wfp3"), ("easy", "fcfs")])
-def test_simulation_is_broken_off_when_it_is_stopped(kind: BackfillKind, policy: str) -> None:
+def test_simulation_is_aborted_when_it_is_stopped(kind: BackfillKind, policy: str) -> None:
     jobs = make_jobs([(1, 5, 0, 4, 0)] * 20)
     with pytest.raises(StoppedError):
         simulate(scenario(jobs, kind, PRESETS["clusterscape"], policy), np.array([0, 1]))
 
 
-def test_fairness_and_waits_by_size_are_told_when_the_largest_go_first() -> None:
+def test_fairness_and_waits_by_size_are_reported_when_the_largest_go_first() -> None:
     rows = [(0, 4000, 0, 8, 0), *[(1, 4000, 0, 1, 1)] * 8, *[(1, 4000, 0, 8, 2)] * 4]
-    found = simulate(scenario(make_jobs(rows), "easy", PRESETS["clusterscape"], "size-priority"))
-    measures = compute_measures(found)
+    schedule = simulate(scenario(make_jobs(rows), "easy", PRESETS["clusterscape"], "size-priority"))
+    measures = compute_measures(schedule)
     assert measures is not None
     assert measures.fairness is not None
     assert 0 < measures.fairness < 1
-    starved = {one.high: one.is_starved for one in compare_with_fcfs(found, simulate)}
+    starved = {size_class.high: size_class.is_starved for size_class in compare_with_fcfs(schedule, simulate)}
     assert starved == {1: True, 8: False}

@@ -20,11 +20,11 @@ def test_narrow_job_goes_first_when_the_order_of_the_guide_is_taken() -> None:
     jobs = BatchJobs(places, places, times, times, times, np.array([4, 4, 2]), places, places)
     scenario = Scenario(jobs, 4, as_policy(policy), Backfill("none"), "request", PRESETS["clusterscape"])
     assert simulate(scenario).start_s.tolist() == [0, 20, 10]
-    assert "patience_s=86400" in repr(policy)
+    assert "max_wait_s=86400" in repr(policy)
 
 
-def as_policy(found: object) -> Policy:
-    """What the guide defines, as what it claims to be."""
-    assert hasattr(found, "score")
-    assert hasattr(found, "is_static")
-    return found
+def as_policy(policy: object) -> Policy:
+    """Check that the guide's object is a policy."""
+    assert hasattr(policy, "score")
+    assert hasattr(policy, "is_static")
+    return policy

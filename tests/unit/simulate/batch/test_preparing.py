@@ -1,4 +1,4 @@
-"""From a trace to the jobs of a simulation: what is left out, what is changed, and what the semantics say of both."""
+"""From a trace to the jobs of a simulation: jobs that are left out or changed, by semantics."""
 
 from dataclasses import replace
 
@@ -42,7 +42,7 @@ def test_jobs_are_left_out_and_counted_when_they_cannot_be_simulated() -> None:
     assert jobs.row.tolist() == [0]
     assert [(note.action, note.reason, note.lines) for note in notes] == [
         ("dropped", "never ran", (2,)),
-        ("dropped", "asks for no processors", (4,)),
+        ("dropped", "requests no processors", (4,)),
         ("dropped", "larger than the machine (8 processors)", (3,)),
     ]
     with pytest.raises(QueryError, match="no job of made can be simulated on 8 processors"):

@@ -1,4 +1,4 @@
-"""Artifacts in a folder: what only a folder can get wrong, a full disk."""
+"""Artifacts in a folder when the disk is full."""
 
 import errno
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ def store(tmp_path: Path) -> ArtifactStore:
     return FolderArtifactStore(tmp_path / "artifacts")
 
 
-def test_full_disk_is_said_when_writing(store: ArtifactStore) -> None:
+def test_error_is_raised_when_the_disk_is_full(store: ArtifactStore) -> None:
     def full() -> Iterator[bytes]:
         yield b"1"
         raise OSError(errno.ENOSPC, "No space left on device")

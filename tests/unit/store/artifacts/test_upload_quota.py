@@ -1,4 +1,4 @@
-"""Uploads take what they may of the disk, alone and together, also while they are being written."""
+"""Limits on uploads per user and in total, including unfinished uploads."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -12,7 +12,7 @@ from clusterscape.store.artifacts import FolderArtifactStore
 from clusterscape.store.artifacts.quota import UploadQuota, UploadUse, count_use
 
 
-class Kept:
+class StoredUploads:
     """Uploads in a folder, with owners."""
 
     def __init__(self, folder: Path, limits: UploadLimits, free: int | None = None) -> None:
@@ -42,72 +42,72 @@ def cut_off() -> Iterator[bytes]:
     raise ValueError("cut off")
 
 
-def test_one_user_keeps_a_number_of_uploads_and_others_go_on(tmp_path: Path) -> None:
-    kept = Kept(tmp_path, UploadLimits(kept_per_user=2, kept=4))
-    kept.put("ada", "a", 10)
-    kept.put("ada", "b", 10)
-    with pytest.raises(TooLargeError, match="you keep 2 uploads") as raised:
-        kept.put("ada", "c", 10)
-    assert raised.value.setting == "limits.uploads.kept_per_user"
-    kept.put("bob", "d", 10)
-    kept.put(None, "e", 10)
-    with pytest.raises(QuotaError, match="as many as are kept") as full:
-        kept.put("eve", "f", 10)
+def test_uploads_of_one_user_are_limited_when_there_are_too_many(tmp_path: Path) -> None:
+    uploads = StoredUploads(tmp_path, UploadLimits(stored_traces_per_user=2, stored_traces=4))
+    uploads.put("ada", "a", 10)
+    uploads.put("ada", "b", 10)
+    with pytest.raises(TooLargeError, match="you have 2 uploads") as raised:
+        uploads.put("ada", "c", 10)
+    assert raised.value.setting == "limits.uploads.stored_traces_per_user"
+    uploads.put("bob", "d", 10)
+    uploads.put(None, "e", 10)
+    with pytest.raises(QuotaError, match="the limit of this server") as full:
+        uploads.put("eve", "f", 10)
     assert full.value.http_status == 507
-    kept.artifacts.delete("traces/a/10")
-    kept.quota.forget()
-    kept.put("ada", "g", 10)
+    uploads.artifacts.delete("traces/a/10")
+    uploads.quota.forget()
+    uploads.put("ada", "g", 10)
 
 
 def test_an_upload_is_ended_when_a_user_has_too_many_bytes(tmp_path: Path) -> None:
-    kept = Kept(tmp_path, UploadLimits(kept_bytes_per_user=1000, kept_bytes=1500))
-    kept.put("ada", "a", 600)
+    uploads = StoredUploads(tmp_path, UploadLimits(stored_bytes_per_user=1000, stored_bytes=1500))
+    uploads.put("ada", "a", 600)
     with pytest.raises(TooLargeError, match="your uploads would take more"):
-        kept.put("ada", "b", 500)
-    assert [each.key for each in kept.artifacts.list()] == ["traces/a/600"]
-    kept.put("bob", "c", 800)
+        uploads.put("ada", "b", 500)
+    assert [artifact.key for artifact in uploads.artifacts.list()] == ["traces/a/600"]
+    uploads.put("bob", "c", 800)
     with pytest.raises(QuotaError, match="all uploads together"):
-        kept.put("eve", "d", 200)
-    kept.put("eve", "e", 100)
+        uploads.put("eve", "d", 200)
+    uploads.put("eve", "e", 100)
 
 
-def test_uploads_under_way_count(tmp_path: Path) -> None:
-    kept = Kept(tmp_path, UploadLimits(kept_bytes_per_user=1000))
-    with kept.quota.write("ada", "traces/a") as bound:
+def test_unfinished_uploads_count_when_the_quota_is_checked(tmp_path: Path) -> None:
+    uploads = StoredUploads(tmp_path, UploadLimits(stored_bytes_per_user=1000))
+    with uploads.quota.write("ada", "traces/a") as bound:
         first = bound(pieces(900))
         for _ in range(8):
             next(first)
         with pytest.raises(TooLargeError):
-            kept.put("ada", "b", 300)
-        kept.put("ada", "c", 200)
+            uploads.put("ada", "b", 300)
+        uploads.put("ada", "c", 200)
 
 
-def test_an_upload_that_failed_counts_no_more(tmp_path: Path) -> None:
-    kept = Kept(tmp_path, UploadLimits(kept_bytes_per_user=1000))
+def test_upload_is_not_counted_when_it_failed(tmp_path: Path) -> None:
+    uploads = StoredUploads(tmp_path, UploadLimits(stored_bytes_per_user=1000))
     for _ in range(5):
-        with pytest.raises(ValueError, match="cut off"), kept.quota.write("ada", "traces/a") as bound:
+        with pytest.raises(ValueError, match="cut off"), uploads.quota.write("ada", "traces/a") as bound:
             list(bound(chain(pieces(900), cut_off())))
-    kept.put("ada", "a", 900)
+    uploads.put("ada", "a", 900)
 
 
-def test_a_trace_has_a_number_of_files(tmp_path: Path) -> None:
-    kept = Kept(tmp_path, UploadLimits(trace_files=3))
+def test_files_of_a_trace_are_limited_when_there_are_too_many(tmp_path: Path) -> None:
+    uploads = StoredUploads(tmp_path, UploadLimits(trace_files=3))
     for size in (1, 2, 3):
-        kept.put("ada", "a", size, is_new=False)
+        uploads.put("ada", "a", size, is_new=False)
     with pytest.raises(TooLargeError, match="3 files"):
-        kept.put("ada", "a", 4, is_new=False)
+        uploads.put("ada", "a", 4, is_new=False)
 
 
 def test_uploads_are_refused_long_before_collection_pauses(tmp_path: Path) -> None:
-    kept = Kept(tmp_path, UploadLimits(min_free_bytes=5 * 2**30), free=6 * 2**30)
-    kept.put("ada", "a", 10)
-    kept.free = 4 * 2**30
-    with pytest.raises(QuotaError, match="stay free for what is collected") as raised:
-        kept.put("ada", "b", 10)
+    uploads = StoredUploads(tmp_path, UploadLimits(min_free_bytes=5 * 2**30), free=6 * 2**30)
+    uploads.put("ada", "a", 10)
+    uploads.free = 4 * 2**30
+    with pytest.raises(QuotaError, match="are reserved for collection") as raised:
+        uploads.put("ada", "b", 10)
     assert raised.value.setting == "limits.uploads.min_free_bytes"
 
 
-def test_a_disk_that_is_full_is_a_quota_to_users(tmp_path: Path) -> None:
+def test_quota_error_is_raised_when_the_disk_is_full(tmp_path: Path) -> None:
     artifacts = FolderArtifactStore(tmp_path, min_free_bytes=2**60)
     quota = UploadQuota(UploadLimits(), UploadUse)
     with pytest.raises(QuotaError, match="the disk is full") as raised, quota.write("ada") as bound:

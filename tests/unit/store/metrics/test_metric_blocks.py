@@ -1,12 +1,19 @@
-"""Wide tables against plain dictionaries: pivoting, selecting, merging."""
+"""Wide tables compared with plain dictionaries: pivoting, selecting, merging."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusterscape.store.metrics.embedded.blocks import EMPTY, Block, is_rising, join_columns, pivot, select
-from clusterscape.store.metrics.embedded.merging import merge_blocks
+from clusterscape.store.metrics.embedded.blocks import (
+    EMPTY,
+    Block,
+    is_rising,
+    join_columns,
+    merge_blocks,
+    pivot,
+    select,
+)
 
 METRICS = ("a", "b", "c")
 UNITS = 6
@@ -34,7 +41,7 @@ def block_of(items: list[Row]) -> Block:
 
 
 def table_of(items: list[Row]) -> Table:
-    """What a store should hold after writing ``items`` one after another."""
+    """Expected contents of a store after writing ``items`` one after another."""
     return {(unit, METRICS[metric], time): value for unit, metric, time, value in items if not np.isnan(value)}
 
 

@@ -1,4 +1,4 @@
-"""The embedded store's own promises: files, versions, locks, damage, retention, many threads."""
+"""The embedded store: files, versions, locks, damage, retention, many threads."""
 
 import logging
 import os
@@ -86,7 +86,7 @@ def test_nothing_is_deleted_when_the_manifest_is_lost(tmp_path: Path) -> None:
         store.maintain(now_ms=UnixMs(NOON))
     (tmp_path / "metrics/manifest.json").unlink()
     before = files_of(tmp_path)
-    with pytest.raises(StoreError, match=r"manifest\.json cannot be read"):
+    with pytest.raises(StoreError, match=r"cannot read .*manifest\.json"):
         EmbeddedMetricStore(tmp_path / "metrics", RetentionSettings())
     assert files_of(tmp_path) == before
 
@@ -195,7 +195,7 @@ def test_damaged_recent_file_is_set_aside_when_store_is_opened(
     with caplog.at_level(logging.WARNING), opened(folder) as store:
         assert {sample[3] for sample in samples_of(store)} == {0.0, 2.0}
         store.append(batch_of(*scrape(3)))
-    assert "set aside" in caplog.text
+    assert "it was moved to" in caplog.text
     with opened(folder) as store:
         assert {sample[3] for sample in samples_of(store)} == {0.0, 2.0, 3.0}
 

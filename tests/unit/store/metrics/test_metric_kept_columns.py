@@ -1,4 +1,4 @@
-"""Columns kept for the neighbors of a past minute: bounded, and never another answer than without them."""
+"""Cached columns of past minutes: bounded, and with the same results as without the cache."""
 
 from pathlib import Path
 
@@ -7,11 +7,11 @@ from stores.batches import NOON, batch_of
 from stores.embedded import EAGER, opened, scrape
 
 from clusterscape.model import UnixMs
-from clusterscape.store.metrics.embedded.kept_columns import KeptColumns
+from clusterscape.store.metrics.embedded.segments import ColumnCache
 
 
 def test_least_recently_used_goes_when_there_is_too_much() -> None:
-    kept = KeptColumns(limit_bytes=3 * 80)
+    kept = ColumnCache(limit_bytes=3 * 80)
     for name in "abc":
         kept.keep("file", name, np.zeros(10))
     assert kept.find("file", "a") is not None

@@ -1,4 +1,4 @@
-"""Statistics and steps of many series, with numpy one series at a time as the referee."""
+"""Statistics and steps of many series, compared with numpy on one series at a time."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusterscape.model.samples import Float64s, Int64s
-from clusterscape.store.metrics.contract import Statistic
+from clusterscape.model.arrays import Float64s, Int64s
+from clusterscape.store.metrics.contract import SeriesStatistic
 from clusterscape.store.metrics.kernels import (
     Aggregates,
     aggregate_aggregates,
@@ -23,60 +23,60 @@ from clusterscape.store.metrics.kernels import (
 numbers = st.floats(min_value=-1e9, max_value=1e9, allow_subnormal=False)
 many_series = st.lists(st.lists(numbers, min_size=1, max_size=70), min_size=1, max_size=12)
 
-REFEREE: dict[Statistic, Callable[[Float64s], float]] = {
-    Statistic.MIN: np.min,
-    Statistic.MAX: np.max,
-    Statistic.MEAN: np.mean,
-    Statistic.STD: np.std,
-    Statistic.P5: lambda x: np.percentile(x, 5),
-    Statistic.P25: lambda x: np.percentile(x, 25),
-    Statistic.P50: lambda x: np.percentile(x, 50),
-    Statistic.P75: lambda x: np.percentile(x, 75),
-    Statistic.P95: lambda x: np.percentile(x, 95),
-    Statistic.COUNT: len,
-    Statistic.FIRST: lambda x: x[0],
-    Statistic.LAST: lambda x: x[-1],
+REFEREE: dict[SeriesStatistic, Callable[[Float64s], float]] = {
+    SeriesStatistic.MIN: np.min,
+    SeriesStatistic.MAX: np.max,
+    SeriesStatistic.MEAN: np.mean,
+    SeriesStatistic.STD: np.std,
+    SeriesStatistic.P5: lambda x: np.percentile(x, 5),
+    SeriesStatistic.P25: lambda x: np.percentile(x, 25),
+    SeriesStatistic.P50: lambda x: np.percentile(x, 50),
+    SeriesStatistic.P75: lambda x: np.percentile(x, 75),
+    SeriesStatistic.P95: lambda x: np.percentile(x, 95),
+    SeriesStatistic.COUNT: len,
+    SeriesStatistic.FIRST: lambda x: x[0],
+    SeriesStatistic.LAST: lambda x: x[-1],
 }
 
 
 def flat(series: list[list[float]]) -> tuple[Float64s, Int64s]:
-    offsets = np.concatenate(([0], np.cumsum([len(one) for one in series])))
-    return np.array([value for one in series for value in one]), offsets
+    offsets = np.concatenate(([0], np.cumsum([len(samples) for samples in series])))
+    return np.array([value for samples in series for value in samples]), offsets
 
 
 @given(many_series)
 def test_statistics_equal_numpy_when_lengths_differ(series: list[list[float]]) -> None:
     value, offsets = flat(series)
-    found = compute_statistics(value, offsets, list(REFEREE))
+    computed = compute_statistics(value, offsets, list(REFEREE))
     for statistic, referee in REFEREE.items():
-        expected = [referee(np.array(one)) for one in series]
-        assert found[statistic] == pytest.approx(expected, rel=1e-9, abs=1e-4), statistic
+        expected = [referee(np.array(samples)) for samples in series]
+        assert computed[statistic] == pytest.approx(expected, rel=1e-9, abs=1e-4), statistic
 
 
 @given(st.lists(st.lists(st.integers(0, 1000), min_size=1, max_size=30), min_size=1, max_size=8))
 def test_increase_counts_from_zero_when_counter_falls(series: list[list[int]]) -> None:
-    value, offsets = flat([[float(x) for x in one] for one in series])
-    expected = [sum(now - before if now >= before else now for before, now in pairwise(one)) for one in series]
+    value, offsets = flat([[float(x) for x in samples] for samples in series])
+    expected = [sum(now - before if now >= before else now for before, now in pairwise(samples)) for samples in series]
     assert compute_increase(value, offsets).tolist() == expected
 
 
 def test_statistics_are_empty_when_there_is_no_series() -> None:
-    found = compute_statistics(np.empty(0), np.zeros(1, np.int64), [Statistic.P50, Statistic.MEAN])
-    assert [len(values) for values in found.values()] == [0, 0]
+    computed = compute_statistics(np.empty(0), np.zeros(1, np.int64), [SeriesStatistic.P50, SeriesStatistic.MEAN])
+    assert [len(values) for values in computed.values()] == [0, 0]
 
 
 def test_quantiles_keep_infinities_when_series_hold_them() -> None:
     value = np.array([1.0, np.inf, np.inf, np.inf, 2.0])
-    found = compute_statistics(value, np.array([0, 3, 5]), [Statistic.P50, Statistic.P95])
-    assert found[Statistic.P50].tolist() == [np.inf, np.inf]
-    assert found[Statistic.P95].tolist() == [np.inf, np.inf]
+    computed = compute_statistics(value, np.array([0, 3, 5]), [SeriesStatistic.P50, SeriesStatistic.P95])
+    assert computed[SeriesStatistic.P50].tolist() == [np.inf, np.inf]
+    assert computed[SeriesStatistic.P95].tolist() == [np.inf, np.inf]
 
 
 @given(st.lists(st.lists(st.one_of(numbers, st.none()), min_size=1, max_size=40), min_size=1, max_size=5))
 def test_coarse_of_coarse_equals_coarse_of_samples_when_steps_nest(series: list[list[float | None]]) -> None:
-    value = np.array([np.nan if x is None else x for one in series for x in one])
-    offsets = np.concatenate(([0], np.cumsum([len(one) for one in series])))
-    time_ms = np.concatenate([np.arange(len(one), dtype=np.int64) * 7_000 for one in series])
+    value = np.array([np.nan if x is None else x for samples in series for x in samples])
+    offsets = np.concatenate(([0], np.cumsum([len(samples) for samples in series])))
+    time_ms = np.concatenate([np.arange(len(samples), dtype=np.int64) * 7_000 for samples in series])
     fine = group_steps(time_ms, offsets, 20_000)
     once = aggregate_samples(value, fine)
     coarse = group_steps(fine.time_ms, fine.offsets, 60_000)
@@ -90,12 +90,18 @@ def test_coarse_statistics_are_exact_when_they_can_be() -> None:
     samples = np.array([1.0, 5.0, 3.0, 9.0, 2.0, 4.0])
     steps = group_steps(np.arange(6, dtype=np.int64) * 10, np.array([0, 6]), 20)
     fine: Aggregates = aggregate_samples(samples, steps)
-    asked = [Statistic.MIN, Statistic.MAX, Statistic.MEAN, Statistic.COUNT, Statistic.LAST]
-    found = compute_coarse_statistics(fine, steps.offsets, asked, of_counter=False)
-    assert {statistic: values.tolist() for statistic, values in found.items()} == {
-        Statistic.MIN: [1.0],
-        Statistic.MAX: [9.0],
-        Statistic.MEAN: [4.0],
-        Statistic.COUNT: [6.0],
-        Statistic.LAST: [4.0],
+    requested = [
+        SeriesStatistic.MIN,
+        SeriesStatistic.MAX,
+        SeriesStatistic.MEAN,
+        SeriesStatistic.COUNT,
+        SeriesStatistic.LAST,
+    ]
+    computed = compute_coarse_statistics(fine, steps.offsets, requested, of_counter=False)
+    assert {statistic: values.tolist() for statistic, values in computed.items()} == {
+        SeriesStatistic.MIN: [1.0],
+        SeriesStatistic.MAX: [9.0],
+        SeriesStatistic.MEAN: [4.0],
+        SeriesStatistic.COUNT: [6.0],
+        SeriesStatistic.LAST: [4.0],
     }

@@ -1,4 +1,4 @@
-"""What the embedded store says it holds, and hands out whole: what a move reads."""
+"""Listing and full export of the embedded store, as a move reads it."""
 
 from pathlib import Path
 
@@ -16,10 +16,10 @@ def test_all_units_are_handed_out_when_the_store_was_just_opened(tmp_path: Path)
         store.append_history([batch_of(*(("power_watts", unit, NOON, 1.0) for unit in UNITS))])
         store.append(batch_of(("gpu_util_ratio", "n1:0", NOON + 2 * DAY, 0.5)))
     with opened(tmp_path) as store:
-        found = store.read_all(["power_watts", "gpu_util_ratio"], **ALL)
-        assert sorted(found["unit"]) == sorted([*UNITS, "n1:0"])
+        rows = store.read_all(["power_watts", "gpu_util_ratio"], **ALL)
+        assert sorted(rows["unit"]) == sorted([*UNITS, "n1:0"])
         days = store.days(**ALL)
-        assert [(each.day, each.metrics) for each in days] == [
+        assert [(day.day, day.metrics) for day in days] == [
             (NOON // DAY, ("power_watts",)),
             (NOON // DAY + 2, ("gpu_util_ratio",)),
         ]
@@ -32,5 +32,5 @@ def test_coarse_values_are_handed_out_when_the_samples_are_gone(tmp_path: Path) 
         store.maintain(now_ms=UnixMs(NOON + 10 * DAY))
         (day,) = store.days(**ALL)
         assert (day.day, day.metrics) == (NOON // DAY, ("power_watts",))
-        found = store.read_all(["power_watts"], **ALL)
-        assert found["value"].to_list() == [9.5, 29.5], "one mean for each five minutes"
+        rows = store.read_all(["power_watts"], **ALL)
+        assert rows["value"].to_list() == [9.5, 29.5], "one mean for each five minutes"

@@ -10,7 +10,7 @@ from stores.batches import DAY, NOON, batch_of, window
 from stores.embedded import EAGER, UNITS, opened, samples_of, scrape
 
 from clusterscape.model import UnixMs
-from clusterscape.store.metrics import EmbeddedMetricStore, Statistic
+from clusterscape.store.metrics import EmbeddedMetricStore, SeriesStatistic
 from clusterscape.store.metrics.embedded import CompactionPolicy
 
 # -- retention and downsampling ----------------------------------------------------------------------------------------
@@ -36,10 +36,16 @@ def test_samples_become_coarse_when_they_are_older_than_raw_days(tmp_path: Path)
             return store.series(["power_watts", "energy_joules"], UNITS, **window(start, end), step_ms=900_000)
 
         before = steps()
-        asked = [Statistic.MIN, Statistic.MAX, Statistic.MEAN, Statistic.COUNT, Statistic.LAST]
+        requested = [
+            SeriesStatistic.MIN,
+            SeriesStatistic.MAX,
+            SeriesStatistic.MEAN,
+            SeriesStatistic.COUNT,
+            SeriesStatistic.LAST,
+        ]
         whole = window(start, end)
-        figures = store.statistics("power_watts", asked, **whole)
-        gain = store.statistics("energy_joules", [Statistic.INCREASE], **whole)["increase"].item()
+        figures = store.statistics("power_watts", requested, **whole)
+        gain = store.statistics("energy_joules", [SeriesStatistic.INCREASE], **whole)["increase"].item()
         raw_bytes = store.info().bytes_on_disk
         store.maintain(now_ms=UnixMs(end))
         info = store.info()
@@ -49,9 +55,9 @@ def test_samples_become_coarse_when_they_are_older_than_raw_days(tmp_path: Path)
         assert info.bytes_on_disk < raw_bytes
         assert info.oldest_at == start
         assert steps().equals(before)
-        after = store.statistics("power_watts", asked, **whole)
+        after = store.statistics("power_watts", requested, **whole)
         assert after.rows() == figures.rows()
-        assert store.statistics("energy_joules", [Statistic.INCREASE], **whole)["increase"].item() == gain - 4
+        assert store.statistics("energy_joules", [SeriesStatistic.INCREASE], **whole)["increase"].item() == gain - 4
         old = store.series(["power_watts"], UNITS, **window(start, start + 600_000))
         assert old.rows() == [("power_watts", "n1:0", start, 2.0), ("power_watts", "n1:0", start + 300_000, 2.0)]
         travel = store.latest(["power_watts", "energy_joules"], at_ms=UnixMs(start + 290_000), lookback_ms=60_000)
@@ -80,9 +86,9 @@ def test_late_samples_join_coarse_values_when_their_day_is_coarse_already(tmp_pa
         store.append(batch_of(("power_watts", "n1:0", at + 30_000, 100.0), ("power_watts", "n2:0", at, 1.0)))
 
         def figures() -> list[tuple[object, ...]]:
-            asked = [Statistic.COUNT, Statistic.MAX, Statistic.MEAN]
+            requested = [SeriesStatistic.COUNT, SeriesStatistic.MAX, SeriesStatistic.MEAN]
             whole = window(at, at + 300_000)
-            return store.statistics("power_watts", asked, **whole).sort("unit").rows()
+            return store.statistics("power_watts", requested, **whole).sort("unit").rows()
 
         expected = [("n1:0", 6.0, 100.0, pytest.approx(110 / 6)), ("n2:0", 1.0, 1.0, 1.0)]
         assert figures() == expected

@@ -1,4 +1,4 @@
-"""Samples of tracked runs in the embedded store: many names stay small, and times that no clock shows do no harm."""
+"""Samples of tracked runs in the embedded store: many names take little space, and impossible times are ignored."""
 
 import logging
 from pathlib import Path
@@ -49,8 +49,8 @@ def test_tables_stay_small_when_runs_have_names_of_their_own(tmp_path: Path) -> 
     store.maintain(now_ms=day_later)
     entries = read_manifest(tmp_path).raw
     assert sum(entry.rows * len(entry.metrics) for entry in entries) <= most_cells
-    found = store.series(["of run 3, layer 7"], [UnitId("run:r3")], start_ms=UnixMs(0), end_ms=NOW)
-    assert len(found) == 12
+    series = store.series(["of run 3, layer 7"], [UnitId("run:r3")], start_ms=UnixMs(0), end_ms=NOW)
+    assert len(series) == 12
     store.close()
     reopened = open_store(tmp_path)
     assert len(reopened.series(["gpu_3"], [UnitId("n7:0")], start_ms=UnixMs(0), end_ms=NOW)) == 12
@@ -98,8 +98,8 @@ def test_store_goes_on_and_says_so_when_impossible_times_were_stored_before(
     assert "times are before 1970 or after 2100" in caplog.text
     store.append(batch(["n1:0"], ["gpu_util_ratio"], NOW - 3_400_000))
     store.maintain(now_ms=NOW)
-    found = store.read_all(["gpu_util_ratio", "loss"], start_ms=UnixMs(0), end_ms=NOW).sort("time_ms")
-    assert found.select("unit", "metric").rows() == [
+    samples = store.read_all(["gpu_util_ratio", "loss"], start_ms=UnixMs(0), end_ms=NOW).sort("time_ms")
+    assert samples.select("unit", "metric").rows() == [
         ("n1:0", "gpu_util_ratio"),
         ("run:r2", "loss"),
         ("n1:0", "gpu_util_ratio"),

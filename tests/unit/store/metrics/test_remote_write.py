@@ -1,4 +1,4 @@
-"""Remote write, byte by byte: decoded by a reader of protobuf that is written down here."""
+"""Remote write requests, decoded by a small protobuf reader in this file."""
 
 import struct
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stores.batches import NOON, batch_of
 
-from clusterscape.store.metrics.remote_write import SeriesEncoder, compress, labelled_unit
+from clusterscape.store.metrics.sample_writers import SeriesEncoder, compress, labelled_unit
 
 
 def fields(content: bytes) -> Iterator[tuple[int, int | float | bytes]]:
@@ -43,7 +43,7 @@ def fields(content: bytes) -> Iterator[tuple[int, int | float | bytes]]:
 
 def decode(request: bytes) -> list[tuple[dict[str, str], list[tuple[int, float]]]]:
     """(labels, samples) of each series of a WriteRequest."""
-    found = []
+    decoded = []
     for number, series in fields(request):
         assert number == 1
         assert isinstance(series, bytes)
@@ -60,8 +60,8 @@ def decode(request: bytes) -> list[tuple[dict[str, str], list[tuple[int, float]]
             else:
                 samples.append((int(values[2]), float(values[1])))
         assert labels == sorted(labels), "receivers want labels sorted by name"
-        found.append((dict(labels), samples))
-    return found
+        decoded.append((dict(labels), samples))
+    return decoded
 
 
 def test_series_hold_their_labels_and_samples_in_order_when_decoded() -> None:
@@ -95,5 +95,5 @@ def test_series_hold_their_labels_and_samples_in_order_when_decoded() -> None:
 def test_every_sample_comes_back_when_encoded(samples: list[tuple[str, int, float]]) -> None:
     batch = batch_of(*(("m", unit, at, value) for unit, at, value in samples))
     request = SeriesEncoder("", {}).encode(batch, np.arange(len(samples)))
-    found = [(labels.get("unit", ""), at, value) for labels, points in decode(request) for at, value in points]
-    assert sorted(found) == sorted(samples)
+    decoded = [(labels.get("unit", ""), at, value) for labels, points in decode(request) for at, value in points]
+    assert sorted(decoded) == sorted(samples)

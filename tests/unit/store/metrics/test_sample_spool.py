@@ -1,12 +1,11 @@
-"""The spool: a queue on disk that is bounded, survives restarts and shrugs off damage."""
+"""The spool: a bounded queue on disk that survives restarts and damaged files."""
 
 from pathlib import Path
 
 from stores.batches import NOON, batch_of
 
 from clusterscape.model import SampleBatch
-from clusterscape.store.metrics.frames import frame_of
-from clusterscape.store.metrics.spool import SampleSpool
+from clusterscape.store.metrics.spool import SampleSpool, frame_of
 
 LARGE = 2**30
 
@@ -17,9 +16,9 @@ def batch(index: int, size: int = 1) -> SampleBatch:
 
 def drain(spool: SampleSpool) -> list[float]:
     values = []
-    while (found := spool.first()) is not None:
-        values.append(float(found[1].value[0]))
-        spool.remove(found[0])
+    while (oldest := spool.first()) is not None:
+        values.append(float(oldest[1].value[0]))
+        spool.remove(oldest[0])
     return values
 
 
@@ -30,9 +29,9 @@ def test_batches_come_back_in_order_when_opened_again(tmp_path: Path) -> None:
     again = SampleSpool(tmp_path / "spool", max_bytes=LARGE)
     assert (len(again), again.samples) == (3, 6)
     again.put(batch(3, 2))
-    found = again.first()
-    assert found is not None
-    assert frame_of(found[1]).equals(frame_of(batch(0, 2)))
+    oldest = again.first()
+    assert oldest is not None
+    assert frame_of(oldest[1]).equals(frame_of(batch(0, 2)))
     assert drain(again) == [0.0, 1.0, 2.0, 3.0]
     assert again.first() is None
     assert list((tmp_path / "spool").iterdir()) == []

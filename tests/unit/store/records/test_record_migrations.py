@@ -23,7 +23,7 @@ def execute(path: Path, *statements: str) -> None:
 
 def test_migrated_schema_equals_the_tables_when_run_to_the_end(tmp_path: Path) -> None:
     engine = engines.sqlite_engine(tmp_path / "records.db")
-    migrations.bring_up_to_date(engine, "records.db")
+    migrations.upgrade_schema(engine, "records.db")
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"version_table": tables.VERSION_TABLE})
         assert compare_metadata(context, tables.metadata) == []
@@ -60,14 +60,14 @@ def test_a_newer_store_is_refused_untouched_when_opened(tmp_path: Path) -> None:
 def test_nothing_is_created_when_the_database_holds_foreign_tables(tmp_path: Path) -> None:
     path = tmp_path / "records.db"
     execute(path, "CREATE TABLE workloads (mine TEXT)")
-    with pytest.raises(StoreError, match="other origin") as caught:
+    with pytest.raises(StoreError, match="of another application") as caught:
         open_record_store(StorageSettings(data_dir=tmp_path))
-    assert "database of its own" in str(caught.value.hint)
+    assert "separate database" in str(caught.value.hint)
     connection = sqlite3.connect(path)
     names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     connection.close()
     assert names == [("workloads",)]
 
 
-def test_the_program_knows_its_own_revision_as_the_newest() -> None:
+def test_newest_revision_is_the_programs_own_when_compared() -> None:
     assert max(migrations.known_revisions()) == tables.REVISION

@@ -15,7 +15,7 @@ from clusterscape.store.records import open_record_store
 
 @contextmanager
 def ordinary_user() -> Iterator[None]:
-    """Permissions do not bind root; as root, the block runs as ``nobody``."""
+    """Run the block as ``nobody`` if this is root, because root ignores permissions."""
     if os.geteuid() != 0:
         yield
         return
@@ -41,7 +41,7 @@ def closed_dir(tmp_path: Path) -> Iterator[Path]:
 def test_the_folder_is_named_when_it_may_not_be_written(closed_dir: Path) -> None:
     with ordinary_user(), pytest.raises(StoreError, match=r"closed/records\.db") as caught:
         open_record_store(StorageSettings(data_dir=closed_dir))
-    assert "right to write" in str(caught.value.hint)
+    assert "write permission" in str(caught.value.hint)
 
 
 def test_the_folder_is_named_when_it_may_not_be_created(closed_dir: Path) -> None:
@@ -52,7 +52,7 @@ def test_the_folder_is_named_when_it_may_not_be_created(closed_dir: Path) -> Non
 
 def test_a_foreign_file_is_refused_when_it_is_no_database(tmp_path: Path) -> None:
     (tmp_path / "records.db").write_text("my shopping list, which is longer than any header of a database file " * 20)
-    with pytest.raises(StoreError, match="no SQLite database"):
+    with pytest.raises(StoreError, match="not an SQLite database"):
         open_record_store(StorageSettings(data_dir=tmp_path))
 
 

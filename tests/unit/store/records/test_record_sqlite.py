@@ -10,7 +10,7 @@ from clusterscape.errors import StoreBusyError, StoreFullError
 from clusterscape.model import Node, NodeId, UnixMs
 from clusterscape.settings import StorageSettings
 from clusterscape.store.records import engines, open_record_store
-from clusterscape.store.records.migrations import bring_up_to_date
+from clusterscape.store.records.migrations import upgrade_schema
 from clusterscape.store.records.sql import SqlRecordStore
 
 NODES = [Node(id=NodeId(f"n{i:03}")) for i in range(100)]
@@ -26,16 +26,16 @@ def query(path: Path, statement: str) -> list[tuple[object, ...]]:
 
 def test_unchanged_rows_are_not_written_again_when_seen_within_ten_minutes(tmp_path: Path) -> None:
     store = open_record_store(StorageSettings(data_dir=tmp_path))
-    seen = "SELECT DISTINCT seen_at FROM nodes"
+    seen_at_query = "SELECT DISTINCT seen_at FROM nodes"
     for at_ms, expected in ((T0, T0), (T0 + 15_000, T0), (T0 + 600_000, T0 + 600_000)):
         store.write_inventory(nodes=NODES, partitions=[], units=[], at_ms=UnixMs(at_ms))
-        assert query(tmp_path / "records.db", seen) == [(expected,)]
+        assert query(tmp_path / "records.db", seen_at_query) == [(expected,)]
     store.close()
 
 
 def test_reading_goes_on_and_nothing_is_half_written_when_the_device_is_full(tmp_path: Path) -> None:
     engine = engines.sqlite_engine(tmp_path / "records.db")
-    bring_up_to_date(engine, "records.db")
+    upgrade_schema(engine, "records.db")
     engine.dispose()
 
     @event.listens_for(engine, "connect")

@@ -1,17 +1,22 @@
-"""Channels from settings, and what answers and messages mean; sending itself is tested over real sockets."""
+"""Channels from settings, and the meaning of responses and messages; sending is tested with real sockets elsewhere."""
+
+import sys
 
 import pytest
 from alerting.turns import T0, flat, rule, started, stopped
+from apprise import Apprise
+from apprise.plugins.discord import NotifyDiscord
 
 from clusterscape.errors import ConfigError
 from clusterscape.model.rules import Severity
 from clusterscape.settings import read_settings
 from clusterscape.watch.alerts import Message, MessageKind, build_channels
+from clusterscape.watch.alerts.channels.apprise import compose, open_service
 from clusterscape.watch.alerts.channels.http import parse_retry_after
-from clusterscape.watch.alerts.channels.letterhead import Letterhead
+from clusterscape.watch.alerts.channels.message_text import build_text
+from clusterscape.watch.alerts.channels.site_info import SiteInfo
 from clusterscape.watch.alerts.channels.slack import blocks
 from clusterscape.watch.alerts.channels.webhook import payload, signing_key
-from clusterscape.watch.alerts.channels.words import put_into_words
 from clusterscape.watch.alerts.condense import tally
 from clusterscape.watch.alerts.firing import advance
 
@@ -34,11 +39,12 @@ def test_secrets_of_channels_are_hidden_when_settings_are_printed() -> None:
 @pytest.mark.parametrize(
     ("channel", "message", "hint"),
     [
-        ({"kind": "webhook"}, "setting `alerts.channels.a.url`", "Address that JSON is posted to"),
-        ({"kind": "pager", "token": "hunter2"}, "'webhook', 'slack', 'email', 'alertmanager'", "kind"),
+        ({"kind": "webhook"}, "setting `alerts.channels.a.url`", "URL that JSON is posted to"),
+        ({"kind": "pager", "token": "hunter2"}, "'webhook', 'slack', 'email', 'alertmanager', 'apprise'", "kind"),
         ({"kind": "webhook", "url": "http://x", "tokn": "hunter2"}, "`alerts.channels.a.tokn`", "mean `token`?"),
-        ({"kind": "slack", "url": "hunter2"}, "`alerts.channels.a.url` = (hidden)", "its secret"),
-        ({"kind": "alertmanager", "url": "http://x", "tell_stops": False}, "tell_stops", "for ever"),
+        ({"kind": "slack", "url": "hunter2"}, "`alerts.channels.a.url` = (hidden)", "It is a secret"),
+        ({"kind": "apprise", "url": "hunter2"}, "`alerts.channels.a.url` = (hidden)", "It contains secrets"),
+        ({"kind": "alertmanager", "url": "http://x", "send_resolved": False}, "send_resolved", "for ever"),
         ({"kind": "webhook", "url": "http://x", "headers": {"X": 3}}, "(hidden)", "headers"),
     ],
 )
@@ -66,7 +72,7 @@ def test_secret_is_decoded_when_it_is_written_as_the_standard_does() -> None:
     assert signing_key("whsec_not base64") == b"whsec_not base64"
 
 
-def test_summary_tells_numbers_and_turns_when_it_has_both() -> None:
+def test_summary_has_counts_and_turns_when_there_are_both() -> None:
     old = [flat(started(f"w{n}", of=rule("idle", Severity.CRITICAL))) for n in range(40)]
     message = Message(
         key="k-1",
@@ -75,14 +81,39 @@ def test_summary_tells_numbers_and_turns_when_it_has_both() -> None:
         turns=[flat(started("slurm:7")), flat(stopped("slurm:8", 60))],
         tallies=tally([*old, flat(stopped("w1", 30, of=rule("idle", Severity.CRITICAL)))]),
     )
-    subject = put_into_words(message, "test", most=10).subject
+    subject = build_text(message, "test", most=10).subject
     assert subject == "[test] critical: summary of many violations, 2 rules: 41 started, 2 stopped"
-    body = payload(message, "hook", Letterhead(cluster="test"))
+    body = payload(message, "hook", SiteInfo(cluster="test"))
     assert body["tallies"][0]["started"] == 40
     assert body["tallies"][0]["last_at"] == "2027-01-15T08:00:30.000Z"
-    text = blocks(message, Letterhead(cluster="test"))["blocks"][1]["text"]["text"]
+    text = blocks(message, SiteInfo(cluster="test"))["blocks"][1]["text"]["text"]
     assert "Idle: 40 started, 1 stopped" in text
     assert "Low util stopped: slurm:8 of ada (llm) on n1:0, 2027-01-15 08:00 UTC to 2027-01-15 08:01 UTC" in text
+
+
+def test_address_is_refused_and_stays_secret_when_apprise_does_not_know_it() -> None:
+    with pytest.raises(ConfigError) as caught:
+        open_service("phone", "nothing://hunter2/hunter2", 10.0)
+    assert "alerts.channels.phone.url" in caught.value.message
+    assert "hunter2" not in f"{caught.value.message} {caught.value.hint}"
+
+
+def test_package_is_named_when_apprise_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "apprise", None)
+    with pytest.raises(ConfigError) as caught:
+        open_service("phone", "json://localhost", 10.0)
+    assert caught.value.hint == "pip install 'clusterscape[apprise]'"
+
+
+def test_nobody_is_mentioned_when_a_name_contains_a_mention() -> None:
+    turn = flat(started("slurm:1", user="@everyone <!channel> <@42>"))
+    message = Message(key="k-1", kind=MessageKind.ALERT, created_at=T0, turns=[turn])
+    title, body = compose(message, SiteInfo(cluster="@here"))
+    discord = Apprise.instantiate("discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js")
+    assert isinstance(discord, NotifyDiscord)
+    assert discord.ping_payload("@everyone <@42>")["content"] == "👉 @everyone <@42>"  # so it would be read
+    assert discord.ping_payload(title, body) == {}
+    assert "<!channel>" not in body
 
 
 def test_subject_fires_until_its_last_unit_stops_when_units_stop_one_by_one() -> None:

@@ -1,4 +1,4 @@
-"""The spool's file: what a damaged tail costs, and what is refused."""
+"""The spool's file: losses by a damaged tail, and files that are refused."""
 
 import shutil
 import sqlite3
@@ -8,11 +8,11 @@ import pytest
 from alerting.turns import T0, flat, started
 
 from clusterscape.errors import StoreError, StoreVersionError
-from clusterscape.watch.alerts.spool import Spool
+from clusterscape.watch.alerts.spool import AlertSpool
 
 
 def copy_while_open(source: Path, target: Path) -> Path:
-    """The files as they lie, as after a power cut."""
+    """A copy of the files as they are, as after a power cut."""
     target.mkdir()
     for path in source.parent.glob("alerts.db*"):
         shutil.copy(path, target / path.name)
@@ -23,7 +23,7 @@ def copy_while_open(source: Path, target: Path) -> Path:
 def written(tmp_path: Path) -> Path:
     """A spool of ten posts that was never closed."""
     (tmp_path / "live").mkdir()
-    spool = Spool(tmp_path / "live/alerts.db")
+    spool = AlertSpool(tmp_path / "live/alerts.db")
     spool.register({"hook": "webhook"})
     for number in range(10):
         spool.post({"hook": [flat(started(f"w{number}"))]}, T0)
@@ -33,10 +33,10 @@ def written(tmp_path: Path) -> Path:
 
 
 def workloads(path: Path) -> list[str]:
-    spool = Spool(path)
-    found = [each.turn.workload for each in spool.waiting("hook")]
+    spool = AlertSpool(path)
+    waiting = [post.turn.workload for post in spool.waiting("hook")]
     spool.close()
-    return found
+    return waiting
 
 
 def test_everything_is_there_when_the_spool_was_not_closed(written: Path) -> None:
@@ -48,9 +48,9 @@ def test_only_the_torn_posts_are_lost_when_the_tail_is_cut(written: Path, lost_b
     journal = written.with_name("alerts.db-wal")
     data = journal.read_bytes()
     journal.write_bytes(data[:-lost_bytes])
-    found = workloads(written)
-    assert found == [f"w{number}" for number in range(len(found))]
-    assert 7 <= len(found) < 10
+    waiting = workloads(written)
+    assert waiting == [f"w{number}" for number in range(len(waiting))]
+    assert 7 <= len(waiting) < 10
 
 
 def test_only_the_torn_posts_are_lost_when_the_tail_is_garbage(written: Path) -> None:
@@ -61,16 +61,16 @@ def test_only_the_torn_posts_are_lost_when_the_tail_is_garbage(written: Path) ->
 
 
 def test_newer_spool_is_refused_when_opened(written: Path) -> None:
-    Spool(written).close()
+    AlertSpool(written).close()
     with sqlite3.connect(written) as connection:
         connection.execute("UPDATE meta SET version = 99")
     connection.close()
     with pytest.raises(StoreVersionError, match="newer"):
-        Spool(written)
+        AlertSpool(written)
 
 
-def test_damaged_file_is_said_when_opened(tmp_path: Path) -> None:
+def test_error_is_raised_when_a_damaged_spool_is_opened(tmp_path: Path) -> None:
     path = tmp_path / "alerts.db"
     path.write_bytes(b"this is no database" * 1000)
-    with pytest.raises(StoreError, match="cannot be read"):
-        Spool(path)
+    with pytest.raises(StoreError, match="cannot read or write"):
+        AlertSpool(path)

@@ -41,7 +41,7 @@ describe("hitsFor", () => {
 });
 
 describe("openHit", () => {
-  it("opens a workload beside what is shown", () => {
+  it("opens a workload next to the current table", () => {
     const before = toggleFilter("user", "bob")(INITIAL_SCREEN);
     const after = openHit(hit("workload", "slurm:1"))(before);
     expect(after).toEqual({ ...before, selection: { kind: "workload", key: "slurm:1" } });

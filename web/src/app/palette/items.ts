@@ -1,4 +1,5 @@
-// What the palette offers: hits of the search, what was opened lately, and actions. Pure; the palette draws and runs it.
+// The entries of the command palette: search hits, recently opened items, and actions. Pure; palette.tsx draws and runs
+// them.
 
 import type { HitKind, SearchHit } from "../../api/generated.ts";
 import { clearFilters, type ScreenChange, select, setFilter, showTable } from "../../state/changes.ts";
@@ -6,7 +7,7 @@ import { INITIAL_SCREEN } from "../../state/screen.ts";
 import type { IconName } from "../../widgets/icon.tsx";
 import type { Theme } from "../theme.ts";
 
-export type Deed =
+export type PaletteAction =
   | { readonly kind: "open"; readonly hit: SearchHit }
   | { readonly kind: "theme"; readonly theme: Theme }
   | { readonly kind: "copy-link" }
@@ -19,7 +20,7 @@ export interface PaletteItem {
   readonly icon: IconName;
   readonly label: string;
   readonly detail: string;
-  readonly deed: Deed;
+  readonly action: PaletteAction;
 }
 
 const GROUPS: Readonly<Record<HitKind, string>> = {
@@ -30,23 +31,23 @@ const GROUPS: Readonly<Record<HitKind, string>> = {
 };
 
 const ACTIONS: readonly PaletteItem[] = [
-  action("copy-link", "Copy link to this screen", { kind: "copy-link" }, "link"),
-  action("keys", "Keys of this page", { kind: "keys" }, "help"),
-  action("theme-light", "Theme: light", { kind: "theme", theme: "light" }, "sun"),
-  action("theme-dark", "Theme: dark", { kind: "theme", theme: "dark" }, "moon"),
-  action("theme-system", "Theme: as the system", { kind: "theme", theme: "system" }, "screen"),
-  action("show-picture", "Show picture", { kind: "change", change: showTable("picture") }, "workload"),
-  action("show-workloads", "Show workloads", { kind: "change", change: showTable("workloads") }, "workload"),
-  action("show-units", "Show units", { kind: "change", change: showTable("units") }, "workload"),
-  action("show-nodes", "Show nodes", { kind: "change", change: showTable("nodes") }, "node"),
-  action("clear-filters", "Clear filters", { kind: "change", change: clearFilters }, "filter"),
+  makeAction("copy-link", "Copy link to this screen", { kind: "copy-link" }, "link"),
+  makeAction("keys", "Keyboard shortcuts", { kind: "keys" }, "help"),
+  makeAction("theme-light", "Theme: light", { kind: "theme", theme: "light" }, "sun"),
+  makeAction("theme-dark", "Theme: dark", { kind: "theme", theme: "dark" }, "moon"),
+  makeAction("theme-system", "Theme: system", { kind: "theme", theme: "system" }, "screen"),
+  makeAction("show-picture", "Show picture", { kind: "change", change: showTable("picture") }, "workload"),
+  makeAction("show-workloads", "Show workloads", { kind: "change", change: showTable("workloads") }, "workload"),
+  makeAction("show-units", "Show units", { kind: "change", change: showTable("units") }, "workload"),
+  makeAction("show-nodes", "Show nodes", { kind: "change", change: showTable("nodes") }, "node"),
+  makeAction("clear-filters", "Clear filters", { kind: "change", change: clearFilters }, "filter"),
 ];
 
-function action(id: string, label: string, deed: Deed, icon: IconName): PaletteItem {
-  return { id, group: "Actions", icon, label, detail: "", deed };
+function makeAction(id: string, label: string, action: PaletteAction, icon: IconName): PaletteItem {
+  return { id, group: "Actions", icon, label, detail: "", action };
 }
 
-/** Hits by kind, best kind first, then the actions whose words begin with what was typed. */
+/** Hits by kind, best kind first, then the actions that match every typed word by prefix. */
 export function listItems(
   text: string,
   hits: readonly SearchHit[],
@@ -55,13 +56,13 @@ export function listItems(
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return [...recent.map((hit) => hitItem(hit, "Recent")), ...ACTIONS];
   const kinds = [...new Set(hits.map((hit) => hit.kind))];
-  const found = kinds.flatMap((kind) =>
+  const hitItems = kinds.flatMap((kind) =>
     hits.filter((hit) => hit.kind === kind).map((hit) => hitItem(hit, GROUPS[kind])),
   );
-  return [...found, ...ACTIONS.filter(({ label }) => words.every((word) => hasWordStart(label, word)))];
+  return [...hitItems, ...ACTIONS.filter(({ label }) => words.every((word) => hasWordStart(label, word)))];
 }
 
-/** The hits that still fit what is typed: those of an earlier text stay in sight only as far as they match. */
+/** Hits for the typed text: those of an earlier text are kept while they match. */
 export function hitsFor(text: string, answered: string, hits: readonly SearchHit[]): readonly SearchHit[] {
   const needle = text.trim().toLowerCase();
   if (needle === "") return [];
@@ -76,7 +77,7 @@ function hitItem(hit: SearchHit, group: string): PaletteItem {
     icon: hit.kind,
     label: hit.label,
     detail: hit.detail,
-    deed: { kind: "open", hit },
+    action: { kind: "open", hit },
   };
 }
 
@@ -87,7 +88,7 @@ function hasWordStart(label: string, word: string): boolean {
     .some((part) => part.startsWith(word));
 }
 
-/** Workloads and nodes are opened beside the table; a user or a project shows its workloads. */
+/** A workload or node opens in the details; a user or project filters the table of workloads. */
 export function openHit(hit: SearchHit): ScreenChange {
   return (screen) => {
     const overview = { ...screen, view: INITIAL_SCREEN.view };

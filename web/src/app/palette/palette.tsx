@@ -1,4 +1,4 @@
-// Finds anything and does anything from the keyboard: type, arrow keys, Enter.
+// The command palette: search and actions by keyboard.
 
 import * as Dialog from "@radix-ui/react-dialog";
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
@@ -9,14 +9,14 @@ import { DialogContent } from "../../widgets/dialog.tsx";
 import { Icon } from "../../widgets/icon.tsx";
 import { Kbd } from "../../widgets/kbd.tsx";
 import { setTheme } from "../theme.ts";
-import { type Deed, hitsFor, listItems, openHit, type PaletteItem } from "./items.ts";
+import { hitsFor, listItems, openHit, type PaletteAction, type PaletteItem } from "./items.ts";
 import styles from "./palette.module.css";
 import { readRecent, rememberHit } from "./recent.ts";
 
 interface PaletteProps {
   readonly isOpen: boolean;
   onOpenChange(isOpen: boolean): void;
-  /** Shows the list of keys. */
+  /** Opens the list of keyboard shortcuts. */
   onKeys(): void;
 }
 
@@ -35,8 +35,8 @@ function Content({ onDone, onKeys }: { onDone: () => void; onKeys: () => void })
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState(0);
   const [recent] = useState(readRecent);
-  const wanted = useDelayed(text.trim());
-  const search = useSearch(wanted);
+  const query = useDelayed(text.trim());
+  const search = useSearch(query);
   const answered = search.value?.query ?? "";
   const isAnswered = text.trim() === "" || text.trim() === answered || search.problem !== null;
   const items = listItems(text, hitsFor(text, answered, search.value?.hits ?? []), recent);
@@ -56,13 +56,13 @@ function Content({ onDone, onKeys }: { onDone: () => void; onKeys: () => void })
     setEntered(true);
   };
 
-  // Who types faster than the search answers means what was typed, not what stood there a moment ago.
+  // Enter waits for the results of the typed text and does not choose an older one.
   const [isEntered, setEntered] = useState(false);
   const item = items[index];
   useEffect(() => {
     if (!isEntered || !isAnswered) return;
     setEntered(false);
-    if (item) perform(item.deed);
+    if (item) perform(item.action);
   });
 
   return (
@@ -91,7 +91,7 @@ function Content({ onDone, onKeys }: { onDone: () => void; onKeys: () => void })
       {items.length === 0 && (
         <p className={styles.none} role="status">
           {search.problem?.message ??
-            (text.trim() === wanted && search.value ? `Nothing is named like “${wanted}”` : "Searching")}
+            (text.trim() === query && search.value ? `No results for “${query}”` : "Searching…")}
         </p>
       )}
     </>
@@ -104,7 +104,7 @@ interface ItemsProps {
   readonly index: number;
   readonly isCopied: boolean;
   onPoint(index: number): void;
-  onPerform(deed: Deed): void;
+  onPerform(action: PaletteAction): void;
 }
 
 function Items({ id, items, index, isCopied, onPoint, onPerform }: ItemsProps) {
@@ -125,10 +125,10 @@ function Items({ id, items, index, isCopied, onPoint, onPerform }: ItemsProps) {
             aria-selected={position === index}
             className={styles.item}
             onPointerMove={() => onPoint(position)}
-            onClick={() => onPerform(item.deed)}
+            onClick={() => onPerform(item.action)}
           >
             <Icon name={item.icon} size={14} />
-            <span>{isCopied && item.deed.kind === "copy-link" ? "Link copied" : item.label}</span>
+            <span>{isCopied && item.action.kind === "copy-link" ? "Link copied" : item.label}</span>
             <small>{item.detail}</small>
           </div>
         </div>
@@ -141,17 +141,17 @@ const COPIED_MS = 700;
 
 function usePerform(onDone: () => void, onKeys: () => void, setCopied: (isCopied: boolean) => void) {
   const change = useChangeScreen();
-  return (deed: Deed) => {
-    switch (deed.kind) {
+  return (action: PaletteAction) => {
+    switch (action.kind) {
       case "open":
-        rememberHit(deed.hit);
-        change(openHit(deed.hit));
+        rememberHit(action.hit);
+        change(openHit(action.hit));
         break;
       case "change":
-        change(deed.change);
+        change(action.change);
         break;
       case "theme":
-        setTheme(deed.theme);
+        setTheme(action.theme);
         break;
       case "keys":
         onKeys();
@@ -167,7 +167,7 @@ function usePerform(onDone: () => void, onKeys: () => void, setCopied: (isCopied
 
 const TYPING_PAUSE_MS = 120;
 
-/** The text once typing pauses, so that not every letter is a request. */
+/** Debounces the text, so that not every letter sends a request. */
 function useDelayed(text: string): string {
   const [delayed, setDelayed] = useState(text);
   useEffect(() => {

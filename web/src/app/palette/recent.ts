@@ -1,4 +1,4 @@
-// What was opened lately from the palette, remembered by this browser.
+// Items that were recently opened from the palette, stored in this browser.
 
 import type { SearchHit } from "../../api/generated.ts";
 import { readStored, writeStored } from "../../base/storage.ts";

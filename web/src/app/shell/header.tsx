@@ -1,4 +1,4 @@
-// The head of every page: name, views, search, how live the data is, theme.
+// The header of every page: name, views, search, live indicator, theme, account.
 
 import { useEffect, useState } from "react";
 import { useCluster } from "../../data/queries.ts";
@@ -31,13 +31,13 @@ export function Header({ onSignedOut }: { onSignedOut: () => void }) {
       <Heading />
       {cluster && cluster.cluster !== "demo" && <span className={styles.cluster}>{cluster.cluster}</span>}
       {cluster?.is_demo && (
-        <Tag tone="warn" tip="A pretend cluster: nothing here is real">
+        <Tag tone="warn" tip="A simulated cluster: no data here is real">
           demo
         </Tag>
       )}
       {cluster?.hides_names && (
         <span className={styles.hidden}>
-          <Tag tip="Others' names are hidden on this site: pseudonyms stand for people and projects that are not yours">
+          <Tag tip="This site hides other people's names: pseudonyms replace the users and projects that are not yours">
             names hidden
           </Tag>
         </span>
@@ -54,7 +54,7 @@ export function Header({ onSignedOut }: { onSignedOut: () => void }) {
   );
 }
 
-/** Past the head, the summary and the controls, for those who come by keys. */
+/** For keyboard users: skips the header, the summary and the controls. */
 function SkipLink() {
   const skip = () => {
     const main = document.querySelector<HTMLElement>("main");
@@ -64,12 +64,12 @@ function SkipLink() {
   };
   return (
     <button type="button" className={styles.skip} onClick={skip}>
-      Skip to the content
+      Skip to content
     </button>
   );
 }
 
-/** What is selected, the cluster, the name: a row of tabs stays readable. */
+/** Selection, cluster and product name, most specific first: browser tabs stay distinguishable. */
 function useTitle(cluster: string | undefined): void {
   const { selection } = useScreen();
   useEffect(() => {
@@ -106,7 +106,7 @@ function Navigation() {
   );
 }
 
-/** The same views where they have no room side by side. */
+/** The same views as a menu, for narrow windows. */
 function ViewMenu() {
   const { view } = useScreen();
   const change = useChangeScreen();

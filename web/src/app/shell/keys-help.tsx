@@ -1,4 +1,4 @@
-// Every key the page knows, in one list: opened by ?, or from the search.
+// The dialog that lists all keyboard shortcuts: opened by ?, or from the palette.
 
 import * as Dialog from "@radix-ui/react-dialog";
 import { useEffect } from "react";
@@ -10,7 +10,7 @@ import styles from "./keys-help.module.css";
 export const IS_APPLE = /Mac|iPhone|iPad/.test(navigator.userAgent);
 
 interface Key {
-  /** Any of them, or together where joined by a plus. */
+  /** Alternatives; a plus joins keys that are pressed together. */
   readonly keys: readonly string[];
   readonly does: string;
 }
@@ -19,49 +19,50 @@ const GROUPS: readonly { readonly title: string; readonly keys: readonly Key[] }
   {
     title: "Everywhere",
     keys: [
-      { keys: ["Ctrl+K"], does: "find a workload, user, project or node" },
-      { keys: ["P"], does: "hold the page as it is, and follow the cluster again" },
-      { keys: ["Tab"], does: "go on to the next control" },
-      { keys: ["Esc"], does: "close what is open: a menu, the details, the tour" },
-      { keys: ["?"], does: "this list" },
+      { keys: ["Ctrl+K"], does: "Find a workload, user, project or node" },
+      { keys: ["P"], does: "Pause or resume live updates" },
+      { keys: ["Tab"], does: "Move to the next control" },
+      { keys: ["Esc"], does: "Close the open menu, details or tour" },
+      { keys: ["?"], does: "Show this list" },
     ],
   },
   {
     title: "Picture of all units",
     keys: [
-      { keys: ["←", "→", "↑", "↓"], does: "from unit to unit" },
-      { keys: ["[", "]"], does: "from group to group" },
-      { keys: ["Enter"], does: "select the unit’s workload" },
-      { keys: ["G"], does: "select its group; again, the group around it" },
-      { keys: ["Z"], does: "zoom to its group" },
-      { keys: ["+", "−"], does: "zoom" },
-      { keys: ["0"], does: "show everything" },
-      { keys: ["Backspace"], does: "back to where you were" },
-      { keys: ["B", "L"], does: "select by a box or a loop" },
+      { keys: ["←", "→", "↑", "↓"], does: "Move between units" },
+      { keys: ["[", "]"], does: "Move between groups" },
+      { keys: ["Enter"], does: "Select the unit’s workload" },
+      { keys: ["G"], does: "Select its group; press again for the group around it" },
+      { keys: ["Z"], does: "Zoom to its group" },
+      { keys: ["+", "−"], does: "Zoom in or out" },
+      { keys: ["0"], does: "Show everything" },
+      { keys: ["Backspace"], does: "Go back to the previous position" },
+      { keys: ["R"], does: "Repack the groups without gaps" },
+      { keys: ["B", "L"], does: "Select with a box or a lasso" },
     ],
   },
   {
     title: "Tables",
     keys: [
-      { keys: ["↑", "↓"], does: "from row to row" },
-      { keys: ["Page Up", "Page Down", "Home", "End"], does: "further" },
-      { keys: ["Enter"], does: "open the row" },
+      { keys: ["↑", "↓"], does: "Move between rows" },
+      { keys: ["Page Up", "Page Down", "Home", "End"], does: "Move by a page, or to the start or end" },
+      { keys: ["Enter"], does: "Open the row" },
     ],
   },
   {
     title: "Time, while nothing is focused",
     keys: [
-      { keys: ["←", "→"], does: "a minute back or forth" },
-      { keys: ["Shift+←", "Shift+→"], does: "an hour" },
+      { keys: ["←", "→"], does: "Move a minute back or forward" },
+      { keys: ["Shift+←", "Shift+→"], does: "Move an hour back or forward" },
     ],
   },
   {
     title: "Layers and rules",
     keys: [
-      { keys: ["Alt+↑", "Alt+↓"], does: "move a layer" },
-      { keys: ["Delete"], does: "remove it" },
-      { keys: ["Ctrl+Z", "Ctrl+Shift+Z"], does: "undo and redo a layout" },
-      { keys: ["Alt+←", "Alt+→"], does: "move a rule" },
+      { keys: ["Alt+↑", "Alt+↓"], does: "Move a layer" },
+      { keys: ["Delete"], does: "Remove a layer" },
+      { keys: ["Ctrl+Z", "Ctrl+Shift+Z"], does: "Undo or redo a layout change" },
+      { keys: ["Alt+←", "Alt+→"], does: "Move a rule" },
     ],
   },
 ];
@@ -77,7 +78,7 @@ export function KeysHelp({ isOpen, onOpenChange }: KeysHelpProps) {
     <Dialog.Root open={isOpen} onOpenChange={onOpenChange}>
       <DialogContent className={styles.dialog} aria-describedby={undefined}>
         <header>
-          <Dialog.Title>Keys</Dialog.Title>
+          <Dialog.Title>Keyboard shortcuts</Dialog.Title>
           <Dialog.Close asChild>
             <IconButton icon="close" label="Close" />
           </Dialog.Close>

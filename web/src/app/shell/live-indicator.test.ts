@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { LiveVersion } from "../../api/client.ts";
 import { judgeLiveness } from "./live-indicator.tsx";
-import { listTroubles } from "./notices.tsx";
+import { listWarnings } from "./notices.tsx";
 
 const NOW = 1_000_000;
 const version = (change: Partial<LiveVersion> = {}): LiveVersion => ({
@@ -27,16 +27,16 @@ describe("judgeLiveness", () => {
   });
 });
 
-describe("listTroubles", () => {
+describe("listWarnings", () => {
   it("says since when the server is silent, but not at every hiccup", () => {
     const lost = { connection: "lost", version: version() } as const;
-    expect(listTroubles(lost, NOW + 5000)).toEqual([]);
-    expect(listTroubles(lost, NOW + 25_000).join()).toContain("does not answer");
-    expect(listTroubles({ ...lost, connection: "open" }, NOW + 25_000)).toEqual([]);
+    expect(listWarnings(lost, NOW + 5000)).toEqual([]);
+    expect(listWarnings(lost, NOW + 25_000).join()).toContain("is not responding");
+    expect(listWarnings({ ...lost, connection: "open" }, NOW + 25_000)).toEqual([]);
   });
 
   it("says why nothing is stored", () => {
     const paused = { connection: "open", version: version({ paused: "the disk is full" }) } as const;
-    expect(listTroubles(paused, NOW)).toEqual(["Nothing new is stored. The disk is full."]);
+    expect(listWarnings(paused, NOW)).toEqual(["No new data is stored. The disk is full."]);
   });
 });

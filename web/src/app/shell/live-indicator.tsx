@@ -1,5 +1,5 @@
-// How live the page is: the age of the newest sample while the line stands, or that it is held, or of a past minute; and on
-// request where the data comes from.
+// Whether the page is live: the age of the newest sample, or that it is paused, or that it shows a past minute; and a
+// panel of the data sources.
 
 import * as Popover from "@radix-ui/react-popover";
 import { useEffect, useState } from "react";
@@ -17,7 +17,7 @@ import { PopupContent } from "../../widgets/popup.tsx";
 import styles from "./live-indicator.module.css";
 import { SourcesPanel } from "./sources-panel.tsx";
 
-/** Six scrapes of the usual 15 s: no hiccup any more. */
+/** Six scrapes at the usual 15 s. */
 const STALE_S = 90;
 
 export type Liveness = "connecting" | "reconnecting" | "paused" | "waiting" | "stale" | "live";
@@ -42,7 +42,7 @@ const WORDS: Readonly<Record<Liveness, string>> = {
   live: "live",
 };
 
-/** The page is held by the reader, live, or of the past: one of the three, and the way back. */
+/** Live, paused, or in the past, with a button to return. */
 export function LiveIndicator() {
   const moment = useMoment();
   const { pausedAt } = useLive();
@@ -66,7 +66,9 @@ function PastNotice({ at }: { at: number }) {
     <button
       type="button"
       className={styles.past}
-      data-tip={isHere ? undefined : "This view is of the present. Overview, rules and diagnostics are of that time."}
+      data-tip={
+        isHere ? undefined : "This view always shows the present. Overview, Rules and Diagnostics show that time."
+      }
       onClick={() => change(travelTo(null))}
     >
       {isHere ? "past" : "past elsewhere"}: {formatInstant(at, now)} — <b>back to now</b>
@@ -77,10 +79,10 @@ function PastNotice({ at }: { at: number }) {
 function PauseButton({ pausedAt }: { pausedAt: number | null }) {
   const { live } = useServices();
   const now = useNow();
-  if (pausedAt === null) return <IconButton icon="pause" label="Hold the picture (P)" onClick={live.pause} />;
+  if (pausedAt === null) return <IconButton icon="pause" label="Pause live updates (P)" onClick={live.pause} />;
   return (
-    <button type="button" className={styles.past} data-tip="Follow the cluster again (P)" onClick={live.resume}>
-      held for {formatShortDuration((now - pausedAt) / 1000)} — <b>resume</b>
+    <button type="button" className={styles.past} data-tip="Resume live updates (P)" onClick={live.resume}>
+      paused for {formatShortDuration((now - pausedAt) / 1000)} — <b>resume</b>
     </button>
   );
 }
@@ -121,13 +123,13 @@ function SourcesButton() {
           </span>
           {failing > 0 && <b data-tip={`${failing} failing`}>{failing}</b>}
           {questions > 0 && (
-            <b className={styles.questions} data-tip={`${questions} open questions about names of nodes`}>
+            <b className={styles.questions} data-tip={`${questions} unresolved node names`}>
               ?
             </b>
           )}
         </button>
       </Popover.Trigger>
-      <PopupContent className={styles.panel} align="end" aria-label="Where the data comes from">
+      <PopupContent className={styles.panel} align="end" aria-label="Data sources">
         <SourcesPanel />
       </PopupContent>
     </Popover.Root>

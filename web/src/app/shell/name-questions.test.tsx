@@ -29,7 +29,7 @@ describe("questions about names", () => {
     expect(screen.getByText(/without an exporter/).parentElement?.textContent).toContain("gpu01, gpu02");
   });
 
-  it("hand all proposed lines to whoever copies them", async () => {
+  it("copies all suggested lines", async () => {
     const writeText = vi.fn(() => Promise.resolve());
     vi.stubGlobal("navigator", { clipboard: { writeText } });
     const other = { ...QUESTION, exporter: "localhost:19402", setting: '"localhost:19402" = "gpu02"' };

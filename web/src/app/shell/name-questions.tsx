@@ -1,4 +1,4 @@
-// Exporters whose node is not certain, each with a line to paste into the settings, and nodes that nobody measures.
+// Exporters whose node is uncertain, each with a line to paste into the settings, and nodes without an exporter.
 
 import { useState } from "react";
 import type { NameQuestion } from "../../api/generated.ts";
@@ -20,9 +20,9 @@ export function NameQuestions({ questions, nodesWithoutExporter }: NameQuestions
   if (questions.length === 0 && nodesWithoutExporter.length === 0) return null;
   const lines = questions.map((question) => question.setting);
   return (
-    <section aria-label="Names of nodes">
+    <section aria-label="Node names">
       <div className={styles.line}>
-        <h2>Names of nodes</h2>
+        <h2>Node names</h2>
         <small />
         {questions.length > 0 && <Tag tone="warn">{formatPlural(questions.length, "question")}</Tag>}
       </div>
@@ -33,7 +33,8 @@ export function NameQuestions({ questions, nodesWithoutExporter }: NameQuestions
       {questions.length > 0 && (
         <div className={styles.answer}>
           <small>
-            Where the proposals are right, paste under <code>[collect.node_names]</code> in the settings and restart.
+            If the suggestions are right, paste them under <code>[collect.node_names]</code> in the settings and restart
+            the server.
           </small>
           <CopyButton text={`${lines.join("\n")}\n`} label={lines.length > 1 ? "Copy lines" : "Copy line"} />
         </div>

@@ -1,5 +1,5 @@
-// What the reader must know before believing the page: that the server is gone, that nothing is stored, that part of the
-// link was left out. Said above everything, until mended or put away.
+// Warnings above every view: the server is unreachable, nothing is stored, or part of the link was ignored. Shown until
+// resolved or dismissed.
 
 import { useState, useSyncExternalStore } from "react";
 import { toSentence } from "../../base/problem.ts";
@@ -13,31 +13,31 @@ import { useNow } from "../../widgets/clock-context.ts";
 import { Icon } from "../../widgets/icon.tsx";
 import styles from "./notices.module.css";
 
-/** More than a heartbeat: a short break is not worth a line. */
+/** Longer than a heartbeat interval: short interruptions are not shown. */
 const SILENCE_MS = 20_000;
 
-export function listTroubles(
+export function listWarnings(
   { connection, version }: Pick<LiveState, "connection" | "version">,
   nowMs: number,
 ): readonly string[] {
   if (version === null) return [];
-  const troubles: string[] = [];
+  const warnings: string[] = [];
   if (connection === "lost" && nowMs - version.at > SILENCE_MS) {
-    troubles.push(
-      `The server does not answer. The page shows what it said last, at ${formatExact(version.at)}, and goes on by itself when it is back.`,
+    warnings.push(
+      `The server is not responding. The page shows the data of ${formatExact(version.at)} and reconnects automatically.`,
     );
   }
-  if (version.paused !== null) troubles.push(`Nothing new is stored. ${toSentence(version.paused)}`);
-  return troubles;
+  if (version.paused !== null) warnings.push(`No new data is stored. ${toSentence(version.paused)}`);
+  return warnings;
 }
 
 export function Notices() {
   const link = useLinkNotices();
   const live = useLive();
   const now = useNow();
-  const [putAway, setPutAway] = useState<readonly string[]>([]);
-  const notices = [...listTroubles(live, now), ...link];
-  const shown = notices.filter((notice) => !putAway.includes(notice));
+  const [dismissed, setDismissed] = useState<readonly string[]>([]);
+  const notices = [...listWarnings(live, now), ...link];
+  const shown = notices.filter((notice) => !dismissed.includes(notice));
   const warmUp = useSyncExternalStore(subscribeWarmUp, readWarmUp);
   if (shown.length === 0) return warmUp === null ? null : <WarmingUp message={warmUp} />;
   return (
@@ -48,12 +48,12 @@ export function Notices() {
           <li key={notice}>{notice}</li>
         ))}
       </ul>
-      <IconButton icon="close" label="Put away" onClick={() => setPutAway([...putAway, ...shown])} />
+      <IconButton icon="close" label="Dismiss" onClick={() => setDismissed([...dismissed, ...shown])} />
     </div>
   );
 }
 
-/** Goes by itself, so it cannot be put away. */
+/** Disappears by itself, so it cannot be dismissed. */
 function WarmingUp({ message }: { message: string }) {
   return (
     <div className={styles.notices} role="status">

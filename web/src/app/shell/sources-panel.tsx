@@ -1,4 +1,5 @@
-// Where the data comes from: each kind of source and how it is, what was not stored and why, what the store holds.
+// The panel of data sources: the health of each kind of source, samples that were not stored and why, and the state of
+// the store.
 
 import type { SourceGroup, Sources } from "../../api/generated.ts";
 import { formatBytes, formatCount } from "../../base/format.ts";
@@ -37,7 +38,7 @@ function Content({ sources }: { sources: Sources }) {
       <section>
         <h2>Not stored</h2>
         {sources.dropped.length === 0 ? (
-          <p>Everything that came was stored.</p>
+          <p>All received samples were stored.</p>
         ) : (
           <Facts
             facts={sources.dropped.map(({ kind, reason, count }) => ({
@@ -51,7 +52,7 @@ function Content({ sources }: { sources: Sources }) {
         <h2>Store</h2>
         {store.trouble !== null && (
           <p className={styles.failure} role="status">
-            {toSentence(store.trouble)} Samples wait on disk and follow by themselves.
+            {toSentence(store.trouble)} Samples are buffered on disk and will be stored later.
           </p>
         )}
         <Facts
@@ -60,12 +61,12 @@ function Content({ sources }: { sources: Sources }) {
             { name: "samples", value: store.samples === null ? null : formatCount(store.samples) },
             { name: "on disk", value: store.bytes_on_disk === null ? null : formatBytes(store.bytes_on_disk) },
             { name: "since", value: store.oldest_at === null ? null : <RelativeTime at={store.oldest_at} /> },
-            { name: "taken in since the start", value: `${formatCount(sources.samples_total)} samples` },
+            { name: "received since start", value: `${formatCount(sources.samples_total)} samples` },
             ...(store.waiting_samples > 0
-              ? [{ name: "waiting on disk", value: `${formatCount(store.waiting_samples)} samples` }]
+              ? [{ name: "buffered on disk", value: `${formatCount(store.waiting_samples)} samples` }]
               : []),
             ...(store.lost_samples > 0
-              ? [{ name: "lost since the start", value: `${formatCount(store.lost_samples)} samples` }]
+              ? [{ name: "lost since start", value: `${formatCount(store.lost_samples)} samples` }]
               : []),
           ]}
         />
@@ -85,7 +86,7 @@ function Group({ group }: { group: SourceGroup }) {
           {group.last_at === null ? "never" : <RelativeTime at={group.last_at} />}
         </small>
         {group.failing === 0 ? (
-          <Tag tone={group.limited === 0 ? "ok" : "warn"}>{group.limited === 0 ? "well" : "beyond a limit"}</Tag>
+          <Tag tone={group.limited === 0 ? "ok" : "warn"}>{group.limited === 0 ? "OK" : "over a limit"}</Tag>
         ) : (
           <Tag tone="bad">{group.total > 1 ? `${formatCount(group.failing)} failing` : "failing"}</Tag>
         )}

@@ -1,4 +1,4 @@
-// Chooses light, dark, or as the system says.
+// Chooses the theme: light, dark, or that of the system.
 
 import { IconButton } from "../../widgets/button.tsx";
 import { Icon, type IconName } from "../../widgets/icon.tsx";
@@ -6,7 +6,7 @@ import { Menu, MenuChoices } from "../../widgets/menu.tsx";
 import { setTheme, THEMES, type Theme, useTheme } from "../theme.ts";
 
 const LOOKS: Readonly<Record<Theme, { readonly title: string; readonly icon: IconName }>> = {
-  system: { title: "As the system", icon: "screen" },
+  system: { title: "System", icon: "screen" },
   light: { title: "Light", icon: "sun" },
   dark: { title: "Dark", icon: "moon" },
 };

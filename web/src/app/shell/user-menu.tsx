@@ -1,4 +1,4 @@
-// Who is signed in, what they are here, and the way out.
+// The account menu: who is signed in, with which role, and sign-out.
 
 import { useAccessChange, useSession } from "../../data/access.ts";
 import { useCluster } from "../../data/queries.ts";
@@ -14,7 +14,7 @@ export function UserMenu({ onSignedOut }: { onSignedOut: () => void }) {
   const doChange = useAccessChange();
   if (!session?.who) return null;
   const { who } = session;
-  const name = who.title ?? who.login ?? (session.is_open ? "Nobody in particular" : "By the server's token");
+  const name = who.title ?? who.login ?? (session.is_open ? "Not signed in" : "Server token");
   const leave = (everywhere: boolean) => {
     doChange((client) => (everywhere ? client.signOutEverywhere() : client.signOut())).then(onSignedOut, onSignedOut);
   };
@@ -22,7 +22,7 @@ export function UserMenu({ onSignedOut }: { onSignedOut: () => void }) {
     <Menu trigger={<IconButton icon="user" label={`Account: ${name}`} />}>
       <MenuHead
         title={name}
-        detail={`${session.is_open ? "Nobody has to sign in here" : describe(who)}${hides ? " · others' names are hidden" : ""}`}
+        detail={`${session.is_open ? "No sign-in required" : describe(who)}${hides ? " · others' names are hidden" : ""}`}
       />
       <MenuSeparator />
       <MenuItem onSelect={() => change(showAccess("mine"))}>My tokens</MenuItem>

@@ -25,7 +25,7 @@ describe("a step's card", () => {
     );
   });
 
-  it("does not cover what it speaks of where there is space beside it", () => {
+  it("does not cover its target if there is space next to it", () => {
     expect(placeCard({ left: 0, top: 100, width: 220, height: 300 }, CARD, SCREEN).left).toBeGreaterThan(220);
     const right = placeCard({ left: 900, top: 100, width: 380, height: 600 }, CARD, SCREEN);
     expect(right.left + CARD.width).toBeLessThan(900);

@@ -1,4 +1,4 @@
-// Where a step's card goes: beside what it speaks of, inside the window.
+// Where the card of a tour step goes: next to its target, inside the window.
 
 export interface Box {
   readonly left: number;
@@ -10,7 +10,7 @@ export interface Box {
 const GAP_PX = 14;
 const EDGE_PX = 12;
 
-/** Right of the target, left of it or below it, where there is space; else in its lower right corner. */
+/** To the right of the target, left of it or below it, if there is space; otherwise in its lower right corner. */
 export function placeCard(
   target: Box,
   card: Pick<Box, "width" | "height">,

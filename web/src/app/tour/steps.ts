@@ -1,10 +1,10 @@
-// What the tour shows, step by step. A step says where to look; what it opens exists on any cluster, or it shows the page without it.
+// The steps of the tour. Each names its target on the page and opens a screen that exists on any cluster.
 
 import { openView, type ScreenChange, select, showTable } from "../../state/changes.ts";
 import { diagnose } from "../../state/diagnostics.ts";
 import { changeScheduling } from "../../state/scheduling.ts";
 
-/** What of this cluster the tour opens; null: there is none. */
+/** The workloads that the tour opens; null: there is none. */
 export interface TourExamples {
   /** The running workload that is most worth a diagnosis. */
   readonly running: string | null;
@@ -15,7 +15,7 @@ export interface TourExamples {
 export interface TourStep {
   readonly title: string;
   readonly text: string;
-  /** Where it is on the page, best first. */
+  /** Selectors of the target, best first. */
   readonly places: readonly string[];
   open(examples: TourExamples): ScreenChange;
 }
@@ -25,31 +25,31 @@ const showOverview: ScreenChange = (screen) => showTable("picture")(openView("ov
 export const TOUR: readonly TourStep[] = [
   {
     title: "A square is a GPU",
-    text: "Boxes around it say whose it is: project, user, workload. Its color is a metric, here utilization. Point at a square to read it, click it for its workload and its neighbors, scroll to zoom.",
+    text: "The boxes around it show its project, user and workload. Its color shows a metric, here utilization. Point at a square to read its values, click it to select its workload, scroll to zoom.",
     places: ['[aria-label="Picture of all units"]'],
     open: () => showOverview,
   },
   {
-    title: "Arrange it by what you ask",
-    text: "Each card is a layer of boxes. Drag one, remove one or add another, and every square flies to its new place. The views below are four good starts; whatever you make is in the address and can be shared.",
+    title: "Arrange squares to answer a question",
+    text: "Each card is a layer of boxes. Drag, remove or add a layer, and every square moves to its new place. Start from one of the four views below; your layout is in the link and can be shared.",
     places: ['section[aria-label="Layout"]', '[aria-label="Controls"]'],
     open: () => showOverview,
   },
   {
-    title: "Rules find what is wasted",
-    text: "A rule watches every workload over its whole life: busy yet stalled, held yet idle. Chips count who breaks it now and mark their squares. “+” writes your own and tries it on the past first.",
+    title: "Rules find wasted GPUs",
+    text: "A rule checks every workload over its whole life: busy but stalled, held but idle. Each chip shows how many GPUs violate the rule now and marks their squares. “+ rule” defines a new rule and tests it on past data first.",
     places: ['section[aria-label="Rules"]', '[aria-label="Summary"]'],
     open: () => showOverview,
   },
   {
-    title: "Which GPU is the odd one?",
-    text: "A diagnosis compares all GPUs of one workload, says in words which behave differently and when, and what they have in common. Click a finding to see its GPUs in every chart.",
+    title: "Which GPU is the outlier?",
+    text: "A diagnosis compares all GPUs of a workload and explains which ones behave differently, when, and what they have in common. Click a finding to see its GPUs in every chart.",
     places: ['section[aria-label="Findings"]', "main"],
     open: ({ running }) => (running === null ? openView("diagnostics") : diagnose(running)),
   },
   {
     title: "Why does it wait?",
-    text: "For each waiting workload: what it waits for, who is ahead, when it likely starts and how that moved. Before submitting, ask when a job of your size would start; or try what another policy would do.",
+    text: "For each waiting workload: what it waits for, who is ahead, when it will likely start and how that estimate changed. Before you submit, see when a job of your size would start, or simulate another policy.",
     places: ['[aria-label="Details"]', "main"],
     open:
       ({ waiting }) =>

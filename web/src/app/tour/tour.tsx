@@ -1,4 +1,4 @@
-// Five steps through the page. Nothing is locked meanwhile: the reader may try what is spoken of, and leave at any time.
+// The tour of the page in five steps. The page stays usable meanwhile, and the tour can be left at any time.
 
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { createPortal } from "react-dom";
@@ -15,10 +15,10 @@ import { TOUR, type TourExamples } from "./steps.ts";
 import styles from "./tour.module.css";
 
 const SEEN = "clusterscape.tour";
-/** How often the place that is spoken of is looked for: views load and panels open meanwhile. */
+/** How often the target is looked up: views load and panels open meanwhile. */
 const LOOK_MS = 150;
 
-/** The way into the tour; in words as long as this browser has not seen it. */
+/** The button that starts the tour; with a label until this browser has seen it. */
 export function TourButton() {
   const [isOpen, setOpen] = useState(false);
   const [isSeen, setSeen] = useState(() => readStored(SEEN) !== null);
@@ -68,15 +68,15 @@ function useExamples(): TourExamples {
   const running = useWorkloads(["running"], true).value?.workloads ?? [];
   const waiting = useWorkloads(["waiting"], true).value?.workloads ?? [];
   const units = useWithRules(useUnits().value);
-  const [worth] = orderWorkloads(running, findBroken(units));
+  const [candidate] = orderWorkloads(running, findBroken(units));
   const [oldest] = [...waiting].sort((a, b) => (a.submitted_at ?? Infinity) - (b.submitted_at ?? Infinity));
-  // Once chosen they stay, whatever starts and ends during the tour.
-  const kept = useRef<TourExamples>({ running: null, waiting: null });
-  kept.current = {
-    running: kept.current.running ?? (units?.rules ? worth?.workload : null) ?? null,
-    waiting: kept.current.waiting ?? oldest?.workload ?? null,
+  // The examples stay the same while workloads start and end.
+  const chosen = useRef<TourExamples>({ running: null, waiting: null });
+  chosen.current = {
+    running: chosen.current.running ?? (units?.rules ? candidate?.workload : null) ?? null,
+    waiting: chosen.current.waiting ?? oldest?.workload ?? null,
   };
-  return kept.current;
+  return chosen.current;
 }
 
 interface CardProps {
@@ -130,16 +130,16 @@ function Card({ places, title, text, at, onGo, onEnd }: CardProps) {
   );
 }
 
-/** The box of the first of these places that is on the page, followed as the page moves; null while there is none. */
+/** The box of the first of these elements that is on the page, updated as the page changes; null: none. */
 function useTarget(places: readonly string[]): Box | null {
   const [box, setBox] = useState<Box | null>(null);
   useEffect(() => {
     const look = () => {
-      // What a narrow window hides is no place to point at.
-      const seen = places
+      // Elements that are hidden in a narrow window have no size.
+      const rect = places
         .map((place) => document.querySelector(place)?.getBoundingClientRect())
         .find((place) => place !== undefined && place.width > 0);
-      setBox((was) => (seen && isSame(was, seen) ? was : seen ? toBox(seen) : null));
+      setBox((previous) => (rect && isSame(previous, rect) ? previous : rect ? toBox(rect) : null));
     };
     look();
     const timer = setInterval(look, LOOK_MS);

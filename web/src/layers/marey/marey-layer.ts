@@ -1,5 +1,5 @@
-// All spans and bands in sight of a Marey graph on one WebGL2 canvas, in two draw calls. Owns the GL context and its textures; knows
-// nothing of React, of traces or of what colors mean.
+// Draws the visible spans and bands of a Marey graph on one WebGL2 canvas, in two draw calls. Owns the GL context and
+// its textures; knows nothing of React, traces or the meaning of colors.
 
 import { linkProgram } from "../link-program.ts";
 import type { BandMarks, MareyFrame, RowPlaces, SpanMarks } from "./marks.ts";
@@ -80,7 +80,7 @@ export class MareyLayer {
     this.#upload("bandMarks", packBandMarks(bands, ordered.order));
   }
 
-  /** Only what is on rows in sight. */
+  /** Only spans and bands on visible rows. */
   draw(frame: MareyFrame): void {
     const gl = this.#gl;
     gl.viewport(0, 0, gl.canvas.width, gl.canvas.height);

@@ -89,7 +89,7 @@ describe("picking a span", () => {
     const drawn = fc.array(fc.tuple(fc.nat(3), fc.nat(1000), fc.integer({ min: 1, max: 300 })), { minLength: 1 });
     fc.assert(
       fc.property(drawn, fc.nat(), fc.double({ min: 0, max: 1, noNaN: true }), (list, which, share) => {
-        const made = {
+        const spanColumns = {
           count: list.length,
           row: list.map(([row]) => row),
           startNs: list.map(([, start]) => start),
@@ -97,9 +97,11 @@ describe("picking a span", () => {
         };
         const span = which % list.length;
         const [row = 0, start = 0, length = 0] = list[span] ?? [];
-        const found = new SpanIndex(made, 4).find(row, start + share * length, 0);
-        expect(found).not.toBeNull();
-        expect((made.endNs[found ?? 0] ?? 0) - (made.startNs[found ?? 0] ?? 0)).toBeLessThanOrEqual(length);
+        const picked = new SpanIndex(spanColumns, 4).find(row, start + share * length, 0);
+        expect(picked).not.toBeNull();
+        expect((spanColumns.endNs[picked ?? 0] ?? 0) - (spanColumns.startNs[picked ?? 0] ?? 0)).toBeLessThanOrEqual(
+          length,
+        );
       }),
     );
   });

@@ -36,7 +36,7 @@ export class SpanIndex {
       const [start, end] = this.#extent(span);
       const away = Math.max(0, start - timeNs, timeNs - end);
       if (away > slackNs) continue;
-      // Whatever holds the time comes before what lies beside it; among those the shortest is on top.
+      // Spans that contain the time come before those near it; among them the shortest is on top.
       const score = away > 0 ? 1e18 + away : end - start;
       if (score < bestScore) [best, bestScore] = [span, score];
     }
@@ -54,8 +54,8 @@ export class SpanIndex {
     const [start, end] = this.#extent(span);
     const middle = (start + end) / 2;
     for (let row = (this.#spans.row[span] ?? 0) + step; row >= 0 && row < this.#rows.length; row += step) {
-      const found = this.#findNearest(row, middle);
-      if (found !== null) return found;
+      const nearest = this.#findNearest(row, middle);
+      if (nearest !== null) return nearest;
     }
     return null;
   }
@@ -63,8 +63,8 @@ export class SpanIndex {
   /** The first span that begins at or after a time, in the first row that has one. */
   findFirst(timeNs: number): number | null {
     for (let row = 0; row < this.#rows.length; row += 1) {
-      const found = this.#rows[row]?.spans[this.#countUntil(row, timeNs)];
-      if (found !== undefined) return found;
+      const first = this.#rows[row]?.spans[this.#countUntil(row, timeNs)];
+      if (first !== undefined) return first;
     }
     return null;
   }

@@ -15,16 +15,16 @@ function bandsOf(pairs: readonly (readonly [number, number])[]): BandMarks {
   } as BandMarks;
 }
 
-describe("slots in sight", () => {
+describe("visible slots", () => {
   it("hold every band that is on one of the rows or passes over them", () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(row, row), { maxLength: 40 }), range, (pairs, [first, last]) => {
         const ordered = orderBands(bandsOf(pairs));
         expect([...ordered.order].sort((a, b) => a - b)).toEqual(pairs.map((_, band) => band));
         const [from, to] = findSlots(ordered, first, last);
-        const seen = new Set(ordered.order.subarray(from, to));
+        const visible = new Set(ordered.order.subarray(from, to));
         pairs.forEach(([a, b], band) => {
-          if (Math.min(a, b) <= last && Math.max(a, b) >= first) expect(seen.has(band)).toBe(true);
+          if (Math.min(a, b) <= last && Math.max(a, b) >= first) expect(visible.has(band)).toBe(true);
         });
       }),
     );
@@ -41,7 +41,7 @@ describe("slots in sight", () => {
         const sorted = rows.toSorted((a, b) => a - b);
         const slots = indexSpans({ count: sorted.length, row: Uint16Array.from(sorted) } as SpanMarks);
         const [from, to] = findSlots(slots, first, last);
-        expect(sorted.slice(from, to)).toEqual(sorted.filter((each) => each >= first && each <= last));
+        expect(sorted.slice(from, to)).toEqual(sorted.filter((row) => row >= first && row <= last));
       }),
     );
   });

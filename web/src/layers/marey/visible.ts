@@ -1,5 +1,5 @@
-// Which slots of a layer are on rows in sight: spans and bands lie in slots by their rows, so those of some rows are one stretch.
-// Pure.
+// Which slots of a layer are on visible rows: slots are ordered by row, so the slots of some rows are one contiguous
+// range.
 
 import type { BandMarks, RowPlaces, SpanMarks } from "./marks.ts";
 
@@ -80,7 +80,7 @@ export function findSlots({ first, reaching }: RowSlots, fromRow: number, toRow:
   return [reaching[fromRow] ?? 0, first[Math.min(rows, toRow + 1)] ?? 0];
 }
 
-/** First and last row of which something, or the gap below it, is in sight; `from` and `to` in page pixels before scrolling. */
+/** First and last row that is visible, including the gap below it; `from` and `to` in page pixels before scrolling. */
 export function findRows({ top, height }: RowPlaces, from: number, to: number): readonly [first: number, last: number] {
   let first = 0;
   // A row ends where the next one begins: bands are drawn between them.

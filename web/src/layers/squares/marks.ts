@@ -1,4 +1,4 @@
-// What the squares layer is given for each unit: a place, a color, a shape. Slots are fixed: slot = row of the snapshot.
+// The input of the squares layer for each unit: position, color, shape. Slots are fixed: slot = row of the snapshot.
 
 /** Absence has a shape of its own. The numbers are known to the fragment shader. */
 export const SHAPES = {

@@ -1,4 +1,4 @@
-// Finds the square under a point, and the next one in a direction, on the CPU: a grid of cells with the slots in each.
+// Finds the square at a point, and the next one in a direction, on the CPU: a grid of cells with the slots in each.
 
 import type { Places } from "./marks.ts";
 
@@ -60,14 +60,14 @@ export class PickGrid {
     for (let cellRow = row - 1; cellRow <= row; cellRow += 1) {
       for (let cellColumn = column - 1; cellColumn <= column; cellColumn += 1) {
         if (cellColumn < 0 || cellRow < 0 || cellColumn >= this.#columns || cellRow >= this.#rows) continue;
-        const found = this.#findInCell(cellRow * this.#columns + cellColumn, x, y);
-        if (found !== null) return found;
+        const slot = this.#findInCell(cellRow * this.#columns + cellColumn, x, y);
+        if (slot !== null) return slot;
       }
     }
     return null;
   }
 
-  /** The slots whose squares may touch a rectangle: all that do, and a few beside it. */
+  /** The slots whose squares may touch a rectangle: all that do, and a few next to it. */
   listWithin(left: number, top: number, right: number, bottom: number): Uint32Array {
     const firstColumn = clamp(Math.floor(left / CELL) - 1, this.#columns);
     const lastColumn = clamp(Math.floor(right / CELL), this.#columns);

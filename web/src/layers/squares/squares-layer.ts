@@ -1,5 +1,5 @@
-// All units in one draw call on one WebGL2 canvas. Owns the GL context and its textures; knows nothing of React, of units
-// or of what colors mean. Why not deck.gl: docs/design/overview.md.
+// Draws all units in one draw call on one WebGL2 canvas. Owns the GL context and its textures; knows nothing of React,
+// units or the meaning of colors. Why not deck.gl: docs/design/overview.md.
 
 import { linkProgram } from "../link-program.ts";
 import type { Marks, Places, Projection, SlotNames } from "./marks.ts";
@@ -125,9 +125,9 @@ export class SquaresLayer {
 
   #findProgram(primitive: Primitive): Program {
     const { programs } = this.#resources;
-    const found = programs.get(primitive) ?? createProgram(this.#gl, primitive);
-    programs.set(primitive, found);
-    return found;
+    const program = programs.get(primitive) ?? createProgram(this.#gl, primitive);
+    programs.set(primitive, program);
+    return program;
   }
 
   /** The number of a vertex drawn by an index is that index: the shaders need not know. */

@@ -101,7 +101,7 @@ describe("texels", () => {
   });
 });
 
-describe("what is in sight", () => {
+describe("visible squares", () => {
   it("holds every square that touches the window, and few others", () => {
     const places = placeGrid(40, 30, 1.2);
     const grid = new PickGrid(places, { width: 48, height: 36 });

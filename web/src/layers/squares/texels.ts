@@ -1,4 +1,4 @@
-// Units as texels: one RGBA float texel per slot, in rows of a fixed width. Pure; the layer only uploads what is made here.
+// Units as texels: one RGBA float texel per slot, in rows of a fixed width. Pure; the layer uploads them.
 
 import type { Marks, Places, SlotNames } from "./marks.ts";
 

@@ -1,4 +1,4 @@
-// A chart in its frame: what it shows and in which unit, the same numbers as a table, and as a file.
+// A chart in a card: title and unit, the same numbers as a table, and export.
 
 import { type ReactNode, useRef, useState } from "react";
 import { type CsvValue, formatCsv } from "../../base/csv.ts";
@@ -56,7 +56,7 @@ export function ChartCard({ title, hint, twin, isWide = false, children }: Chart
   );
 }
 
-/** As many cards beside one another as there is room for. */
+/** As many cards per row as fit. */
 export function ChartCards({ children }: { children: ReactNode }) {
   return <div className={styles.cards}>{children}</div>;
 }

@@ -1,4 +1,4 @@
-// Metrics over a time as small lines below one another, each with its name and its last value, and the time below them.
+// Metrics over time as sparklines below one another, each with its name and last value, and a time axis.
 
 import type { ReactNode } from "react";
 import { formatInstant } from "../../base/time.ts";

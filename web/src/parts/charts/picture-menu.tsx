@@ -1,4 +1,4 @@
-// The drawings of a panel as files: pictures of what stands there now, and the numbers where there is a table of them.
+// The export menu of a panel: its drawings as images, and its numbers if it has a table.
 
 import type { RefObject } from "react";
 import { savePng, saveSvg } from "../../charts/save-picture.ts";

@@ -1,4 +1,5 @@
-// What is or was wrong with a node and its GPUs, whoever held them: which rule, on which GPU, from when to when.
+// Current and past faults of a node and its GPUs, independent of the workload: which rule, which GPU, from when to
+// when.
 
 import type { FaultAnswer, NodeTurnAnswer } from "../../api/generated.ts";
 import { formatDuration, formatExact } from "../../base/time.ts";

@@ -1,4 +1,4 @@
-// The parts details panels are made of: a head with a name and a way to close it, and cards.
+// The parts of details panels: a head with title and close button, and cards.
 
 import type { ReactNode } from "react";
 import { select } from "../../state/changes.ts";

@@ -1,4 +1,5 @@
-// What of an ordered list is shown where not all of it fits into some lines: the most severe, in their own order. Pure.
+// Which entries of a list are shown if not all fit into the available lines: those with the highest rank, in their own
+// order. Pure.
 
 interface Room {
   /** Of one line. */
@@ -17,8 +18,8 @@ export function foldLines(sizes: readonly number[], ranks: readonly number[], ro
   let shown: readonly number[] = [];
   for (const place of byRank) {
     const next = [...shown, place].sort((a, b) => a - b);
-    const own = next.map((at) => sizes[at] ?? 0);
-    if (!fits(own, room.width - room.more, room)) break;
+    const nextSizes = next.map((at) => sizes[at] ?? 0);
+    if (!fits(nextSizes, room.width - room.more, room)) break;
     shown = next;
   }
   return shown;

@@ -1,4 +1,4 @@
-// Which rules some units break or broke, with how many of them: for groups, and for minutes of the past.
+// Which rules some units break or broke, with counts: for groups, and for past minutes.
 
 import { formatCount, formatPlural } from "../../base/format.ts";
 import { BROKEN, PAST, type UnitRules } from "../../data/row-rules.ts";
@@ -12,17 +12,17 @@ interface RowRulesProps {
 
 export function RowRules({ rules, rows }: RowRulesProps) {
   const colors = colorRules(rules.all);
-  const told = rules.rules
+  const counted = rules.rules
     .map(({ rule, states }) => ({
       rule,
       broken: rows.reduce((sum, row) => sum + (states[row] === BROKEN ? 1 : 0), 0),
       past: rows.reduce((sum, row) => sum + (states[row] === PAST ? 1 : 0), 0),
     }))
     .filter(({ broken, past }) => broken + past > 0);
-  if (told.length === 0) return <p className={styles.none}>They break no rule.</p>;
+  if (counted.length === 0) return <p className={styles.none}>No rule is broken.</p>;
   return (
     <ul>
-      {told.map(({ rule, broken, past }) => (
+      {counted.map(({ rule, broken, past }) => (
         <li
           key={rule.key}
           className={styles.count}

@@ -1,4 +1,4 @@
-// The rules in one row: what fits of it, the broken and most severe first to stay; the rest, and what is switched off, behind a button.
+// The rules in one line, broken ones first; those that do not fit, and disabled ones, are in a popup.
 
 import { closestCenter, DndContext, type DragEndEvent, PointerSensor, useSensor, useSensors } from "@dnd-kit/core";
 import { rectSortingStrategy, SortableContext } from "@dnd-kit/sortable";
@@ -6,16 +6,15 @@ import { lazy, Suspense, useLayoutEffect, useMemo, useRef, useState } from "reac
 import type { RuleAnswer, RuleCounts } from "../../api/generated.ts";
 import { formatCount } from "../../base/format.ts";
 import { useMay } from "../../data/access.ts";
-import { severityRank } from "../../data/row-rules.ts";
 import { useRules } from "../../data/rules.ts";
 import { Icon } from "../../widgets/icon.tsx";
 import { Toast } from "../../widgets/toast.tsx";
-import { foldLines } from "./fold.ts";
+import { type BarRule, fitBar, isBroken, orderBar } from "./bar-order.ts";
 import { MoreRules } from "./more-rules.tsx";
 import styles from "./rule-bar.module.css";
 import { RuleChip } from "./rule-chip.tsx";
 import { colorRules, toCssColor } from "./rule-colors.ts";
-import type { RuleDoing } from "./rule-menu.tsx";
+import type { RuleMenuActions } from "./rule-menu.tsx";
 import { useRuleChanges } from "./use-rule-changes.ts";
 
 // Large, and opened by few.
@@ -36,19 +35,16 @@ interface RuleBarProps {
 const CHIP_GAP = 4;
 const CHIP_PADDING = 38;
 const LONGEST_NAME = 112;
-/** "+12". */
-const MORE_WIDTH = 54;
+/** "+12 broken". */
+const MORE_WIDTH = 92;
 const ADD_WIDTH = 32;
 /** "10 rules", where no name has a place. */
 const ALL_WIDTH = 76;
 /** The gap before a name. */
 const BRIEF_LESS = 6;
-const LINES = 2;
 
 /** With less than so many names the bar tells more by its counts alone. */
 const FEWEST_NAMES = 2;
-/** More than any rank of a severity. */
-const UNBROKEN = 10;
 
 export function RuleBar({ hidden, past, onToggle, onPoint, onFilter, onOpenPage }: RuleBarProps) {
   const { value: list, problem } = useRules();
@@ -62,18 +58,25 @@ export function RuleBar({ hidden, past, onToggle, onPoint, onFilter, onOpenPage 
   const colors = useMemo(() => colorRules(rules), [rules]);
   const enabled = useMemo(() => rules.filter((rule) => rule.is_enabled), [rules]);
   const countsOf = (rule: RuleAnswer) => (past ? (past.get(rule.key) ?? null) : rule.counts);
-  const { shown, isBrief } = useMemo(() => {
-    const counts = enabled.map((rule) => (past ? (past.get(rule.key) ?? null) : rule.counts));
-    return layOut(enabled, counts, width, enabled.length < rules.length);
-  }, [enabled, rules, past, width]);
-  const doing: RuleDoing = { changes, edit: setEdited, filter: onFilter, openPage: onOpenPage };
+  const newKeys = useNewKeys(list?.rules);
+  const { shown, folded, isBrief } = useMemo(() => {
+    const ordered = orderBar(
+      enabled.map((rule) => ({
+        rule,
+        counts: past ? (past.get(rule.key) ?? null) : rule.counts,
+        isNew: newKeys.has(rule.key),
+      })),
+    );
+    return layOut(ordered, width, enabled.length < rules.length);
+  }, [enabled, rules, past, width, newKeys]);
+  const actions: RuleMenuActions = { changes, edit: setEdited, filter: onFilter, openPage: onOpenPage };
   const chipProps = (rule: RuleAnswer) => ({
     rule,
     color: toCssColor(colors, rule.key),
     counts: countsOf(rule),
     isShown: !hidden.includes(rule.key),
     isBrief,
-    doing,
+    actions,
     onToggle: () => onToggle(rule.key),
     onPoint: (isPointed: boolean) => onPoint(isPointed ? rule.key : null),
   });
@@ -83,16 +86,17 @@ export function RuleBar({ hidden, past, onToggle, onPoint, onFilter, onOpenPage 
   return (
     <section ref={place} className={styles.bar} aria-label="Rules">
       <DndContext sensors={sensors} collisionDetection={closestCenter} onDragEnd={onDragEnd}>
-        <SortableContext items={shown.map(({ key }) => key)} strategy={rectSortingStrategy}>
+        <SortableContext items={shown.map(({ rule }) => rule.key)} strategy={rectSortingStrategy}>
           <ul className={styles.chips}>
-            {shown.map((rule) => (
+            {shown.map(({ rule }) => (
               <RuleChip key={rule.key} {...chipProps(rule)} />
             ))}
           </ul>
         </SortableContext>
       </DndContext>
       <MoreRules
-        folded={isBrief ? enabled : enabled.filter((rule) => !shown.includes(rule))}
+        folded={folded.map(({ rule }) => rule)}
+        broken={folded.filter(isBroken).length}
         off={rules.filter((rule) => !rule.is_enabled)}
         isAll={isBrief || shown.length === 0}
         chipProps={(rule) => ({ ...chipProps(rule), isBrief: false })}
@@ -140,25 +144,38 @@ function useRoom() {
   return [place, width] as const;
 }
 
-/** What is shown, and whether without names: those are then in the list behind the button. */
+/** Rules that were created or enabled since the page was opened. */
+function useNewKeys(rules: readonly RuleAnswer[] | undefined): ReadonlySet<string> {
+  const first = useRef<ReadonlySet<string> | null>(null);
+  return useMemo(() => {
+    if (rules === undefined) return NO_KEYS;
+    const keys = rules.filter((rule) => rule.is_enabled).map(({ key }) => key);
+    first.current ??= new Set(keys);
+    const initialKeys = first.current;
+    return new Set(keys.filter((key) => !initialKeys.has(key)));
+  }, [rules]);
+}
+
+const NO_KEYS: ReadonlySet<string> = new Set();
+
+/** What is shown, what is not, and whether without names: those are then in the list behind the button. */
 function layOut(
-  rules: readonly RuleAnswer[],
-  counts: readonly (RuleCounts | null)[],
+  rules: readonly BarRule[],
   width: number,
   isMore: boolean,
-): { readonly shown: readonly RuleAnswer[]; readonly isBrief: boolean } {
-  // What nobody breaks goes first, then the least severe.
-  const ranks = rules.map(({ severity }, at) => severityRank(severity) + (counts[at]?.workloads ? 0 : UNBROKEN));
-  const fold = (sizes: readonly number[], less: number, more: number) =>
-    foldLines(sizes, ranks, { width: width - ADD_WIDTH - less, lines: LINES, gap: CHIP_GAP, more }).flatMap(
-      (at) => rules[at] ?? [],
-    );
-  const sizes = counts.map((count) => widthOf(formatCount(count?.workloads ?? null)));
-  const names = rules.map(({ name }, at) => Math.min(LONGEST_NAME, widthOf(name)) + (sizes[at] ?? 0) + CHIP_PADDING);
-  const named = fold(names, isMore ? MORE_WIDTH : 0, isMore ? 0 : MORE_WIDTH);
-  if (named.length >= Math.min(rules.length, FEWEST_NAMES)) return { shown: named, isBrief: false };
+): { readonly shown: readonly BarRule[]; readonly folded: readonly BarRule[]; readonly isBrief: boolean } {
+  const choose = (widths: readonly number[], less: number, more: number) =>
+    fitBar(rules, widths, { width: width - ADD_WIDTH - less, gap: CHIP_GAP, more });
+  const sizes = rules.map(({ counts }) => widthOf(formatCount(counts?.workloads ?? null)));
+  const widths = rules.map(
+    ({ rule }, at) => Math.min(LONGEST_NAME, widthOf(rule.name)) + (sizes[at] ?? 0) + CHIP_PADDING,
+  );
+  const named = choose(widths, isMore ? MORE_WIDTH : 0, isMore ? 0 : MORE_WIDTH);
+  if (named.length >= Math.min(rules.length, FEWEST_NAMES)) {
+    return { shown: named, folded: rules.filter((rule) => !named.includes(rule)), isBrief: false };
+  }
   const brief = sizes.map((size) => size + CHIP_PADDING - BRIEF_LESS);
-  return { shown: fold(brief, ALL_WIDTH, 0), isBrief: true };
+  return { shown: choose(brief, ALL_WIDTH, 0), folded: rules, isBrief: true };
 }
 
 let ruler: CanvasRenderingContext2D | null = null;

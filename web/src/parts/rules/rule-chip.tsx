@@ -1,4 +1,4 @@
-// One rule in the bar: its color, its name, how many workloads break it. A click shows or hides it in the picture.
+// A rule in the bar: color, name, number of workloads that break it. A click shows or hides it in the picture.
 
 import { useSortable } from "@dnd-kit/sortable";
 import { CSS } from "@dnd-kit/utilities";
@@ -6,7 +6,7 @@ import type { KeyboardEvent } from "react";
 import type { RuleAnswer, RuleCounts } from "../../api/generated.ts";
 import { formatCount, MISSING } from "../../base/format.ts";
 import styles from "./rule-bar.module.css";
-import { type RuleDoing, RuleMenu } from "./rule-menu.tsx";
+import { RuleMenu, type RuleMenuActions } from "./rule-menu.tsx";
 import { describeRule } from "./rule-words.ts";
 
 export interface RuleChipProps {
@@ -16,19 +16,19 @@ export interface RuleChipProps {
   readonly isShown: boolean;
   /** Without its name. */
   readonly isBrief: boolean;
-  readonly doing: RuleDoing;
+  readonly actions: RuleMenuActions;
   onToggle(): void;
   /** Whether the pointer or the keys are on it. */
   onPoint(isPointed: boolean): void;
 }
 
 export function RuleChip(props: RuleChipProps) {
-  const { rule, doing } = props;
+  const { rule, actions } = props;
   const sortable = useSortable({ id: rule.key });
   const onKeyDown = (event: KeyboardEvent) => {
     const step = event.key === "ArrowLeft" ? -1 : event.key === "ArrowRight" ? 1 : null;
     if (!event.altKey || step === null) return;
-    doing.changes.move(rule.key, step);
+    actions.changes.move(rule.key, step);
     event.preventDefault();
   };
   return (
@@ -41,7 +41,7 @@ export function RuleChip(props: RuleChipProps) {
       onKeyDown={onKeyDown}
     >
       <RuleToggle {...props} listeners={sortable.listeners} />
-      {!props.isBrief && <RuleMenu rule={rule} doing={doing} />}
+      {!props.isBrief && <RuleMenu rule={rule} actions={actions} />}
     </li>
   );
 }

@@ -17,7 +17,7 @@ describe("colors of rules", () => {
     expect(new Set([...colorRules(many).values()].map(({ dark }) => dark)).size).toBeGreaterThan(2);
   });
 
-  it("can be told apart by color-blind readers, the first four of a severity", () => {
+  it("are distinguishable for color-blind readers, the first four of a severity", () => {
     for (const severity of ["critical", "warning", "info"] as const) {
       const four = [...colorRules(Array.from({ length: 4 }, (_, at) => rule(`r${at}`, severity))).values()];
       for (const theme of ["light", "dark"] as const) {

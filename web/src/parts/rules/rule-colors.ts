@@ -1,5 +1,6 @@
-// The colors of rules: their own, or by severity, roses for critical, ambers for warnings, blues for hints. Neighbors in one
-// severity differ in lightness, so that they can be told apart without seeing hues; the first four of each are tested for it.
+// The colors of rules: their own, or by severity: reds for critical, oranges for warnings, greens for hints. They
+// differ from the colors of clusters, brushes and buttons. Neighbors of one severity differ in lightness, so that they
+// are distinguishable without hue; the first four of each severity are tested for it.
 
 import type { RuleAnswer, Severity } from "../../api/generated.ts";
 
@@ -12,28 +13,28 @@ const shade = (light: string, dark: string): Shade => ({ light, dark });
 
 const SHADES: Readonly<Record<Severity, readonly Shade[]>> = {
   critical: [
-    shade("#cf2f4a", "#ff6b81"),
-    shade("#f08a9b", "#ffbcc7"),
-    shade("#8f1636", "#c93a5e"),
-    shade("#c643c4", "#d553d4"),
-    shade("#5c1230", "#8a2c48"),
-    shade("#e06a4e", "#ff9478"),
+    shade("#db2f17", "#ff5a44"),
+    shade("#fd7f6b", "#ffc9c2"),
+    shade("#7f1807", "#b3262e"),
+    shade("#9b4954", "#df908a"),
+    shade("#ef5f4e", "#6f4b45"),
+    shade("#bc3650", "#a52051"),
   ],
   warning: [
-    shade("#b46a00", "#ffb454"),
-    shade("#e5a545", "#ffe0b3"),
-    shade("#7d4a06", "#c98a2b"),
-    shade("#a29809", "#777a00"),
-    shade("#4f3208", "#8a6a2e"),
-    shade("#d97a2b", "#ff9a3d"),
+    shade("#e36f2d", "#ee741a"),
+    shade("#8d481a", "#ddbfab"),
+    shade("#eaa77a", "#a9501f"),
+    shade("#5c300a", "#c9a178"),
+    shade("#b47e6f", "#7d4526"),
+    shade("#c98a5a", "#93694a"),
   ],
   info: [
-    shade("#1f6feb", "#5aa9ff"),
-    shade("#85b3f2", "#bcdcff"),
-    shade("#123f86", "#3f78bd"),
-    shade("#732ac5", "#8035ce"),
-    shade("#0f7f8a", "#3eaca1"),
-    shade("#5b6b80", "#93a4bd"),
+    shade("#489e15", "#8fd06a"),
+    shade("#1f5c14", "#d3e3c0"),
+    shade("#93c95f", "#4e903d"),
+    shade("#787d68", "#97af7d"),
+    shade("#3e4a2c", "#6fa86a"),
+    shade("#7ca06c", "#5d7350"),
   ],
 };
 
@@ -66,6 +67,6 @@ export function colorRules(rules: readonly RuleAnswer[]): RuleColors {
 }
 
 export function toCssColor(colors: RuleColors, key: string): string {
-  const found = colors.get(key);
-  return found ? `light-dark(${found.light}, ${found.dark})` : "var(--muted)";
+  const color = colors.get(key);
+  return color ? `light-dark(${color.light}, ${color.dark})` : "var(--muted)";
 }

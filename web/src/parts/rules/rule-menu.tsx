@@ -1,4 +1,4 @@
-// What can be done with one rule.
+// The menu of a rule.
 
 import type { RuleAnswer } from "../../api/generated.ts";
 import { useMay } from "../../data/access.ts";
@@ -8,7 +8,7 @@ import { OWN_COLORS } from "./rule-colors.ts";
 import styles from "./rule-menu.module.css";
 import type { RuleChanges } from "./use-rule-changes.ts";
 
-export interface RuleDoing {
+export interface RuleMenuActions {
   readonly changes: RuleChanges;
   edit(rule: RuleAnswer): void;
   /** Shows only the units that break it. */
@@ -24,15 +24,15 @@ const COLORS = [{ value: "", title: "By severity" }, ...OWN_COLORS].map(({ value
   mark: <i className={styles.color} style={value === "" ? undefined : { background: value }} />,
 }));
 
-export function RuleMenu({ rule, doing }: { rule: RuleAnswer; doing: RuleDoing }) {
-  const { changes, edit, filter, openPage } = doing;
+export function RuleMenu({ rule, actions }: { rule: RuleAnswer; actions: RuleMenuActions }) {
+  const { changes, edit, filter, openPage } = actions;
   const { key } = rule;
   const mayChange = useMay("operator");
   return (
     <Menu trigger={<IconButton icon="more" label={`More for ${rule.name}`} className={styles.more} />}>
       {mayChange && <MenuItem onSelect={() => edit(rule)}>Edit …</MenuItem>}
       <MenuItem onSelect={() => filter(key)}>Show only its GPUs</MenuItem>
-      {openPage && <MenuItem onSelect={() => openPage(key)}>Open in the rules page</MenuItem>}
+      {openPage && <MenuItem onSelect={() => openPage(key)}>Open in Rules</MenuItem>}
       {mayChange && <RuleChangeItems rule={rule} changes={changes} />}
     </Menu>
   );
@@ -60,13 +60,11 @@ function RuleChangeItems({ rule, changes }: { rule: RuleAnswer; changes: RuleCha
           onChoose={(color) => changes.setColor(rule, color === "" ? null : color)}
         />
       </SubMenu>
-      <MenuItem onSelect={() => changes.setEnabled(rule, !is_enabled)}>
-        {is_enabled ? "Switch off" : "Switch on"}
-      </MenuItem>
+      <MenuItem onSelect={() => changes.setEnabled(rule, !is_enabled)}>{is_enabled ? "Disable" : "Enable"}</MenuItem>
       {(!is_shipped || is_changed) && (
         <>
           <MenuSeparator />
-          <MenuItem onSelect={() => changes.remove(rule)}>{is_shipped ? "Reset to what it was" : "Delete"}</MenuItem>
+          <MenuItem onSelect={() => changes.remove(rule)}>{is_shipped ? "Reset to default" : "Delete"}</MenuItem>
         </>
       )}
     </>

@@ -13,8 +13,8 @@ describe("counts of a rule", () => {
     expect(describeCounts(counts, subject).replaceAll("\u00a0", " ")).toBe(words);
   });
 
-  it("say that nobody breaks it, and who is not judged yet", () => {
-    expect(describeCounts({ workloads: 0, units: 0, unjudged: 3 }, "nodes")).toBe("nobody breaks it, 3 not judged yet");
-    expect(describeCounts(null)).toBe("not judged yet");
+  it("say that no violations, and who is not evaluated yet", () => {
+    expect(describeCounts({ workloads: 0, units: 0, unjudged: 3 }, "nodes")).toBe("no violations, 3 not evaluated yet");
+    expect(describeCounts(null)).toBe("not evaluated yet");
   });
 });

@@ -1,4 +1,4 @@
-// What is said of a rule in the bar and in lists.
+// Descriptions of rules for the bar and for lists.
 
 import type { RuleAnswer, RuleCounts, Subject } from "../../api/generated.ts";
 import { formatCount, formatPlural } from "../../base/format.ts";
@@ -9,10 +9,10 @@ export function describeRule(rule: RuleAnswer, counts: RuleCounts | null): strin
 }
 
 export function describeCounts(counts: RuleCounts | null, subject: Subject = "workloads"): string {
-  if (counts === null) return "not judged yet";
+  if (counts === null) return "not evaluated yet";
   const { workloads, unjudged } = counts;
-  const broken = workloads === 0 ? "nobody breaks it" : `broken by ${describeBroken(counts, subject)}`;
-  return unjudged > 0 ? `${broken}, ${formatCount(unjudged)} not judged yet` : broken;
+  const broken = workloads === 0 ? "no violations" : `broken by ${describeBroken(counts, subject)}`;
+  return unjudged > 0 ? `${broken}, ${formatCount(unjudged)} not evaluated yet` : broken;
 }
 
 /** Who breaks a rule, in numbers. */

@@ -5,7 +5,7 @@ import { moveKey, moveKeyTo } from "./use-rule-changes.ts";
 const rules = ["a", "off", "b", "c"].map((key) => ({ key, is_enabled: key !== "off" }) as RuleAnswer);
 
 describe("the order of rules", () => {
-  it("changes past the next one that is switched on", () => {
+  it("changes past the next one that is enabled", () => {
     expect(moveKey(rules, "a", 1)).toEqual(["off", "b", "a", "c"]);
     expect(moveKey(rules, "b", -1)).toEqual(["b", "a", "off", "c"]);
   });

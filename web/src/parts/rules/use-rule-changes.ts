@@ -1,4 +1,4 @@
-// Changes of rules as the page offers them, with what is said afterwards and the way back.
+// Changes of rules, with notices and undo.
 
 import { useMemo, useState } from "react";
 import type { RuleAnswer } from "../../api/generated.ts";
@@ -33,8 +33,8 @@ export function useRuleChanges(rules: readonly RuleAnswer[]): RuleChanges {
     const order = (keys: readonly string[]) => void attempt(actions.order(keys), null);
     const setEnabled = (rule: RuleAnswer, isEnabled: boolean) => {
       const undo = () => void attempt(actions.save(rule.key, { is_enabled: !isEnabled }), null);
-      const said = `${rule.name} is switched ${isEnabled ? "on" : "off"}.`;
-      void attempt(actions.save(rule.key, { is_enabled: isEnabled }), said, undo);
+      const text = `${rule.name} is ${isEnabled ? "enabled" : "disabled"}.`;
+      void attempt(actions.save(rule.key, { is_enabled: isEnabled }), text, undo);
     };
     return {
       notice,
@@ -46,8 +46,8 @@ export function useRuleChanges(rules: readonly RuleAnswer[]): RuleChanges {
       remove(rule) {
         const keys = rules.map(({ key }) => key);
         const undo = () => void attempt(restore(actions, rule, keys), null);
-        const said = rule.is_shipped ? `${rule.name} is as it was shipped.` : `${rule.name} was deleted.`;
-        void attempt(actions.remove(rule.key), said, undo);
+        const text = rule.is_shipped ? `${rule.name} was reset to its default.` : `${rule.name} was deleted.`;
+        void attempt(actions.remove(rule.key), text, undo);
       },
     };
   }, [actions, rules, notice]);
@@ -72,12 +72,12 @@ async function restore(
   await actions.order(keys);
 }
 
-/** What of a document is the rule itself; the rest stands beside it. */
+/** The parts of a document that define the rule, without its metadata. */
 export function partsOf(document: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return { expression: document.expression, scope: document.scope };
 }
 
-/** Past the next enabled rule: those that are switched off have no place one can see. */
+/** Past the next enabled rule: disabled rules have no visible position. */
 export function moveKey(rules: readonly RuleAnswer[], key: string, step: -1 | 1): readonly string[] {
   const enabled = rules.filter((rule) => rule.is_enabled || rule.key === key).map((rule) => rule.key);
   const other = enabled[enabled.indexOf(key) + step];
@@ -88,6 +88,6 @@ export function moveKey(rules: readonly RuleAnswer[], key: string, step: -1 | 1)
 export function moveKeyTo(rules: readonly RuleAnswer[], key: string, other: string): readonly string[] {
   const keys = rules.map((rule) => rule.key);
   const to = keys.indexOf(other);
-  const rest = keys.filter((one) => one !== key);
+  const rest = keys.filter((ruleKey) => ruleKey !== key);
   return to < 0 ? keys : [...rest.slice(0, to), key, ...rest.slice(to)];
 }

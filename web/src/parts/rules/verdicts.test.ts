@@ -24,7 +24,7 @@ describe("verdicts of a workload", () => {
   const all = { workload: "w", judged_at: 1, units: 2, spans: [], verdicts, violations: [violation("b", 9)] };
   const rules = [rule("d"), rule("c"), rule("b"), rule("a"), rule("off", false)];
 
-  it("come in the order of the bar, one for each rule that is switched on", () => {
+  it("come in the order of the bar, one for each rule that is enabled", () => {
     expect(sumVerdicts(rules, all).map(({ rule: { key }, state }) => [key, state])).toEqual([
       ["d", "out of scope"],
       ["c", "not judged"],

@@ -1,4 +1,4 @@
-// What the rules say of a workload, one state for each rule in the order of the bar. Pure.
+// The state of each rule for a workload, in the order of the bar. Pure.
 
 import type { RuleAnswer, UnitVerdict, ViolationAnswer, WorkloadVerdicts } from "../../api/generated.ts";
 
@@ -27,18 +27,24 @@ export function sumVerdicts(
   return rules
     .filter((rule) => rule.is_enabled)
     .map((rule) => {
-      const own = verdicts.filter((one) => one.rule === rule.key && (unit === null || one.unit === unit));
-      const broken = own.filter(({ state }) => state === "met");
+      const ruleVerdicts = verdicts.filter(
+        (verdict) => verdict.rule === rule.key && (unit === null || verdict.unit === unit),
+      );
+      const broken = ruleVerdicts.filter(({ state }) => state === "met");
       const past = violations
-        .filter((one) => one.rule === rule.key && (unit === null || one.units.length === 0 || one.units.includes(unit)))
+        .filter(
+          (violation) =>
+            violation.rule === rule.key &&
+            (unit === null || violation.units.length === 0 || violation.units.includes(unit)),
+        )
         .sort((a, b) => b.since - a.since);
-      const open = own.find(({ state }) => state === "not judged");
-      const example = broken[0] ?? open ?? own[0] ?? null;
+      const open = ruleVerdicts.find(({ state }) => state === "not judged");
+      const example = broken[0] ?? open ?? ruleVerdicts[0] ?? null;
       return {
         rule,
-        state: stateOf(own, broken.length, past),
+        state: stateOf(ruleVerdicts, broken.length, past),
         broken: broken.length,
-        units: own.length,
+        units: ruleVerdicts.length,
         why: open?.why ?? "",
         example,
         violations: past,

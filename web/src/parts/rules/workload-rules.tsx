@@ -1,4 +1,4 @@
-// Every rule and what it says of a workload, or of it on one GPU, with the numbers behind it.
+// Every rule with its result for a workload, or for one of its GPUs, and the measured values.
 
 import { formatPlural, isKnown, MISSING } from "../../base/format.ts";
 import { formatAgo, formatDuration } from "../../base/time.ts";
@@ -20,15 +20,15 @@ export function WorkloadRules({ workload, unit = null }: WorkloadRulesProps) {
   const rules = useRules().value?.rules ?? [];
   const colors = colorRules(rules);
   return (
-    <Frame source={verdicts} what="what the rules say">
+    <Frame source={verdicts} what="rule results">
       {(value) => {
-        const told = sumVerdicts(rules, value, unit).filter(({ state }) => state !== "out of scope");
-        if (told.length === 0) return <p className={styles.none}>No rule has judged it yet.</p>;
+        const applicable = sumVerdicts(rules, value, unit).filter(({ state }) => state !== "out of scope");
+        if (applicable.length === 0) return <p className={styles.none}>No rule has been evaluated yet.</p>;
         return (
           <ul>
-            {told.map((one) => (
-              <li key={one.rule.key}>
-                <Verdict verdict={one} color={toCssColor(colors, one.rule.key)} />
+            {applicable.map((verdict) => (
+              <li key={verdict.rule.key}>
+                <Verdict verdict={verdict} color={toCssColor(colors, verdict.rule.key)} />
               </li>
             ))}
           </ul>
@@ -52,13 +52,13 @@ function Verdict({ verdict, color }: { verdict: RuleVerdict; color: string }) {
         {example?.readings.map(({ condition, value_words, bound_words, samples, is_met }) => (
           <div key={condition} data-met={is_met ?? undefined}>
             <dt>{condition}</dt>
-            <dd data-tip={`Over ${formatPlural(samples, "sample")}; the bound is ${bound_words ?? "not known"}`}>
+            <dd data-tip={`Over ${formatPlural(samples, "sample")}; the threshold is ${bound_words ?? "unknown"}`}>
               <b>{value_words ?? MISSING}</b> / {bound_words ?? MISSING}
             </dd>
           </div>
         ))}
       </dl>
-      {verdict.units > 1 && example && <p>Numbers of {example.unit}.</p>}
+      {verdict.units > 1 && example && <p>Values of {example.unit}.</p>}
       {state === "broken" && <p>{rule.reason}</p>}
     </details>
   );
@@ -70,13 +70,14 @@ function describeState({ state, broken, units, why, violations }: RuleVerdict, n
     case "broken": {
       const since = last && isKnown(last.since) ? ` for ${formatDuration((now - last.since) / 1000)}` : "";
       if (units <= 1) return `broken${since}`;
-      const who = broken === units ? `all ${formatPlural(units, "GPU")}` : `${broken} of ${formatPlural(units, "GPU")}`;
-      return `broken by ${who}${since}`;
+      const subject =
+        broken === units ? `all ${formatPlural(units, "GPU")}` : `${broken} of ${formatPlural(units, "GPU")}`;
+      return `broken by ${subject}${since}`;
     }
     case "past":
       return last?.until ? `past, until ${formatAgo(last.until, now)}` : "past";
     case "not judged":
-      return `not judged: ${why}`;
+      return `not evaluated: ${why}`;
     default:
       return state;
   }

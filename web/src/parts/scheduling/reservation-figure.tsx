@@ -1,4 +1,4 @@
-// The reservation that is active or comes next, as a figure of a strip; on request all of them.
+// The active or next reservation as a figure of the summary strip; a click lists all of them.
 
 import * as Popover from "@radix-ui/react-popover";
 import type { ReservationAnswer } from "../../api/generated.ts";
@@ -41,20 +41,20 @@ export function ReservationFigure({ reservations, nowMs }: ReservationFigureProp
             </tr>
           </thead>
           <tbody>
-            {reservations.map((each) => (
-              <tr key={`${each.name} ${each.starts_at}`}>
+            {reservations.map((reservation) => (
+              <tr key={`${reservation.name} ${reservation.starts_at}`}>
                 <th scope="row">
-                  {each.name} {each.is_maintenance && <small>maintenance</small>}
+                  {reservation.name} {reservation.is_maintenance && <small>maintenance</small>}
                 </th>
-                <td>{each.is_active ? "now" : formatInstant(each.starts_at, nowMs)}</td>
-                <td>{formatInstant(each.ends_at, nowMs)}</td>
-                <td title={each.nodes.join(", ")}>{formatCount(each.nodes.length)}</td>
-                <td>{formatCount(each.gpus)}</td>
+                <td>{reservation.is_active ? "now" : formatInstant(reservation.starts_at, nowMs)}</td>
+                <td>{formatInstant(reservation.ends_at, nowMs)}</td>
+                <td title={reservation.nodes.join(", ")}>{formatCount(reservation.nodes.length)}</td>
+                <td>{formatCount(reservation.gpus)}</td>
               </tr>
             ))}
           </tbody>
         </table>
-        <p>Only jobs that name a reservation start there. Plans and forecasts keep to it.</p>
+        <p>Only jobs that request a reservation can start there. Plans and forecasts respect it.</p>
       </PopupContent>
     </Popover.Root>
   );

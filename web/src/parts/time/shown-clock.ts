@@ -1,5 +1,5 @@
-// The time that the screen is of, as a clock: it stands still in the past and while the reader has paused. Ages and waits
-// shown under it are those of then.
+// A clock for the time that the screen shows: it stands still in the past and while paused, so that ages and waits are
+// those of that time.
 
 import { useMemo } from "react";
 import type { Clock } from "../../base/clock.ts";

@@ -1,4 +1,4 @@
-// Time at the bottom: the stored history as bars, a handle to drag to any past minute, and a player.
+// The time bar: the stored history as bars, a handle to drag to a past minute, and a player.
 
 import { type KeyboardEvent, useEffect, useState } from "react";
 import { formatCount } from "../../base/format.ts";
@@ -142,7 +142,7 @@ function useFutureCheck(): void {
   useEffect(() => {
     if (at === null || at <= clock.now()) return;
     store.change(travelTo(null), "replace");
-    store.note(["The link names a time that has not come yet; this is the present."]);
+    store.note(["The time in the link is in the future; the present is shown."]);
   }, [at, clock, store]);
 }
 

@@ -1,4 +1,4 @@
-// Places on the time bar: instants to pixels and back, and the few instants worth a label. Pure; local time is handed in.
+// The scale of the time bar: instants to pixels and back, and labeled instants. Pure; local time is passed in.
 
 import { MINUTE_MS, toMinute } from "../../state/time.ts";
 

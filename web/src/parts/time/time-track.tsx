@@ -1,5 +1,5 @@
-// The bars of the history with a handle: bright what was used, pale what was allocated, amber what was waited for. The
-// handle follows the pointer at once; the screen follows as fast as pictures come.
+// The bars of the history with a handle: bright for used, pale for allocated, amber for requested GPUs. The handle
+// follows the pointer immediately; the screen follows as fast as data arrives.
 
 import { type KeyboardEvent, type PointerEvent, useMemo, useRef, useState } from "react";
 import type { Timeline } from "../../api/generated.ts";
@@ -39,7 +39,7 @@ export function TimeTrack({ timeline, startMs, endMs, at, isBehind, onMove, onKe
       className={styles.track}
       role="slider"
       tabIndex={0}
-      aria-label="Moment shown"
+      aria-label="Time shown"
       aria-valuemin={startMs}
       aria-valuemax={endMs}
       aria-valuenow={value}
@@ -90,8 +90,8 @@ function Bars({ timeline, startMs, endMs, width }: { timeline: Timeline } & Time
   const paths = useMemo(() => {
     const scale = { startMs, endMs, width };
     const total = Math.max(1, timeline.total_gpus);
-    const held = timeline.allocated_gpus.map((gpus) => gpus / total);
-    const used = held.map((ratio, step) => ratio * (timeline.gpu_util_ratio[step] ?? 0));
+    const allocatedShare = timeline.allocated_gpus.map((gpus) => gpus / total);
+    const used = allocatedShare.map((ratio, step) => ratio * (timeline.gpu_util_ratio[step] ?? 0));
     const mostWaiting = Math.max(1, ...timeline.waiting_gpus);
     const draw = (heights: readonly number[]) => drawBars(scale, timeline.time_ms, timeline.step_ms, heights, BAR_PX);
     const waiting = timeline.time_ms
@@ -100,7 +100,7 @@ function Bars({ timeline, startMs, endMs, width }: { timeline: Timeline } & Time
         return `${step === 0 ? "M" : "L"}${toX(scale, time).toFixed(1)} ${height.toFixed(1)}`;
       })
       .join("");
-    return { held: draw(held), used: draw(used), waiting };
+    return { held: draw(allocatedShare), used: draw(used), waiting };
   }, [timeline, startMs, endMs, width]);
   const offsetMs = -new Date(endMs).getTimezoneOffset() * 60_000;
   return (
@@ -150,14 +150,14 @@ function useDrag(
   onHover: (at: number | null) => void,
 ): Drag {
   const [at, setAt] = useState<number | null>(null);
-  const told = useRef({ timeMs: 0, isFirst: true });
+  const lastMove = useRef({ timeMs: 0, isFirst: true });
   const find = (event: PointerEvent<HTMLElement>) =>
     toMoment(scale, event.clientX - (place.current?.getBoundingClientRect().left ?? 0));
-  const tell = (to: number, isLast: boolean) => {
+  const reportMove = (to: number, isLast: boolean) => {
     const timeMs = performance.now();
-    if (!isLast && timeMs - told.current.timeMs < MOVE_EVERY_MS) return;
-    onMove(to, told.current.isFirst);
-    told.current = { timeMs, isFirst: false };
+    if (!isLast && timeMs - lastMove.current.timeMs < MOVE_EVERY_MS) return;
+    onMove(to, lastMove.current.isFirst);
+    lastMove.current = { timeMs, isFirst: false };
   };
   const end = () => setAt(null);
   return {
@@ -167,19 +167,19 @@ function useDrag(
         if (event.button !== 0) return;
         event.currentTarget.setPointerCapture(event.pointerId);
         const to = find(event);
-        told.current = { timeMs: 0, isFirst: true };
+        lastMove.current = { timeMs: 0, isFirst: true };
         setAt(to);
-        tell(to, false);
+        reportMove(to, false);
       },
       onPointerMove(event) {
         const to = find(event);
         onHover(to);
         if (at === null) return;
         setAt(to);
-        tell(to, false);
+        reportMove(to, false);
       },
       onPointerUp(event) {
-        if (at !== null) tell(find(event), true);
+        if (at !== null) reportMove(find(event), true);
         end();
       },
       onPointerCancel: end,

@@ -1,5 +1,4 @@
-// Plays the past: one step after another, each as soon as the one before is on the screen and its time has come. Never
-// runs ahead of the picture; the next one is fetched while this one is looked at.
+// Plays the past: each step waits until the previous one is shown and its time has passed; the next one is prefetched.
 
 import { useEffect, useRef, useState } from "react";
 import { useServices } from "../../data/services.ts";

@@ -1,4 +1,4 @@
-// The way from a workload to the parallel view of its newest trace, where it has one.
+// A button that opens the newest trace of a workload in the parallel view, if it has one.
 
 import { useTraces } from "../../data/traces.ts";
 import { openTrace } from "../../state/parallel.ts";

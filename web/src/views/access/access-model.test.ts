@@ -55,7 +55,7 @@ describe("what the access page shows", () => {
     expect(listTables(session(null)).map(({ table }) => table)).toEqual(["mine"]);
   });
 
-  it("shows one's own tokens where a link asks for a table of administrators", () => {
+  it("shows the user's own tokens where a link asks for a table of administrators", () => {
     expect(chooseTable(session({ role: "admin" }), "audit")).toBe("audit");
     for (const role of others) expect(chooseTable(session({ role }), "audit")).toBe("mine");
     expect(chooseTable(session(null), "accounts")).toBe("mine");
@@ -72,21 +72,21 @@ describe("what the access page shows", () => {
     expect(canCreateToken(session(null))).toBe(false);
   });
 
-  it("says who is signed in, by the best name there is", () => {
-    const named = (who: Partial<Who>, isOpen = false) =>
+  it("names the signed-in user by title, then by login", () => {
+    const signedInName = (who: Partial<Who>, isOpen = false) =>
       listSessionFacts(session(who, { is_open: isOpen })).find(({ label }) => label === "signed in")?.value;
-    expect(named({ login: "ada", title: "Ada Lovelace" })).toBe("Ada Lovelace");
-    expect(named({ login: "ada" })).toBe("ada");
-    expect(named({})).toBe("the server's token");
-    expect(named({}, true)).toBe("nobody in particular");
+    expect(signedInName({ login: "ada", title: "Ada Lovelace" })).toBe("Ada Lovelace");
+    expect(signedInName({ login: "ada" })).toBe("ada");
+    expect(signedInName({})).toBe("server token");
+    expect(signedInName({}, true)).toBe("anonymous");
   });
 
-  it("names role, way and projects, and nothing where nobody is signed in", () => {
+  it("lists role, sign-in method and projects, and nothing where nobody is signed in", () => {
     expect(listSessionFacts(session({ login: "ada", role: "lead", way: "oidc", projects: ["nlp", "speech"] }))).toEqual(
       [
         { label: "signed in", value: "ada" },
         { label: "role", value: "Project lead" },
-        { label: "comes in by", value: "single sign-on" },
+        { label: "sign-in method", value: "single sign-on" },
         { label: "projects", value: "nlp, speech" },
       ],
     );
@@ -101,7 +101,7 @@ describe("what the access page sends", () => {
     expect(parseProjects("  ")).toEqual([]);
   });
 
-  it("creates an account with trimmed names and the password as it was typed", () => {
+  it("trims the names of a new account but not its password", () => {
     const fields = { login: " joe ", title: "  ", password: " a b ", role: "lead", projects: "nlp" } as const;
     expect(toNewAccount(fields)).toEqual({
       login: "joe",
@@ -121,7 +121,7 @@ describe("what the access page sends", () => {
     });
   });
 
-  it("tells accounts of the same login apart by the way they sign in", () => {
+  it("distinguishes accounts of the same login by their sign-in method", () => {
     expect(accountKey(ACCOUNT)).not.toBe(accountKey({ ...ACCOUNT, way: "oidc" }));
   });
 
@@ -130,7 +130,7 @@ describe("what the access page sends", () => {
     expect(toggleScope(["read", "runs"], "read")).toEqual(["runs"]);
   });
 
-  it("asks the audit log for everything where the boxes are blank", () => {
+  it("requests the whole audit log where the boxes are blank", () => {
     expect(toAuditQuery(" ", "", 200)).toEqual({ actor: null, action: null, limit: 200 });
     expect(toAuditQuery(" root ", "sign_in", 1000)).toEqual({ actor: "root", action: "sign_in", limit: 1000 });
   });
@@ -151,13 +151,13 @@ describe("rows of the access page", () => {
     way: "local",
   };
 
-  it("say whether a token still works, and why not", () => {
-    expect(describeState(token)).toBe("live");
+  it("show whether a token is active, expired or revoked", () => {
+    expect(describeState(token)).toBe("active");
     expect(describeState({ ...token, is_live: false })).toBe("expired");
     expect(describeState({ ...token, is_live: false, revoked_at: 5 })).toBe("revoked");
   });
 
-  it("say what an entry of the audit log was about", () => {
+  it("describe the target of an audit log entry", () => {
     expect(describeAuditRow({ target: "joe", details: { role: "lead", is_disabled: "True" } })).toBe(
       "joe · role lead · is_disabled True",
     );

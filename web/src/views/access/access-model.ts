@@ -1,4 +1,4 @@
-// What the access page shows to whom and what it sends to the server. Pure: no component, no request.
+// What the access page shows to which role, and what it sends to the server. Pure: no component, no request.
 
 import type { AuditQuery } from "../../api/access-client.ts";
 import type {
@@ -16,14 +16,14 @@ import { ROLE_WORDS, SCOPES, WAY_WORDS } from "./words.ts";
 interface TableEntry {
   readonly table: AccessTable;
   readonly title: string;
-  readonly isAdmins: boolean;
+  readonly isAdminOnly: boolean;
 }
 
 const TABLES: readonly TableEntry[] = [
-  { table: "mine", title: "My tokens", isAdmins: false },
-  { table: "accounts", title: "Accounts", isAdmins: true },
-  { table: "tokens", title: "Everybody's tokens", isAdmins: true },
-  { table: "audit", title: "Audit log", isAdmins: true },
+  { table: "mine", title: "My tokens", isAdminOnly: false },
+  { table: "accounts", title: "Accounts", isAdminOnly: true },
+  { table: "tokens", title: "All tokens", isAdminOnly: true },
+  { table: "audit", title: "Audit log", isAdminOnly: true },
 ];
 
 export function isAdmin({ who }: SessionAnswer): boolean {
@@ -31,12 +31,12 @@ export function isAdmin({ who }: SessionAnswer): boolean {
 }
 
 export function listTables(session: SessionAnswer): readonly TableEntry[] {
-  return TABLES.filter(({ isAdmins }) => isAdmin(session) || !isAdmins);
+  return TABLES.filter(({ isAdminOnly }) => isAdmin(session) || !isAdminOnly);
 }
 
-/** A link to a table of administrators shows one's own tokens to everybody else. */
-export function chooseTable(session: SessionAnswer, wanted: AccessTable): AccessTable {
-  return isAdmin(session) ? wanted : "mine";
+/** Users who are not administrators see their own tokens, whatever table the link names. */
+export function chooseTable(session: SessionAnswer, requested: AccessTable): AccessTable {
+  return isAdmin(session) ? requested : "mine";
 }
 
 export interface SessionFact {
@@ -47,14 +47,14 @@ export interface SessionFact {
 export function listSessionFacts({ who, is_open: isOpen }: SessionAnswer): readonly SessionFact[] {
   if (who === null) return [];
   return [
-    { label: "signed in", value: who.title ?? who.login ?? (isOpen ? "nobody in particular" : "the server's token") },
+    { label: "signed in", value: who.title ?? who.login ?? (isOpen ? "anonymous" : "server token") },
     { label: "role", value: ROLE_WORDS[who.role] },
-    { label: "comes in by", value: who.way === null ? "nobody has to sign in here" : WAY_WORDS[who.way] },
+    { label: "sign-in method", value: who.way === null ? "no sign-in required" : WAY_WORDS[who.way] },
     ...(who.projects.length > 0 ? [{ label: "projects", value: who.projects.join(", ") }] : []),
   ];
 }
 
-/** Tokens belong to an account: the server's own token and an open site have none. */
+/** Tokens belong to an account: the server token and anonymous users have none. */
 export function canCreateToken({ who }: SessionAnswer): boolean {
   return who !== null && who.login !== null;
 }
@@ -71,7 +71,7 @@ export function accountKey({ way, login }: Pick<AccountAnswer, "way" | "login">)
   return `${way} ${login}`;
 }
 
-/** Names as somebody types them, with spaces or commas between. */
+/** Splits names that are separated by spaces or commas. */
 export function parseProjects(text: string): readonly string[] {
   return text.split(/[\s,]+/).filter(Boolean);
 }
@@ -88,7 +88,7 @@ export function toNewAccount({ login, title, password, role, projects }: Account
   return { login: login.trim(), title: title.trim() || null, password, role, projects: parseProjects(projects) };
 }
 
-/** Only what differs: an empty password and the same role stay as they are. */
+/** Leaves out an unchanged role and an empty password. */
 export function toAccountChange(
   account: AccountAnswer,
   { role, projects, password }: Pick<AccountFields, "role" | "projects" | "password">,

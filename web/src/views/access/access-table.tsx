@@ -1,4 +1,4 @@
-// A table of the access page: sorted by its headings, with a way to make something new above it.
+// A sortable table of the access page.
 
 import { type ReactNode, useMemo, useState } from "react";
 import { type Column, sortRows } from "../../widgets/data-table/columns.ts";
@@ -13,7 +13,7 @@ interface AccessTableProps<Row> {
   keyOf(row: Row): string;
   readonly selectedKey: string | null;
   readonly firstSort: TableSort;
-  /** Said where there are no rows. */
+  /** Shown where there are no rows. */
   readonly empty: ReactNode;
   onSelect(row: Row): void;
 }
@@ -21,14 +21,14 @@ interface AccessTableProps<Row> {
 export function AccessTable<Row>(props: AccessTableProps<Row>) {
   const { label, columns, rows, keyOf, selectedKey, firstSort, empty, onSelect } = props;
   const [sort, setSort] = useState(firstSort);
-  const ordered = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
+  const sortedRows = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
   if (rows.length === 0) return <Message>{empty}</Message>;
   return (
     <div className={styles.table}>
       <DataTable
         label={label}
         columns={columns}
-        rows={ordered}
+        rows={sortedRows}
         keyOf={keyOf}
         selectedKey={selectedKey}
         sort={sort}

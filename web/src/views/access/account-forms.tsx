@@ -1,4 +1,4 @@
-// Making an account, and changing one: role, projects, password, and shutting somebody out.
+// Forms that create, change, disable and remove an account.
 
 import { useState } from "react";
 import type { AccountAnswer, Role } from "../../api/generated.ts";
@@ -9,7 +9,7 @@ import { Facts } from "../../widgets/facts.tsx";
 import { RelativeTime } from "../../widgets/relative-time.tsx";
 import styles from "./access.module.css";
 import { accountKey, toAccountChange, toNewAccount } from "./access-model.ts";
-import { ChoiceField, Complaint, Form, SideHead, TextField, useAttempt } from "./form.tsx";
+import { ChoiceField, Form, FormError, SideHead, TextField, useAttempt } from "./form.tsx";
 import { ROLE_WORDS, WAY_WORDS } from "./words.ts";
 
 const ROLE_CHOICES = ROLES.map((value) => ({ value, title: ROLE_WORDS[value] }));
@@ -28,16 +28,16 @@ export function NewAccountForm({ minLength, onClose }: { minLength: number; onCl
   return (
     <div className={styles.side}>
       <SideHead kind="Local account" title="New account" onClose={onClose} />
-      <Form action="Make the account" onSubmit={add}>
+      <Form action="Create account" onSubmit={add}>
         <TextField
           label="User name"
           value={login}
           autoComplete="off"
           isRequired
-          hint="As the scheduler knows the user"
+          hint="As in the scheduler"
           onChange={setLogin}
         />
-        <TextField label="Name to show" value={title} autoComplete="off" onChange={setTitle} />
+        <TextField label="Display name" value={title} autoComplete="off" onChange={setTitle} />
         <TextField
           label="Password"
           type="password"
@@ -45,12 +45,12 @@ export function NewAccountForm({ minLength, onClose }: { minLength: number; onCl
           autoComplete="new-password"
           isRequired
           minLength={minLength}
-          hint={`${minLength} characters or more`}
+          hint={`At least ${minLength} characters`}
           onChange={setPassword}
         />
         <ChoiceField<Role> label="Role" value={role} choices={ROLE_CHOICES} onChange={setRole} />
         {role === "lead" && (
-          <TextField label="Projects" value={projects} hint="With spaces between" onChange={setProjects} />
+          <TextField label="Projects" value={projects} hint="Separated by spaces" onChange={setProjects} />
         )}
       </Form>
     </div>
@@ -74,7 +74,7 @@ export function AccountDetails({ account: key, minLength, onClose }: AccountDeta
           { name: "Name", value: account.title },
           { name: "Role", value: ROLE_WORDS[account.role] },
           { name: "Projects", value: account.projects.join(", ") || null },
-          { name: "Since", value: formatExact(account.created_at) },
+          { name: "Created", value: formatExact(account.created_at) },
           {
             name: "Last sign-in",
             value: account.signed_in_at === null ? "never" : <RelativeTime at={account.signed_in_at} />,
@@ -101,7 +101,7 @@ function ChangeForm({ account, minLength }: { account: AccountAnswer; minLength:
     <Form action="Save" onSubmit={save}>
       <ChoiceField<Role> label="Role" value={role} choices={ROLE_CHOICES} onChange={setRole} />
       {role === "lead" && (
-        <TextField label="Projects" value={projects} hint="With spaces between" onChange={setProjects} />
+        <TextField label="Projects" value={projects} hint="Separated by spaces" onChange={setProjects} />
       )}
       <TextField
         label="New password"
@@ -109,7 +109,7 @@ function ChangeForm({ account, minLength }: { account: AccountAnswer; minLength:
         value={password}
         autoComplete="new-password"
         minLength={minLength}
-        hint="Empty: it stays. A new one signs them out everywhere"
+        hint="Leave empty to keep it. A new password signs the user out everywhere"
         onChange={setPassword}
       />
     </Form>
@@ -125,7 +125,7 @@ function Removal({
 }) {
   const change = useAccessChange();
   const { problem, isBusy, attempt } = useAttempt();
-  const [isSure, setSure] = useState(false);
+  const [isConfirming, setConfirming] = useState(false);
   const remove = () =>
     attempt(async () => {
       await change((client) => client.removeAccount(way, login));
@@ -133,17 +133,21 @@ function Removal({
     });
   return (
     <div className={styles.removal}>
-      <Complaint problem={problem} />
+      <FormError problem={problem} />
       <Button
         disabled={isBusy}
         onClick={() =>
           attempt(() => change((client) => client.changeAccount(way, login, { is_disabled: !isDisabled })))
         }
       >
-        {isDisabled ? "Let in again" : "Shut out"}
+        {isDisabled ? "Enable" : "Disable"}
       </Button>
-      <Button disabled={isBusy} onClick={() => (isSure ? void remove() : setSure(true))} onBlur={() => setSure(false)}>
-        {isSure ? "Really remove, with all tokens" : "Remove"}
+      <Button
+        disabled={isBusy}
+        onClick={() => (isConfirming ? void remove() : setConfirming(true))}
+        onBlur={() => setConfirming(false)}
+      >
+        {isConfirming ? "Confirm: remove with all tokens" : "Remove"}
       </Button>
     </div>
   );

@@ -1,4 +1,4 @@
-// Everybody who came in, or may, as a table.
+// Table of accounts.
 
 import type { AccountAnswer } from "../../api/generated.ts";
 import { ROLES, useAccounts } from "../../data/access.ts";
@@ -33,7 +33,7 @@ const COLUMNS: readonly Column<AccountAnswer>[] = [
     grow: 0,
     rank: 0,
     cell: ({ role, is_disabled: isDisabled }) =>
-      isDisabled ? <Tag tone="bad">shut out</Tag> : <Text>{ROLE_WORDS[role]}</Text>,
+      isDisabled ? <Tag tone="bad">disabled</Tag> : <Text>{ROLE_WORDS[role]}</Text>,
     sortKey: ({ role }) => ROLES.indexOf(role),
     csv: ({ role }) => role,
   },
@@ -49,7 +49,7 @@ const COLUMNS: readonly Column<AccountAnswer>[] = [
   },
   {
     key: "way",
-    title: "Comes in by",
+    title: "Sign-in method",
     width: 120,
     grow: 0,
     rank: 3,
@@ -77,7 +77,7 @@ export function Accounts({ open, onOpen }: { open: Open; onOpen: (open: Open) =>
     <>
       <div className={styles.toolbar}>
         <h1>Accounts</h1>
-        <span>Who came in, or may</span>
+        <span>Everyone who may sign in or has signed in</span>
         <Button look="primary" onClick={() => onOpen({ kind: "new" })}>
           <Icon name="plus" size={14} /> New account
         </Button>
@@ -91,7 +91,7 @@ export function Accounts({ open, onOpen }: { open: Open; onOpen: (open: Open) =>
             keyOf={accountKey}
             selectedKey={open?.kind === "row" ? open.key : null}
             firstSort={{ column: "login", descending: false }}
-            empty={<p>Nobody has an account yet.</p>}
+            empty={<p>No accounts yet.</p>}
             onSelect={(row) => onOpen({ kind: "row", key: accountKey(row) })}
           />
         )}

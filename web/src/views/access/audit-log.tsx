@@ -1,4 +1,4 @@
-// What was done or tried: who, when, from where, what. The newest first.
+// Audit log: who did or tried what, when and from which address. Newest first.
 
 import { useDeferredValue, useState } from "react";
 import type { AuditRow } from "../../api/generated.ts";
@@ -15,14 +15,14 @@ import styles from "./access.module.css";
 import { describeAuditRow, toAuditQuery } from "./access-model.ts";
 import { AccessTable } from "./access-table.tsx";
 
-const PAGE = 200;
-const MOST = 1000;
+const PAGE_ENTRIES = 200;
+const MAX_ENTRIES = 1000;
 
-function When({ at }: { at: number }) {
+function AuditTime({ at }: { at: number }) {
   return <time dateTime={new Date(at).toISOString()}>{formatInstant(at, useNow())}</time>;
 }
 
-function text(key: string, title: string, width: number, rank: number, of: (row: AuditRow) => string | null) {
+function textColumn(key: string, title: string, width: number, rank: number, of: (row: AuditRow) => string | null) {
   const grow = key === "on" ? 3 : key === "action" ? 1 : 0;
   const cell = (row: AuditRow) => <Text isMuted={key === "way" || key === "address"}>{of(row)}</Text>;
   return { key, title, width, grow, rank, cell, sortKey: of, csv: of } satisfies Column<AuditRow>;
@@ -31,17 +31,17 @@ function text(key: string, title: string, width: number, rank: number, of: (row:
 const COLUMNS: readonly Column<AuditRow>[] = [
   {
     key: "at",
-    title: "When",
+    title: "Time",
     width: 110,
     grow: 0,
     rank: 0,
     isLargestFirst: true,
-    cell: ({ at }) => <When at={at} />,
+    cell: ({ at }) => <AuditTime at={at} />,
     sortKey: ({ at }) => at,
     csv: ({ at }) => at,
   },
-  text("actor", "Who", 110, 0, ({ actor }) => actor),
-  text("action", "What", 130, 0, ({ action }) => action),
+  textColumn("actor", "User", 110, 0, ({ actor }) => actor),
+  textColumn("action", "Action", 130, 0, ({ action }) => action),
   {
     key: "outcome",
     title: "",
@@ -52,15 +52,15 @@ const COLUMNS: readonly Column<AuditRow>[] = [
     sortKey: ({ outcome }) => outcome,
     csv: ({ outcome }) => outcome,
   },
-  text("on", "On", 180, 1, describeAuditRow),
-  text("way", "Way", 130, 3, ({ way }) => way),
-  text("address", "From", 120, 2, ({ address }) => address),
+  textColumn("on", "Target", 180, 1, describeAuditRow),
+  textColumn("way", "Sign-in method", 130, 3, ({ way }) => way),
+  textColumn("address", "Address", 120, 2, ({ address }) => address),
 ];
 
 export function AuditLog() {
   const [actor, setActor] = useState("");
   const [action, setAction] = useState("");
-  const [limit, setLimit] = useState(PAGE);
+  const [limit, setLimit] = useState(PAGE_ENTRIES);
   const query = useDeferredValue(toAuditQuery(actor, action, limit));
   const page = useAudit(query);
   return (
@@ -68,8 +68,8 @@ export function AuditLog() {
       <div className={styles.toolbar}>
         <h1>Audit log</h1>
         <TextSearch label="User name" value={actor} onChange={setActor} />
-        <TextSearch label="What, such as sign_in or rule" value={action} onChange={setAction} />
-        {page.value?.next && limit < MOST && <Button onClick={() => setLimit(MOST)}>Show older</Button>}
+        <TextSearch label="Action, such as sign_in or rule" value={action} onChange={setAction} />
+        {page.value?.next && limit < MAX_ENTRIES && <Button onClick={() => setLimit(MAX_ENTRIES)}>Show older</Button>}
       </div>
       <Frame source={page} what="the audit log">
         {({ entries }) => (
@@ -80,7 +80,7 @@ export function AuditLog() {
             keyOf={({ key }) => key}
             selectedKey={null}
             firstSort={{ column: "at", descending: true }}
-            empty={<p>{query.actor || query.action ? "Nothing like that was noted." : "Nothing was noted yet."}</p>}
+            empty={<p>{query.actor || query.action ? "No matching entries." : "No entries yet."}</p>}
             onSelect={() => undefined}
           />
         )}

@@ -1,4 +1,4 @@
-// A form at the right of the access page: a head, fields, what was wrong, and a button.
+// Forms in the side panel of the access page: heading, fields, error and submit button.
 
 import { type FormEvent, type ReactNode, useState } from "react";
 import { type Problem, toProblem, toSentence } from "../../base/problem.ts";
@@ -34,7 +34,7 @@ export function Form({ action, children, onSubmit }: FormProps) {
   return (
     <form className={styles.form} onSubmit={submit}>
       {children}
-      <Complaint problem={problem} />
+      <FormError problem={problem} />
       <Button look="primary" type="submit" disabled={isBusy}>
         {action}
       </Button>
@@ -42,7 +42,7 @@ export function Form({ action, children, onSubmit }: FormProps) {
   );
 }
 
-export function Complaint({ problem }: { problem: Problem | null }) {
+export function FormError({ problem }: { problem: Problem | null }) {
   if (problem === null) return null;
   return (
     <p role="alert" className={styles.problem}>
@@ -51,15 +51,15 @@ export function Complaint({ problem }: { problem: Problem | null }) {
   );
 }
 
-/** Does something that may fail, and keeps why. */
+/** Runs an action that may fail and keeps its error. */
 export function useAttempt() {
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isBusy, setBusy] = useState(false);
-  const attempt = async (deed: () => Promise<void>) => {
+  const attempt = async (action: () => Promise<void>) => {
     setBusy(true);
     setProblem(null);
     try {
-      await deed();
+      await action();
     } catch (error) {
       setProblem(toProblem(error));
     } finally {

@@ -1,4 +1,4 @@
-// The access page: one's own tokens; for administrators accounts, everybody's tokens and the audit log.
+// The access page: the user's own tokens; for administrators also accounts, all tokens and the audit log.
 
 import { useState } from "react";
 import type { SessionAnswer } from "../../api/generated.ts";
@@ -17,13 +17,13 @@ import { PasswordForm } from "./password-form.tsx";
 import { NewTokenForm, TokenDetails } from "./token-forms.tsx";
 import { Tokens } from "./tokens.tsx";
 
-/** What stands at the right: nothing, a form for something new, or the row with this key. */
+/** What the side panel shows: nothing, a form for a new entry, or the row with this key. */
 export type Open = { readonly kind: "new" } | { readonly kind: "row"; readonly key: string } | null;
 
 export default function Access() {
   const session = useSession();
   return (
-    <Frame source={session} what="who you are">
+    <Frame source={session} what="your session">
       {(value) => <Page session={value} />}
     </Frame>
   );
@@ -65,7 +65,7 @@ function Page({ session }: { session: SessionAnswer }) {
       ) : table === "audit" ? (
         <AuditLog />
       ) : (
-        <Tokens key={table} everybody={table === "tokens"} session={session} open={open} onOpen={setOpen} />
+        <Tokens key={table} isAllAccounts={table === "tokens"} session={session} open={open} onOpen={setOpen} />
       )}
     </ViewLayout>
   );
@@ -86,7 +86,7 @@ function Details({ table, open, session, onClose }: DetailsProps) {
     );
   }
   if (open.kind === "new") return <NewTokenForm session={session} onClose={onClose} />;
-  return <TokenDetails key={open.key} everybody={table === "tokens"} token={open.key} onClose={onClose} />;
+  return <TokenDetails key={open.key} isAllAccounts={table === "tokens"} token={open.key} onClose={onClose} />;
 }
 
 function AccessStrip({ session }: { session: SessionAnswer }) {

@@ -1,4 +1,4 @@
-// Changing one's own password.
+// Form that changes the user's own password.
 
 import { useState } from "react";
 import { useAccessChange } from "../../data/access.ts";
@@ -10,28 +10,28 @@ export function PasswordForm({ minLength }: { minLength: number }) {
   const change = useAccessChange();
   const [isOpen, setOpen] = useState(false);
   const [isDone, setDone] = useState(false);
-  const [old, setOld] = useState("");
+  const [currentPassword, setCurrentPassword] = useState("");
   const [password, setPassword] = useState("");
   const save = async () => {
-    await change((client) => client.changePassword(old, password));
-    setOld("");
+    await change((client) => client.changePassword(currentPassword, password));
+    setCurrentPassword("");
     setPassword("");
     setOpen(false);
     setDone(true);
   };
   return (
-    <section className={styles.own} aria-label="My password">
+    <section className={styles.password} aria-label="My password">
       <h2>My password</h2>
-      {isDone && <p role="status">Changed. You are signed out in every other browser.</p>}
+      {isDone && <p role="status">Password changed. You are signed out in all other browsers.</p>}
       {isOpen ? (
-        <Form action="Change" onSubmit={save}>
+        <Form action="Change password" onSubmit={save}>
           <TextField
-            label="Old password"
+            label="Current password"
             type="password"
             autoComplete="current-password"
             isRequired
-            value={old}
-            onChange={setOld}
+            value={currentPassword}
+            onChange={setCurrentPassword}
           />
           <TextField
             label="New password"
@@ -39,7 +39,7 @@ export function PasswordForm({ minLength }: { minLength: number }) {
             autoComplete="new-password"
             isRequired
             minLength={minLength}
-            hint={`${minLength} characters or more`}
+            hint={`At least ${minLength} characters`}
             value={password}
             onChange={setPassword}
           />

@@ -1,4 +1,4 @@
-// Making a token, whose secret is shown this once; and one token in detail, with the way to end it.
+// Form that creates a token and shows its secret once; details of one token, with a button that revokes it.
 
 import { useState } from "react";
 import type { MadeToken, Scope, SessionAnswer } from "../../api/generated.ts";
@@ -9,28 +9,28 @@ import { Facts } from "../../widgets/facts.tsx";
 import { RelativeTime } from "../../widgets/relative-time.tsx";
 import styles from "./access.module.css";
 import { listScopes, toggleScope } from "./access-model.ts";
-import { ChoiceField, Complaint, Form, SideHead, TextField, useAttempt } from "./form.tsx";
-import { describeState, LIVES_DAYS, WAY_WORDS } from "./words.ts";
+import { ChoiceField, Form, FormError, SideHead, TextField, useAttempt } from "./form.tsx";
+import { describeState, LIFETIMES_DAYS, WAY_WORDS } from "./words.ts";
 
 export function NewTokenForm({ session, onClose }: { session: SessionAnswer; onClose: () => void }) {
   const change = useAccessChange();
   const [title, setTitle] = useState("");
   const [scopes, setScopes] = useState<readonly Scope[]>(["read"]);
   const [days, setDays] = useState("90");
-  const [made, setMade] = useState<MadeToken | null>(null);
-  if (made) return <Made made={made} onClose={onClose} />;
+  const [created, setCreated] = useState<MadeToken | null>(null);
+  if (created) return <CreatedToken created={created} onClose={onClose} />;
   return (
     <div className={styles.side}>
       <SideHead kind="API token" title="New token" onClose={onClose} />
       <Form
-        action="Make the token"
+        action="Create token"
         onSubmit={async () =>
-          setMade(await change((client) => client.createToken({ title, scopes, days: Number(days) })))
+          setCreated(await change((client) => client.createToken({ title, scopes, days: Number(days) })))
         }
       >
-        <TextField label="What it is for" value={title} isRequired onChange={setTitle} />
+        <TextField label="Token name" value={title} isRequired onChange={setTitle} />
         <fieldset className={styles.scopes}>
-          <legend>What it may do</legend>
+          <legend>Scopes</legend>
           {listScopes(session).map(({ scope, title: name, help }) => (
             <label key={scope}>
               <input
@@ -47,7 +47,7 @@ export function NewTokenForm({ session, onClose }: { session: SessionAnswer; onC
         <ChoiceField
           label="Expires after"
           value={days}
-          choices={LIVES_DAYS.map((each) => ({ value: String(each), title: `${each} days` }))}
+          choices={LIFETIMES_DAYS.map((lifetime) => ({ value: String(lifetime), title: `${lifetime} days` }))}
           onChange={setDays}
         />
       </Form>
@@ -55,7 +55,7 @@ export function NewTokenForm({ session, onClose }: { session: SessionAnswer; onC
   );
 }
 
-function Made({ made: { token, secret }, onClose }: { made: MadeToken; onClose: () => void }) {
+function CreatedToken({ created: { token, secret }, onClose }: { created: MadeToken; onClose: () => void }) {
   const [isCopied, setCopied] = useState(false);
   const copy = () => {
     navigator.clipboard.writeText(secret).then(
@@ -67,29 +67,29 @@ function Made({ made: { token, secret }, onClose }: { made: MadeToken; onClose: 
     <div className={styles.side}>
       <SideHead kind="API token" title={token.title} onClose={onClose} />
       <p role="status">
-        Copy the token now: <b>it is shown this once only.</b>
+        Copy the token now: <b>it is shown only once.</b>
       </p>
       <output className={styles.secret}>{secret}</output>
       <Button look="primary" onClick={copy}>
         {isCopied ? "Copied" : "Copy"}
       </Button>
       <p>
-        Send it as <code>Authorization: Bearer …</code>, or give it to <code>clusterscape run --token</code>.
+        Send it as <code>Authorization: Bearer …</code>, or pass it to <code>clusterscape run --token</code>.
       </p>
     </div>
   );
 }
 
 interface TokenDetailsProps {
-  readonly everybody: boolean;
+  readonly isAllAccounts: boolean;
   readonly token: string;
   onClose(): void;
 }
 
-export function TokenDetails({ everybody, token: key, onClose }: TokenDetailsProps) {
+export function TokenDetails({ isAllAccounts, token: key, onClose }: TokenDetailsProps) {
   const change = useAccessChange();
   const { problem, isBusy, attempt } = useAttempt();
-  const token = useTokens(everybody).value?.find((each) => each.key === key);
+  const token = useTokens(isAllAccounts).value?.find((row) => row.key === key);
   if (!token) return null;
   return (
     <div className={styles.side}>
@@ -99,17 +99,17 @@ export function TokenDetails({ everybody, token: key, onClose }: TokenDetailsPro
           { name: "State", value: describeState(token) },
           { name: "Owner", value: `${token.login} (${WAY_WORDS[token.way]})` },
           { name: "Scopes", value: token.scopes.join(", ") },
-          { name: "Begins with", value: <code>{token.start}…</code> },
-          { name: "Made", value: formatExact(token.created_at) },
+          { name: "Prefix", value: <code>{token.start}…</code> },
+          { name: "Created", value: formatExact(token.created_at) },
           { name: "Last used", value: token.used_at === null ? "never" : <RelativeTime at={token.used_at} /> },
           { name: "Expires", value: formatExact(token.expires_at) },
           { name: "Revoked", value: token.revoked_at === null ? null : formatExact(token.revoked_at) },
         ]}
       />
-      <Complaint problem={problem} />
+      <FormError problem={problem} />
       {token.is_live && (
         <Button disabled={isBusy} onClick={() => attempt(() => change((client) => client.revokeToken(key)))}>
-          Revoke the token
+          Revoke token
         </Button>
       )}
     </div>

@@ -1,4 +1,4 @@
-// API tokens as a table: one's own, or everybody's.
+// Table of API tokens: the user's own, or those of all accounts.
 
 import type { SessionAnswer, TokenAnswer } from "../../api/generated.ts";
 import { useTokens } from "../../data/access.ts";
@@ -16,7 +16,7 @@ import type { Open } from "./index.tsx";
 import { describeState } from "./words.ts";
 
 interface TokensProps {
-  readonly everybody: boolean;
+  readonly isAllAccounts: boolean;
   readonly session: SessionAnswer;
   readonly open: Open;
   onOpen(open: Open): void;
@@ -36,7 +36,7 @@ const OWNER: Column<TokenAnswer> = {
 const COLUMNS: readonly Column<TokenAnswer>[] = [
   {
     key: "title",
-    title: "For",
+    title: "Name",
     width: 160,
     grow: 2,
     rank: 0,
@@ -46,7 +46,7 @@ const COLUMNS: readonly Column<TokenAnswer>[] = [
   },
   {
     key: "start",
-    title: "Begins with",
+    title: "Prefix",
     width: 110,
     grow: 0,
     rank: 4,
@@ -101,15 +101,15 @@ const COLUMNS: readonly Column<TokenAnswer>[] = [
 
 const ALL_COLUMNS = [OWNER, ...COLUMNS];
 
-export function Tokens({ everybody, session, open, onOpen }: TokensProps) {
-  const tokens = useTokens(everybody);
-  const mayMake = canCreateToken(session);
+export function Tokens({ isAllAccounts, session, open, onOpen }: TokensProps) {
+  const tokens = useTokens(isAllAccounts);
+  const canCreate = canCreateToken(session);
   return (
     <>
       <div className={styles.toolbar}>
-        <h1>{everybody ? "Everybody's tokens" : "My tokens"}</h1>
-        <span>What scripts show instead of a password</span>
-        {mayMake && !everybody && (
+        <h1>{isAllAccounts ? "All tokens" : "My tokens"}</h1>
+        <span>Credentials for scripts and trackers</span>
+        {canCreate && !isAllAccounts && (
           <Button look="primary" onClick={() => onOpen({ kind: "new" })}>
             <Icon name="plus" size={14} /> New token
           </Button>
@@ -118,13 +118,13 @@ export function Tokens({ everybody, session, open, onOpen }: TokensProps) {
       <Frame source={tokens} what="tokens">
         {(rows) => (
           <AccessTable
-            label={everybody ? "Everybody's tokens" : "My tokens"}
-            columns={everybody ? ALL_COLUMNS : COLUMNS}
+            label={isAllAccounts ? "All tokens" : "My tokens"}
+            columns={isAllAccounts ? ALL_COLUMNS : COLUMNS}
             rows={rows}
             keyOf={({ key }) => key}
             selectedKey={open?.kind === "row" ? open.key : null}
             firstSort={{ column: "expires", descending: true }}
-            empty={<Empty mayMake={mayMake} everybody={everybody} />}
+            empty={<Empty canCreate={canCreate} isAllAccounts={isAllAccounts} />}
             onSelect={({ key }) => onOpen({ kind: "row", key })}
           />
         )}
@@ -133,12 +133,12 @@ export function Tokens({ everybody, session, open, onOpen }: TokensProps) {
   );
 }
 
-function Empty({ mayMake, everybody }: { mayMake: boolean; everybody: boolean }) {
-  if (everybody) return <p>Nobody has made a token yet.</p>;
-  if (mayMake) return <p>You have no tokens. A script, or a tracker on a node, needs one to ask or to send.</p>;
+function Empty({ canCreate, isAllAccounts }: { canCreate: boolean; isAllAccounts: boolean }) {
+  if (isAllAccounts) return <p>No tokens yet.</p>;
+  if (canCreate) return <p>You have no tokens. Scripts and trackers use one to sign in.</p>;
   return (
     <p>
-      Tokens belong to an account, and nobody is signed in with one. An operator can make one for an account:{" "}
+      Tokens belong to an account, and you are not signed in with one. An operator can create a token for an account:{" "}
       <code>clusterscape token create</code>.
     </p>
   );

@@ -1,4 +1,4 @@
-// The access page's words for roles, ways, scopes, and how long a token is to live.
+// Labels of the access page: roles, sign-in methods, scopes, and the lifetimes of tokens.
 
 import type { Role, Scope, TokenAnswer, Way } from "../../api/generated.ts";
 
@@ -11,22 +11,22 @@ export const ROLE_WORDS: Readonly<Record<Role, string>> = {
 };
 
 export const WAY_WORDS: Readonly<Record<Way, string>> = {
-  static: "server's token",
+  static: "server token",
   local: "local account",
   oidc: "single sign-on",
   proxy: "reverse proxy",
 };
 
 export const SCOPES: readonly { readonly scope: Scope; readonly title: string; readonly help: string }[] = [
-  { scope: "read", title: "Read", help: "every question" },
-  { scope: "runs", title: "Send runs", help: "runs and traces of trackers" },
+  { scope: "read", title: "Read", help: "all data" },
+  { scope: "runs", title: "Send runs", help: "runs and traces from trackers" },
   { scope: "write", title: "Write", help: "rules, mutes, views" },
   { scope: "admin", title: "Administer", help: "accounts, tokens, audit log" },
 ];
 
-export const LIVES_DAYS = [7, 30, 90, 365] as const;
+export const LIFETIMES_DAYS = [7, 30, 90, 365] as const;
 
-export function describeState(token: TokenAnswer): "live" | "revoked" | "expired" {
+export function describeState(token: TokenAnswer): "active" | "revoked" | "expired" {
   if (token.revoked_at !== null) return "revoked";
-  return token.is_live ? "live" : "expired";
+  return token.is_live ? "active" : "expired";
 }

@@ -1,11 +1,11 @@
-// Which small plot stands where: by node and GPU index, by rank, or by cluster. Pure.
+// Arranges the small plots: by node and GPU index, by rank, or by cluster. Pure.
 
 import type { DiagnosedUnit } from "../../api/generated.ts";
 import type { MultiplesGroup } from "../../charts/multiples-layout.ts";
 import type { Arrangement } from "../../state/diagnostics.ts";
 
-/** GPUs of a node stand in the column of their index as long as that leaves no wide gaps. */
-const MOST_INDEX = 16;
+/** GPUs are placed in the column of their index up to this index. */
+const MAX_INDEX = 16;
 
 const byName = new Intl.Collator("en", { numeric: true }).compare;
 
@@ -37,8 +37,8 @@ export function arrange(units: readonly DiagnosedUnit[], arrangement: Arrangemen
   }
 }
 
-/** Whether the arrangement would tell anything. */
-export function isKnown(units: readonly DiagnosedUnit[], arrangement: Arrangement): boolean {
+/** Whether the workload has the data for this arrangement. */
+export function isAvailable(units: readonly DiagnosedUnit[], arrangement: Arrangement): boolean {
   if (arrangement === "global_rank") return units.some(({ global_rank }) => global_rank !== null);
   if (arrangement === "local_rank") return units.some(({ local_rank }) => local_rank !== null);
   return true;
@@ -62,7 +62,7 @@ function group(
   return [...groups].map(([title, slots]) => ({ title, slots })).sort((a, b) => compare(a.title, b.title));
 }
 
-/** Unknown ones last. */
+/** Missing ranks last. */
 function sortBy(
   units: readonly DiagnosedUnit[],
   rows: readonly number[],
@@ -77,28 +77,31 @@ function sortBy(
 
 function placeByIndex(units: readonly DiagnosedUnit[], rows: readonly number[]): readonly (number | null)[] {
   const indices = rows.map((row) => units[row]?.index ?? null);
-  const known = indices.filter((index) => index !== null);
-  const isFit = known.length === rows.length && Math.max(...known) < MOST_INDEX && new Set(known).size === known.length;
-  if (!isFit) return rows;
-  const slots = new Array<number | null>(Math.max(...known) + 1).fill(null);
+  const knownIndices = indices.filter((index) => index !== null);
+  const fits =
+    knownIndices.length === rows.length &&
+    Math.max(...knownIndices) < MAX_INDEX &&
+    new Set(knownIndices).size === knownIndices.length;
+  if (!fits) return rows;
+  const slots = new Array<number | null>(Math.max(...knownIndices) + 1).fill(null);
   rows.forEach((row, at) => {
     slots[indices[at] ?? 0] = row;
   });
   return slots;
 }
 
-/** The same GPUs by fewer names: `node:*` where all of a node are among them. */
+/** The same GPUs with fewer names: `node:*` where all GPUs of a node are included. */
 export function shortenUnits(
-  wanted: readonly string[],
+  names: readonly string[],
   units: readonly Pick<DiagnosedUnit, "unit" | "node">[],
 ): readonly string[] {
-  const left = new Set(wanted);
+  const remaining = new Set(names);
   const byNode = Map.groupBy(units, ({ node }) => node);
-  const whole: string[] = [];
+  const wholeNodes: string[] = [];
   for (const [node, members] of byNode) {
-    if (node === null || members.length < 2 || !members.every(({ unit }) => left.has(unit))) continue;
-    whole.push(`${node}:*`);
-    for (const { unit } of members) left.delete(unit);
+    if (node === null || members.length < 2 || !members.every(({ unit }) => remaining.has(unit))) continue;
+    wholeNodes.push(`${node}:*`);
+    for (const { unit } of members) remaining.delete(unit);
   }
-  return [...whole, ...left];
+  return [...wholeNodes, ...remaining];
 }

@@ -1,12 +1,12 @@
-// Which points of the scatter a brush, a window or a selection lights up. Pure.
+// Finds the scatter points within a brush or a time range. Pure.
 
 import type { Scatter } from "../../api/diagnosis-client.ts";
 import type { TimeRange } from "../../charts/line-chart.tsx";
 import type { Rectangle } from "../../charts/scatter-chart.tsx";
 import type { Brush } from "../../state/diagnostics.ts";
 
-export interface Lit {
-  /** By point; null: nothing was asked for, all are lit. */
+export interface HighlightedPoints {
+  /** By point; null: no brush and no range, all points are highlighted. */
   readonly mask: Uint8Array | null;
   readonly points: number;
   readonly outliers: number;
@@ -14,7 +14,7 @@ export interface Lit {
   readonly units: readonly string[];
 }
 
-export function lightPoints(scatter: Scatter, brush: Brush | null, range: TimeRange | null): Lit {
+export function highlightPoints(scatter: Scatter, brush: Brush | null, range: TimeRange | null): HighlightedPoints {
   if (brush === null && range === null) {
     return { mask: null, points: scatter.x.length, outliers: scatter.outliers, timesMs: [], units: [] };
   }
@@ -36,7 +36,7 @@ export function lightPoints(scatter: Scatter, brush: Brush | null, range: TimeRa
   return { mask, points: times.length, outliers, timesMs: times, units: units.sort() };
 }
 
-/** All points with a little room around; null where there is none. */
+/** The bounds of all points with a margin; null without points. */
 export function findBounds({ x, y, density }: Pick<Scatter, "x" | "y" | "density">): Rectangle | null {
   if (x.length === 0) return null;
   let [xFrom, xTo, yFrom, yTo] = density
@@ -48,11 +48,11 @@ export function findBounds({ x, y, density }: Pick<Scatter, "x" | "y" | "density
     yFrom = Math.min(yFrom, y[at] ?? yFrom);
     yTo = Math.max(yTo, y[at] ?? yTo);
   }
-  const [xRoom, yRoom] = [(xTo - xFrom || Math.abs(xTo) || 1) * 0.03, (yTo - yFrom || Math.abs(yTo) || 1) * 0.03];
-  return { xFrom: xFrom - xRoom, xTo: xTo + xRoom, yFrom: yFrom - yRoom, yTo: yTo + yRoom };
+  const [xMargin, yMargin] = [(xTo - xFrom || Math.abs(xTo) || 1) * 0.03, (yTo - yFrom || Math.abs(yTo) || 1) * 0.03];
+  return { xFrom: xFrom - xMargin, xTo: xTo + xMargin, yFrom: yFrom - yMargin, yTo: yTo + yMargin };
 }
 
-/** The rectangle around all outliers; null where there are none. */
+/** The rectangle around all outliers; null without outliers. */
 export function boundOutliers({ x, y, isOutlier }: Pick<Scatter, "x" | "y" | "isOutlier">): Brush | null {
   let [xFrom, xTo, yFrom, yTo] = [1, -1, 1, -1].map((sign) => sign * Number.POSITIVE_INFINITY) as [
     number,
@@ -68,12 +68,12 @@ export function boundOutliers({ x, y, isOutlier }: Pick<Scatter, "x" | "y" | "is
     yTo = Math.max(yTo, y[at] ?? 0);
   }
   if (xFrom > xTo) return null;
-  const [xRoom, yRoom] = [(xTo - xFrom || Math.abs(xTo) || 1) * 0.01, (yTo - yFrom || Math.abs(yTo) || 1) * 0.01];
+  const [xMargin, yMargin] = [(xTo - xFrom || Math.abs(xTo) || 1) * 0.01, (yTo - yFrom || Math.abs(yTo) || 1) * 0.01];
   const round = (value: number) => Number(value.toPrecision(6));
   return {
-    xFrom: round(xFrom - xRoom),
-    xTo: round(xTo + xRoom),
-    yFrom: round(yFrom - yRoom),
-    yTo: round(yTo + yRoom),
+    xFrom: round(xFrom - xMargin),
+    xTo: round(xTo + xMargin),
+    yFrom: round(yFrom - yMargin),
+    yTo: round(yTo + yMargin),
   };
 }

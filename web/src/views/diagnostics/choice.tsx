@@ -1,4 +1,4 @@
-// A small choice in the head of a panel: a native list, so that keys, touch and screen readers know it.
+// A select in the header of a panel; native, for keyboard, touch and screen readers.
 
 import styles from "./choice.module.css";
 
@@ -6,7 +6,7 @@ interface ChoiceProps<T extends string> {
   readonly label: string;
   readonly value: T;
   readonly options: readonly { readonly value: T; readonly title: string; readonly isDisabled?: boolean }[];
-  /** Said before the value. */
+  /** Shown before the value. */
   readonly prefix?: string;
   onChange(value: T): void;
 }
@@ -19,8 +19,8 @@ export function Choice<T extends string>({ label, value, options, prefix, onChan
         aria-label={label}
         value={value}
         onChange={(event) => {
-          const found = options.find((option) => option.value === event.target.value);
-          if (found) onChange(found.value);
+          const selected = options.find((option) => option.value === event.target.value);
+          if (selected) onChange(selected.value);
         }}
       >
         {options.map((option) => (

@@ -1,4 +1,4 @@
-// Workloads worth a diagnosis: those that run on several GPUs, rule breakers first, then the largest.
+// List of workloads to diagnose: those on several GPUs, rule violations first, then by size.
 
 import { useMemo } from "react";
 import { formatPlural } from "../../base/format.ts";
@@ -14,7 +14,7 @@ import { Frame } from "../../widgets/frame.tsx";
 import styles from "./chooser.module.css";
 
 const RUNNING = ["running"] as const;
-const MOST = 60;
+const MAX_WORKLOADS = 60;
 
 export function Chooser() {
   const workloads = useWorkloads(RUNNING, true);
@@ -25,22 +25,22 @@ export function Chooser() {
   return (
     <main className={styles.page}>
       <header>
-        <h1>Which workload?</h1>
+        <h1>Select a workload</h1>
         <p>
-          Those that run on several GPUs, rule breakers first. Any other, also one that has ended, opens from the search
-          above or from its details in the overview.
+          Running workloads on several GPUs, those that break rules first. To open any other, even one that has ended,
+          use the search above or its details in the overview.
         </p>
       </header>
       <Frame
         source={workloads}
         what="workloads"
         isEmpty={({ workloads: all }) => orderWorkloads(all, broken).length === 0}
-        empty="Nothing runs on more than one GPU right now."
+        empty="No workload runs on more than one GPU now."
       >
         {({ workloads: all }) => (
           <ul className={styles.list}>
             {orderWorkloads(all, broken)
-              .slice(0, MOST)
+              .slice(0, MAX_WORKLOADS)
               .map((workload) => (
                 <li key={workload.workload}>
                   <button type="button" onClick={() => change(diagnose(workload.workload))}>

@@ -1,4 +1,4 @@
-// The colors of clusters: the largest is blue, the odd one amber, the same in every chart of the page.
+// Colors of clusters, the same in every chart: the largest is blue, the second amber.
 
 const COLORS: readonly string[] = [
   "light-dark(#1f6feb, #5aa9ff)",
@@ -10,7 +10,7 @@ const COLORS: readonly string[] = [
   "light-dark(#52606f, #9aa4b2)",
 ];
 
-/** Of a GPU that could not be compared. */
+/** The color of a GPU that could not be compared. */
 export const NO_CLUSTER = "var(--faint)";
 
 export function clusterColor(label: number | null): string {

@@ -1,4 +1,4 @@
-// How many clusters there are and why: the tree, where it is cut, what is compared and how it is joined.
+// Menu of clustering: the dendrogram, the number of clusters, the distance and the linkage.
 
 import * as Popover from "@radix-ui/react-popover";
 import { useMemo, useRef } from "react";
@@ -15,12 +15,12 @@ import styles from "./cluster-menu.module.css";
 import { useSetPage } from "./shown.ts";
 
 const DISTANCE_TITLES: Readonly<Record<Distance, string>> = {
-  auto: "as drawn",
+  auto: "same as the plots",
   histogram: "distributions (Jensen–Shannon)",
   euclidean: "timelines (Euclidean)",
   correlation: "timelines (correlation)",
 };
-const MOST_COUNT = 16;
+const MAX_CLUSTERS = 16;
 const LAGS = [0, 1, 2, 4, 8, 16];
 
 interface ClusterMenuProps {
@@ -33,7 +33,7 @@ export function ClusterMenu({ answer, page }: ClusterMenuProps) {
   const place = useRef<HTMLDivElement>(null);
   const set = (changes: Partial<DiagnosticsPage>) => setPage(changes, "replace");
   const count = answer.clusters.length;
-  const most = Math.max(1, Math.min(MOST_COUNT, answer.compared.length));
+  const maxCount = Math.max(1, Math.min(MAX_CLUSTERS, answer.compared.length));
   return (
     <Popover.Root>
       <Popover.Trigger asChild>
@@ -41,11 +41,11 @@ export function ClusterMenu({ answer, page }: ClusterMenuProps) {
       </Popover.Trigger>
       <PopupContent className={styles.menu} align="end" aria-label="Clusters">
         <h2>
-          How GPUs are told apart
+          Clustering of GPUs
           {answer.linkage.length > 0 && (
             <IconButton
               icon="download"
-              label="The tree as SVG"
+              label="Save the tree as SVG"
               onClick={() => {
                 const tree = place.current?.querySelector<SVGElement>("svg[role=img]");
                 if (tree) saveTree(tree, `${answer.workload}-tree.svg`.replaceAll(/[^\w.-]+/g, "-"));
@@ -61,9 +61,9 @@ export function ClusterMenu({ answer, page }: ClusterMenuProps) {
           <input
             type="range"
             min={1}
-            max={most}
-            value={Math.min(most, count || 1)}
-            aria-valuetext={`${formatPlural(count, "cluster")}, ${page.count === null ? "chosen automatically" : "chosen by you"}`}
+            max={maxCount}
+            value={Math.min(maxCount, count || 1)}
+            aria-valuetext={`${formatPlural(count, "cluster")}, ${page.count === null ? "automatic" : "set manually"}`}
             onChange={(event) => set({ count: Number(event.target.value) })}
           />
           <output>{count}</output>
@@ -73,7 +73,7 @@ export function ClusterMenu({ answer, page }: ClusterMenuProps) {
             Automatic
           </Button>
           <Choice
-            label="Compared by"
+            label="Distance"
             prefix="by"
             value={page.distance}
             options={DISTANCES.map((value) => ({ value, title: DISTANCE_TITLES[value] }))}
@@ -88,7 +88,7 @@ export function ClusterMenu({ answer, page }: ClusterMenuProps) {
           />
           {resolveDistance(page) === "correlation" && (
             <Choice
-              label="Lag allowed"
+              label="Maximum lag"
               prefix="lag"
               value={String(page.lag)}
               options={LAGS.map((lag) => ({ value: String(lag), title: lag === 0 ? "none" : `${lag} steps` }))}
@@ -114,7 +114,7 @@ function Tree({ answer }: { answer: DiagnosisAnswer }) {
       colorOf: compared.map((unit) => clusterColor(label.get(unit) ?? null)),
     };
   }, [leaves, compared, units]);
-  if (linkage.length === 0) return <p className={styles.none}>There is nothing to compare.</p>;
+  if (linkage.length === 0) return <p className={styles.none}>No GPUs to compare.</p>;
   return (
     <Dendrogram
       label={`Tree of ${formatPlural(compared.length, "GPU")}, cut into ${formatPlural(clusters.length, "cluster")}`}

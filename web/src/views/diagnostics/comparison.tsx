@@ -1,4 +1,4 @@
-// Two workloads, or two times of one, side by side: what differs in numbers and words, then their GPUs, courses and findings.
+// Compares two workloads, or two windows of one: differences as table and sentences, then GPUs, timelines and findings.
 
 import type { DiagnosisAnswer, RuleAnswer } from "../../api/generated.ts";
 import { formatCount, formatHours, formatPlural } from "../../base/format.ts";
@@ -6,13 +6,13 @@ import { useDiagnosis } from "../../data/diagnosis.ts";
 import type { Compared, DiagnosticsPage } from "../../state/diagnostics.ts";
 import { Frame } from "../../widgets/frame.tsx";
 import styles from "./comparison.module.css";
-import { sayDifferences } from "./differences.ts";
+import { describeDifferences } from "./differences.ts";
 import { Findings } from "./findings.tsx";
 import { GpuPanel } from "./gpu-panel.tsx";
-import { sayEnergy } from "./head.tsx";
+import { formatEnergy } from "./head.tsx";
 import { type SetPage, SetPageContext, useSetPage } from "./shown.ts";
 import { TimelinePanel } from "./timeline-panel.tsx";
-import { sayWindow } from "./words.ts";
+import { formatWindow } from "./words.ts";
 
 interface ComparisonProps {
   readonly answer: DiagnosisAnswer;
@@ -34,26 +34,26 @@ export function Comparison({ answer, page, rules, compared }: ComparisonProps) {
     set(isZoom ? { ...rest, compared: { kind: "window", window: zoomed } } : rest, step);
   };
   return (
-    <Frame source={other} what="what it is compared with">
+    <Frame source={other} what="the comparison">
       {(second) => (
         <div className={styles.place}>
           <Differences first={answer} second={second} />
           <ul className={styles.words} aria-label="Differences in words">
-            {sayDifferences(answer, second).map((sentence) => (
+            {describeDifferences(answer, second).map((sentence) => (
               <li key={sentence}>{sentence}</li>
             ))}
           </ul>
           <div className={styles.pair}>
             <div className={styles.column}>
-              <GpuPanel answer={answer} page={page} rules={rules} whose={sayWhose(answer)} />
-              <TimelinePanel answer={answer} page={page} whose={sayWhose(answer)} />
-              <Findings answer={answer} whose={sayWhose(answer)} />
+              <GpuPanel answer={answer} page={page} rules={rules} subject={describeSubject(answer)} />
+              <TimelinePanel answer={answer} page={page} subject={describeSubject(answer)} />
+              <Findings answer={answer} subject={describeSubject(answer)} />
             </div>
             <SetPageContext value={setOther}>
               <div className={styles.column}>
-                <GpuPanel answer={second} page={otherPage} rules={rules} whose={sayWhose(second)} />
-                <TimelinePanel answer={second} page={otherPage} whose={sayWhose(second)} canLeave={false} />
-                <Findings answer={second} whose={sayWhose(second)} />
+                <GpuPanel answer={second} page={otherPage} rules={rules} subject={describeSubject(second)} />
+                <TimelinePanel answer={second} page={otherPage} subject={describeSubject(second)} canLeave={false} />
+                <Findings answer={second} subject={describeSubject(second)} />
               </div>
             </SetPageContext>
           </div>
@@ -63,33 +63,33 @@ export function Comparison({ answer, page, rules, compared }: ComparisonProps) {
   );
 }
 
-function sayWhose({ name, workload, window }: DiagnosisAnswer): string {
-  return `${name ?? workload}${window ? `, ${sayWindow(window.start, window.end)}` : ""}`;
+function describeSubject({ name, workload, window }: DiagnosisAnswer): string {
+  return `${name ?? workload}${window ? `, ${formatWindow(window.start, window.end)}` : ""}`;
 }
 
 interface Row {
   readonly name: string;
-  readonly say: (answer: DiagnosisAnswer) => string;
+  readonly format: (answer: DiagnosisAnswer) => string;
 }
 
 const ROWS: readonly Row[] = [
-  { name: "workload", say: ({ name, workload }) => name ?? workload },
-  { name: "time", say: ({ window }) => (window ? sayWindow(window.start, window.end) : "–") },
+  { name: "Workload", format: ({ name, workload }) => name ?? workload },
+  { name: "Window", format: ({ window }) => (window ? formatWindow(window.start, window.end) : "–") },
   {
     name: "GPUs",
-    say: ({ gpus, nodes, machine_types }) =>
+    format: ({ gpus, nodes, machine_types }) =>
       `${formatCount(gpus)} × ${machine_types.join(", ")}, ${formatPlural(nodes, "node")}`,
   },
-  { name: "GPU-hours", say: ({ gpu_hours }) => formatHours(gpu_hours) },
-  { name: "wasted", say: ({ wasted_gpu_hours }) => formatHours(wasted_gpu_hours) },
-  { name: "energy", say: ({ energy_joules }) => sayEnergy(energy_joules) },
+  { name: "GPU-hours", format: ({ gpu_hours }) => formatHours(gpu_hours) },
+  { name: "Wasted", format: ({ wasted_gpu_hours }) => formatHours(wasted_gpu_hours) },
+  { name: "Energy", format: ({ energy_joules }) => formatEnergy(energy_joules) },
   {
-    name: "clusters",
-    say: ({ clusters }) => clusters.map(({ size }) => formatCount(size)).join(" + ") || "–",
+    name: "Clusters",
+    format: ({ clusters }) => clusters.map(({ size }) => formatCount(size)).join(" + ") || "–",
   },
   {
-    name: "findings",
-    say: ({ findings }) => (findings.length > 0 ? formatPlural(findings.length, "finding") : "nothing is odd"),
+    name: "Findings",
+    format: ({ findings }) => (findings.length > 0 ? formatPlural(findings.length, "finding") : "none"),
   },
 ];
 
@@ -99,10 +99,10 @@ function Differences({ first, second }: { first: DiagnosisAnswer; second: Diagno
       <tbody>
         {[first, second].map((answer, at) => (
           <tr key={at === 0 ? "first" : "second"}>
-            {ROWS.map(({ name, say }) => (
-              <td key={name} data-same={say(first) === say(second) || undefined}>
+            {ROWS.map(({ name, format }) => (
+              <td key={name} data-same={format(first) === format(second) || undefined}>
                 <small>{name}</small>
-                {say(answer)}
+                {format(answer)}
               </td>
             ))}
           </tr>

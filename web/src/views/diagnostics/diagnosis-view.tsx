@@ -1,5 +1,4 @@
-// One workload, diagnosed: its head, its GPUs, what was found, two metrics against one another, and its course. What is selected,
-// brushed and zoomed in one of them shows in all.
+// Diagnosis of one workload: header, GPUs, findings, scatter plot and timeline. All share selection, brush and zoom.
 
 import { useDeferredValue, useEffect, useMemo, useState } from "react";
 import type { DiagnosisAnswer, RuleAnswer } from "../../api/generated.ts";
@@ -12,7 +11,7 @@ import { useChangeScreen, useScreenStore } from "../../state/use-screen.ts";
 import { Button } from "../../widgets/button.tsx";
 import { Frame } from "../../widgets/frame.tsx";
 import { shortenUnits } from "./arrange.ts";
-import { lightPoints } from "./brushed.ts";
+import { highlightPoints } from "./brushed.ts";
 import { CompareMenu } from "./compare-menu.tsx";
 import { Comparison } from "./comparison.tsx";
 import styles from "./diagnosis-view.module.css";
@@ -20,9 +19,9 @@ import { Findings } from "./findings.tsx";
 import { GpuPanel } from "./gpu-panel.tsx";
 import { Head } from "./head.tsx";
 import { chooseAxes, ScatterPanel } from "./scatter-panel.tsx";
-import { findShown } from "./shown.ts";
+import { findShownWindow } from "./shown.ts";
 import { TimelinePanel } from "./timeline-panel.tsx";
-import { joinTimes } from "./timelines.ts";
+import { mergeTimes } from "./timelines.ts";
 
 const NO_RULES: readonly RuleAnswer[] = [];
 
@@ -35,7 +34,7 @@ export function DiagnosisView({ workload, page }: { workload: string; page: Diag
   return (
     <main className={styles.view} aria-busy={!answer.isCurrent}>
       {answer.problem && answer.value === undefined && (
-        <div className={styles.away}>
+        <div className={styles.back}>
           <Button onClick={() => change(diagnose(null))}>Choose another workload</Button>
         </div>
       )}
@@ -47,7 +46,9 @@ export function DiagnosisView({ workload, page }: { workload: string; page: Diag
               <CompareMenu answer={value} page={page} />
             </Head>
             {value.units.length === 0 ? (
-              <p className={styles.none}>{value.notes[0] ?? "It has held no GPU: there is nothing to diagnose."}</p>
+              <p className={styles.none}>
+                {value.notes[0] ?? "It has unitNames no GPUs, so there is nothing to diagnose."}
+              </p>
             ) : page.compared ? (
               <Comparison answer={value} page={page} rules={rules} compared={page.compared} />
             ) : (
@@ -60,28 +61,28 @@ export function DiagnosisView({ workload, page }: { workload: string; page: Diag
   );
 }
 
-/** What of a link makes no sense, only the data can tell. */
+/** Reports values of the link that the data does not have. */
 function useDataNotices(answer: DiagnosisAnswer | undefined, page: DiagnosticsPage): void {
   const store = useScreenStore();
   useEffect(() => {
-    if (answer && answer.units.length > 0) store.note(findStrangers(answer, page));
+    if (answer && answer.units.length > 0) store.note(findLinkProblems(answer, page));
   }, [store, answer, page]);
 }
 
-export function findStrangers(
+export function findLinkProblems(
   { metrics, units, workload }: Pick<DiagnosisAnswer, "metrics" | "units" | "workload">,
   page: Pick<DiagnosticsPage, "x" | "y" | "lines" | "units">,
 ): readonly string[] {
-  const known = new Set(metrics.map(({ name }) => name));
-  const held = new Set(units.map(({ unit }) => unit));
-  const wanted = [page.x, page.y, ...page.lines].filter((name) => name !== null);
-  const strange = page.units.filter((unit) => !held.has(unit));
+  const metricNames = new Set(metrics.map(({ name }) => name));
+  const unitNames = new Set(units.map(({ unit }) => unit));
+  const requestedMetrics = [page.x, page.y, ...page.lines].filter((name) => name !== null);
+  const unknownUnits = page.units.filter((unit) => !unitNames.has(unit));
   return [
-    ...wanted
-      .filter((name) => !known.has(name))
-      .map((name) => `The link names the metric ${name}, which nobody measures here; it was left out.`),
-    ...(strange.length > 0
-      ? [`The link selects ${strange.slice(0, 3).join(", ")}, which ${workload} does not hold; it was left out.`]
+    ...requestedMetrics
+      .filter((name) => !metricNames.has(name))
+      .map((name) => `The link names the metric ${name}, which has no samples here; it was ignored.`),
+    ...(unknownUnits.length > 0
+      ? [`The link selects ${unknownUnits.slice(0, 3).join(", ")}, which ${workload} does not hold; it was ignored.`]
       : []),
   ];
 }
@@ -103,14 +104,14 @@ function Panels({ answer, page, rules }: PanelsProps) {
     isRobust: page.fit === "robust",
     significance: page.significance,
   });
-  const lit = useMemo(
-    () => (scatter.value ? lightPoints(scatter.value, page.brush, range) : null),
+  const highlighted = useMemo(
+    () => (scatter.value ? highlightPoints(scatter.value, page.brush, range) : null),
     [scatter.value, page.brush, range],
   );
-  const { startMs, endMs } = findShown(answer, page);
+  const { startMs, endMs } = findShownWindow(answer, page);
   const spans = useMemo(
-    () => (page.brush && lit ? joinTimes(lit.timesMs, endMs - startMs) : []),
-    [page.brush, lit, startMs, endMs],
+    () => (page.brush && highlighted ? mergeTimes(highlighted.timesMs, endMs - startMs) : []),
+    [page.brush, highlighted, startMs, endMs],
   );
   return (
     <div className={styles.panels}>
@@ -119,10 +120,10 @@ function Panels({ answer, page, rules }: PanelsProps) {
       </div>
       <div className={styles.side}>
         <Findings answer={answer} />
-        <ScatterPanel answer={answer} page={page} source={scatter} lit={lit} />
+        <ScatterPanel answer={answer} page={page} source={scatter} highlighted={highlighted} />
       </div>
       <div className={styles.timeline}>
-        <TimelinePanel answer={answer} page={page} pointed={pointed} lit={spans} onDraw={setDrawn} />
+        <TimelinePanel answer={answer} page={page} pointed={pointed} highlighted={spans} onDraw={setDrawn} />
       </div>
     </div>
   );

@@ -1,19 +1,19 @@
-// What a histogram says in numbers: quantiles to within a bin. Pure.
+// Statistics of histograms: quantiles to within a bin. Pure.
 
 import type { Histograms } from "../../api/diagnosis-client.ts";
 
-/** Half-way within the bin that holds it; null where there are no values. */
+/** Interpolated within its bin; null without values. */
 export function findQuantile(counts: ArrayLike<number>, low: number, high: number, share: number): number | null {
   let total = 0;
   for (let bin = 0; bin < counts.length; bin += 1) total += counts[bin] ?? 0;
   if (total === 0) return null;
-  const wanted = share * total;
-  let passed = 0;
+  const target = share * total;
+  let cumulative = 0;
   const width = (high - low) / counts.length;
   for (let bin = 0; bin < counts.length; bin += 1) {
     const count = counts[bin] ?? 0;
-    passed += count;
-    if (passed >= wanted && count > 0) return low + (bin + 1 - (passed - wanted) / count) * width;
+    cumulative += count;
+    if (cumulative >= target && count > 0) return low + (bin + 1 - (cumulative - target) / count) * width;
   }
   return high;
 }
@@ -35,7 +35,7 @@ export function describeUnit({ counts, low, high }: Histograms, unit: string): U
   };
 }
 
-/** Heights 0–1 on one axis for all: the tallest bar that all but the most extreme plots have. */
+/** Heights 0–1 on a common axis: 1 is the 98th percentile of the tallest bars. */
 export function scaleBars({ counts }: Histograms): ReadonlyMap<string, Float64Array> {
   const shares = new Map<string, Float64Array>();
   const peaks: number[] = [];

@@ -1,4 +1,4 @@
-// What was found, in words, most important first. A finding shows its GPUs, its time and its metrics when it is clicked.
+// Findings, most important first. A click on a finding shows its GPUs, time and metrics.
 
 import type { DiagnosisAnswer, FindingAnswer } from "../../api/generated.ts";
 import { formatGpuHours, formatPlural, formatRatio, isKnown } from "../../base/format.ts";
@@ -6,33 +6,36 @@ import { formatDuration } from "../../base/time.ts";
 import { type DiagnosticsPage, toWindow } from "../../state/diagnostics.ts";
 import styles from "./findings.module.css";
 import { PanelBox } from "./panel-box.tsx";
-import { useSetPage } from "./shown.ts";
-import { sayEstimate, sayP, sayWindow } from "./words.ts";
+import { useIsRecorded, useSetPage } from "./shown.ts";
+import { formatEstimate, formatPValue, formatWindow } from "./words.ts";
 
-/** A finding of nearly the whole time does not change the window. */
-const NEARLY_ALL = 0.85;
-const MOST_ODD = 5;
+/** A finding that covers at least this share of the life does not change the window. */
+const WHOLE_LIFE_SHARE = 0.85;
+const MAX_ODD = 5;
 
 interface FindingsProps {
   readonly answer: DiagnosisAnswer;
-  /** Said in the heading where two are compared. */
-  readonly whose?: string;
+  /** Shown in the heading of a comparison. */
+  readonly subject?: string;
+  /** How many odd GPUs without a finding are listed. */
+  readonly mostOdd?: number;
 }
 
-export function Findings({ answer, whose }: FindingsProps) {
+export function Findings({ answer, subject, mostOdd = MAX_ODD }: FindingsProps) {
   const set = useSetPage();
+  const isRecorded = useIsRecorded();
   const { findings, odd, odd_note, notes } = answer;
   const others = odd.filter(
     ({ unit }) => !findings.some(({ kind, units }) => kind === "odd_gpu" && units.includes(unit)),
   );
   return (
-    <PanelBox title={whose ? `Findings, ${whose}` : "Findings"} className={styles.panel}>
+    <PanelBox title={subject ? `Findings, ${subject}` : "Findings"} className={styles.panel}>
       <ul className={styles.list}>
         {findings.map((finding) => (
           <li key={`${finding.kind} ${finding.title}`} data-severity={finding.severity}>
             <button
               type="button"
-              data-tip="Show its GPUs, time and metrics"
+              data-tip={isRecorded ? "Show its GPUs" : "Show its GPUs, time and metrics"}
               onClick={() => set(showFinding(finding, answer))}
             >
               <b>{finding.title}</b>
@@ -41,21 +44,28 @@ export function Findings({ answer, whose }: FindingsProps) {
             </button>
           </li>
         ))}
-        {others.slice(0, MOST_ODD).map(({ unit, sentence, p_value, distance }) => (
+        {others.slice(0, mostOdd).map(({ unit, sentence, p_value, distance }) => (
           <li key={unit} data-severity="info">
             <button type="button" onClick={() => set({ units: [unit] })}>
               <b>{sentence}</b>
               <small>
-                {unit} · distance {distance.toPrecision(2)} · {sayP(p_value)}
+                {unit} · distance {distance.toPrecision(2)} · {formatPValue(p_value)}
               </small>
             </button>
           </li>
         ))}
+        {others.length > mostOdd && (
+          <li data-severity="none">
+            <p>
+              <span>and {formatPlural(others.length - mostOdd, "more odd GPU")}</span>
+            </p>
+          </li>
+        )}
         {findings.length + others.length === 0 && answer.units.length > 1 && (
           <li data-severity="none">
             <p>
-              <b>{odd_note === null ? "Nothing is odd." : "Nothing was found."}</b>
-              <span>{odd_note ?? "The GPUs behave alike, and nothing else stands out in this window."}</span>
+              <b>{odd_note === null ? "Nothing unusual." : "No findings."}</b>
+              <span>{odd_note ?? "All GPUs behave alike, and there are no other findings in this window."}</span>
             </p>
           </li>
         )}
@@ -75,19 +85,19 @@ export function Findings({ answer, whose }: FindingsProps) {
 
 export function describeEvidence(finding: FindingAnswer): string {
   const numbers = Object.entries(finding.numbers).map(
-    ([name, number]) => `${name.replaceAll("_", " ")} ${sayEstimate(number)}`,
+    ([name, number]) => `${name.replaceAll("_", " ")} ${formatEstimate(number)}`,
   );
   return [
-    saySize(finding),
+    formatSize(finding),
     ...numbers,
     formatPlural(finding.units.length, "GPU"),
-    sayWindow(finding.start_at, finding.end_at),
+    formatWindow(finding.start_at, finding.end_at),
   ]
     .filter(Boolean)
     .join(" · ");
 }
 
-function saySize({ size, size_unit }: FindingAnswer): string | null {
+function formatSize({ size, size_unit }: FindingAnswer): string | null {
   if (!isKnown(size)) return null;
   if (size_unit === "gpu_hours") return formatGpuHours(size);
   return size_unit === "seconds" ? formatDuration(size) : `${formatRatio(size)} of the time`;
@@ -95,8 +105,8 @@ function saySize({ size, size_unit }: FindingAnswer): string | null {
 
 export function showFinding(finding: FindingAnswer, answer: DiagnosisAnswer): Partial<DiagnosticsPage> {
   const { life } = answer;
-  const isAll = life !== null && finding.end_at - finding.start_at >= NEARLY_ALL * (life.end - life.start);
-  const metric = finding.metrics.find((name) => answer.metrics.some((known) => known.name === name));
+  const isAll = life !== null && finding.end_at - finding.start_at >= WHOLE_LIFE_SHARE * (life.end - life.start);
+  const metric = finding.metrics.find((name) => answer.metrics.some((other) => other.name === name));
   return {
     units: finding.units.length === answer.units.length ? [] : finding.units,
     window: isAll || finding.end_at <= finding.start_at ? null : toWindow(finding.start_at, finding.end_at),

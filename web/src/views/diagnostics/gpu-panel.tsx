@@ -1,5 +1,4 @@
-// One small plot per GPU: its distribution or its course, in the color of its cluster, beside those it shares a node or a rank
-// with. Or the same as a table.
+// One small plot per GPU: histogram or timeline, in the color of its cluster, arranged by node, rank or cluster; or a table.
 
 import { useMemo, useState } from "react";
 import type { Histograms } from "../../api/diagnosis-client.ts";
@@ -13,7 +12,7 @@ import { spanOf, useHistograms, useLines } from "../../data/diagnosis.ts";
 import { colorRules, type RuleColors, toCssColor } from "../../parts/rules/rule-colors.ts";
 import { ARRANGEMENTS, type Arrangement, type DiagnosticsPage, type Plot } from "../../state/diagnostics.ts";
 import { Frame } from "../../widgets/frame.tsx";
-import { arrange, isKnown, shortenUnits } from "./arrange.ts";
+import { arrange, isAvailable, shortenUnits } from "./arrange.ts";
 import { Choice } from "./choice.tsx";
 import { clusterColor } from "./cluster-colors.ts";
 import { ClusterLegend } from "./cluster-legend.tsx";
@@ -21,10 +20,11 @@ import { ClusterMenu } from "./cluster-menu.tsx";
 import { describeUnit, scaleBars } from "./distributions.ts";
 import styles from "./gpu-panel.module.css";
 import { PanelBox } from "./panel-box.tsx";
-import { findShown, useSetPage } from "./shown.ts";
-import { fillHoles, findDomain, toGrid } from "./timelines.ts";
+import { findShownWindow, useIsRecorded, useSetPage } from "./shown.ts";
+import { MAX_REQUESTED } from "./timeline-shapes.ts";
+import { fillGaps, findDomain, toGrid } from "./timelines.ts";
 import { toCsv, UnitTable } from "./unit-table.tsx";
-import { findMetric, sayPlace, sayValue } from "./words.ts";
+import { describeRank, findMetric, formatValue } from "./words.ts";
 
 const ARRANGEMENT_TITLES: Readonly<Record<Arrangement, string>> = {
   node: "node, GPU index",
@@ -44,44 +44,57 @@ interface GpuPanelProps {
   readonly answer: DiagnosisAnswer;
   readonly page: DiagnosticsPage;
   readonly rules: readonly RuleAnswer[];
-  /** Said in the heading where two are compared. */
-  readonly whose?: string;
+  /** Shown in the heading of a comparison. */
+  readonly subject?: string;
   onPoint?(unit: string | null): void;
 }
 
-export function GpuPanel({ answer, page, rules, whose, onPoint }: GpuPanelProps) {
+export function GpuPanel({ answer, page, rules, subject, onPoint }: GpuPanelProps) {
   const set = useSetPage();
+  const isRecorded = useIsRecorded();
   const metric = findMetric(answer.metrics, answer.metric);
   const source = usePlots(answer, page, rules);
   const [level, setLevel] = useState<Level>("plot");
   const file = `${answer.workload}-gpus`.replaceAll(/[^\w-]+/g, "-");
   const histograms = source.value?.histograms;
-  const title = `${metric?.label ?? "GPUs"}${whose ? `, ${whose}` : ", one plot per GPU"}`;
+  const title = `${metric?.label ?? "GPUs"}${subject ? `, ${subject}` : ", one plot per GPU"}`;
   const tools = (
     <>
+      {!isRecorded && (
+        <>
+          <Choice
+            label="Metric"
+            value={answer.metric ?? ""}
+            options={answer.metrics.map(({ name, label, has_samples }) => ({
+              value: name,
+              title: label,
+              isDisabled: !has_samples,
+            }))}
+            onChange={(name) => set({ metric: name })}
+          />
+          <ClusterMenu answer={answer} page={page} />
+        </>
+      )}
       <Choice
-        label="Metric"
-        value={answer.metric ?? ""}
-        options={answer.metrics.map(({ name, label, has_samples }) => ({
-          value: name,
-          title: label,
-          isDisabled: !has_samples,
-        }))}
-        onChange={(name) => set({ metric: name })}
-      />
-      <ClusterMenu answer={answer} page={page} />
-      <Choice
-        label="Arranged by"
+        label="Arrange by"
         prefix="by"
         value={page.arrangement}
         options={ARRANGEMENTS.map((value) => ({
           value,
           title: ARRANGEMENT_TITLES[value],
-          isDisabled: !isKnown(answer.units, value),
+          isDisabled: !isAvailable(answer.units, value),
         }))}
         onChange={(arrangement) => set({ arrangement })}
       />
-      <Choice label="Drawn as" value={page.plot} options={PLOT_OPTIONS} onChange={(plot) => set({ plot })} />
+      <Choice
+        label="Display as"
+        value={page.plot}
+        options={PLOT_OPTIONS.map((option) => ({
+          ...option,
+          isDisabled: isRecorded && option.value === "timeline" && answer.units.length > MAX_REQUESTED,
+        }))}
+        onChange={(plot) => set({ plot })}
+      />
     </>
   );
   return (
@@ -95,7 +108,7 @@ export function GpuPanel({ answer, page, rules, whose, onPoint }: GpuPanelProps)
       <ClusterLegend answer={answer} page={page} />
       <div className={styles.body}>
         {answer.metric === null ? (
-          <p className={styles.none}>{answer.notes[0] ?? "There are no samples in this window."}</p>
+          <p className={styles.none}>{answer.notes[0] ?? "No samples in this window."}</p>
         ) : (
           <Frame source={source} what="the GPUs">
             {(drawn) =>
@@ -131,7 +144,7 @@ interface Drawn {
 
 function usePlots(answer: DiagnosisAnswer, page: DiagnosticsPage, rules: readonly RuleAnswer[]) {
   const { workload, metric, units } = answer;
-  const { startMs, endMs } = findShown(answer, page);
+  const { startMs, endMs } = findShownWindow(answer, page);
   const isTimeline = page.plot === "timeline";
   const histograms = useHistograms(workload, metric, page.window, !isTimeline);
   const names = useMemo(
@@ -182,11 +195,11 @@ function drawLines(
   const plots = toPlots(answer, rules, ({ unit: name }) => {
     const line = byUnit.get(name);
     if (!line) return { values: [], level: null };
-    const grid = fillHoles(toGrid(line, startMs, endMs, steps));
+    const grid = fillGaps(toGrid(line, startMs, endMs, steps));
     const values = grid.map((value) => (value - low) / (high - low || 1));
-    const known = values.filter((value) => !Number.isNaN(value));
-    const mean = known.reduce((sum, value) => sum + value, 0) / known.length;
-    return { values: known.length > 0 ? values : [], level: known.length > 0 ? mean : null };
+    const finite = values.filter((value) => !Number.isNaN(value));
+    const mean = finite.reduce((sum, value) => sum + value, 0) / finite.length;
+    return { values: finite.length > 0 ? values : [], level: finite.length > 0 ? mean : null };
   });
   return { plots, histograms: null, low, high };
 }
@@ -197,12 +210,12 @@ function toPlots(
   drawUnit: (unit: DiagnosedUnit) => Pick<SmallPlot, "values" | "level">,
 ): readonly SmallPlot[] {
   const colors = colorRules(rules);
-  const oddOnes = new Set(odd.map(({ unit }) => unit));
+  const oddUnits = new Set(odd.map(({ unit }) => unit));
   return units.map((unit) => ({
     key: unit.unit,
     color: clusterColor(unit.cluster),
     marks: listMarks(unit, rules, colors),
-    isOdd: oddOnes.has(unit.unit),
+    isOdd: oddUnits.has(unit.unit),
     ...drawUnit(unit),
   }));
 }
@@ -210,8 +223,8 @@ function toPlots(
 /** In the order of the rule bar. */
 function listMarks(unit: DiagnosedUnit, rules: readonly RuleAnswer[], colors: RuleColors) {
   return rules.flatMap(({ key, is_enabled }) => {
-    const found = is_enabled && unit.rules.find(({ rule }) => rule === key);
-    return found ? [{ color: toCssColor(colors, key), isPast: found.state === "past" }] : [];
+    const violation = is_enabled && unit.rules.find(({ rule }) => rule === key);
+    return violation ? [{ color: toCssColor(colors, key), isPast: violation.state === "past" }] : [];
   });
 }
 
@@ -220,8 +233,8 @@ function Plots(props: GpuPanelProps & { drawn: Drawn; onLevel: (level: Level) =>
   const set = useSetPage();
   const groups = useMemo(() => arrange(answer.units, page.arrangement), [answer.units, page.arrangement]);
   const selected = useMemo(() => {
-    const wanted = new Set(page.units);
-    return new Set(answer.units.flatMap(({ unit }, at) => (wanted.has(unit) ? [at] : [])));
+    const selectedUnits = new Set(page.units);
+    return new Set(answer.units.flatMap(({ unit }, at) => (selectedUnits.has(unit) ? [at] : [])));
   }, [page.units, answer.units]);
   const onSelect = (plots: readonly number[], mode: SelectMode) => {
     const names = plots.flatMap((at) => answer.units[at]?.unit ?? []);
@@ -236,7 +249,7 @@ function Plots(props: GpuPanelProps & { drawn: Drawn; onLevel: (level: Level) =>
       selected={selected}
       say={(at) => {
         const unit = answer.units[at];
-        return unit && <UnitWords unit={unit} answer={answer} rules={rules} drawn={drawn} />;
+        return unit && <UnitTooltip unit={unit} answer={answer} rules={rules} drawn={drawn} />;
       }}
       onSelect={onSelect}
       onLevel={onLevel}
@@ -246,17 +259,17 @@ function Plots(props: GpuPanelProps & { drawn: Drawn; onLevel: (level: Level) =>
 }
 
 export function combine(
-  held: readonly string[],
+  selected: readonly string[],
   names: readonly string[],
   mode: SelectMode,
   total: number,
 ): readonly string[] {
   if (mode === "replace") {
-    // A second click on the only selected one lets it go.
-    const isSame = names.length === 1 && held.length === 1 && names[0] === held[0];
+    // A second click on the only selected GPU deselects it.
+    const isSame = names.length === 1 && selected.length === 1 && names[0] === selected[0];
     return isSame || names.length === total ? [] : names;
   }
-  const next = new Set(held);
+  const next = new Set(selected);
   for (const name of names) {
     if (mode === "toggle" && next.has(name)) next.delete(name);
     else next.add(name);
@@ -270,30 +283,30 @@ function describePanel({ units, clusters, metric, metrics }: DiagnosisAnswer, pa
     `${formatCount(units.length)} plots of ${findMetric(metrics, metric)?.label ?? "GPUs"}`,
     `${clusters.length === 1 ? "one cluster" : `${clusters.length} clusters of ${sizes} GPUs`}`,
     `arranged by ${ARRANGEMENT_TITLES[page.arrangement]}`,
-    "arrows move, Space selects, Escape clears",
+    "arrow keys move, Space selects, Escape clears",
   ].join("; ");
 }
 
-interface UnitWordsProps {
+interface UnitTooltipProps {
   readonly unit: DiagnosedUnit;
   readonly answer: DiagnosisAnswer;
   readonly rules: readonly RuleAnswer[];
   readonly drawn: Drawn;
 }
 
-function UnitWords({ unit, answer, rules, drawn }: UnitWordsProps) {
+function UnitTooltip({ unit, answer, rules, drawn }: UnitTooltipProps) {
   const metric = findMetric(answer.metrics, answer.metric);
-  const odd = answer.odd.find((one) => one.unit === unit.unit);
+  const odd = answer.odd.find((oddUnit) => oddUnit.unit === unit.unit);
   const statistics = drawn.histograms && describeUnit(drawn.histograms, unit.unit);
   const broken = rules.filter(({ key }) => unit.rules.some(({ rule, state }) => rule === key && state === "now"));
   return (
     <div className={styles.words}>
       <b>{unit.unit}</b>
-      <span>{sayPlace(unit)}</span>
+      <span>{describeRank(unit)}</span>
       {statistics?.median != null && (
         <span>
-          median <em>{sayValue(statistics.median, metric?.unit)}</em>, p5 {sayValue(statistics.p5, metric?.unit)}, p95{" "}
-          {sayValue(statistics.p95, metric?.unit)}
+          median <em>{formatValue(statistics.median, metric?.unit)}</em>, p5 {formatValue(statistics.p5, metric?.unit)},
+          p95 {formatValue(statistics.p95, metric?.unit)}
         </span>
       )}
       <span>
@@ -314,7 +327,7 @@ interface AxisNoteProps {
 }
 
 function AxisNote({ drawn, unit, plot, level }: AxisNoteProps) {
-  const [low, high] = [sayValue(drawn.low, unit), sayValue(drawn.high, unit)];
+  const [low, high] = [formatValue(drawn.low, unit), formatValue(drawn.high, unit)];
   return (
     <p className={styles.axis} data-drawn-label={true}>
       {describeAxis(plot, level, low, high)}

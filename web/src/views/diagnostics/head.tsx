@@ -1,4 +1,4 @@
-// Who, what, when, on which GPUs, at what cost, and which rules it breaks; and the window everything below is of.
+// Header of a diagnosis: workload, owner, GPUs, cost in the window, and rules.
 
 import type { ReactNode } from "react";
 import type { DiagnosisAnswer, RuleAnswer } from "../../api/generated.ts";
@@ -12,9 +12,10 @@ import { IconButton } from "../../widgets/button.tsx";
 import { useNow } from "../../widgets/clock-context.ts";
 import { FigureList, FigureTerm } from "../../widgets/strip.tsx";
 import styles from "./head.module.css";
+import { useIsRecorded } from "./shown.ts";
 
 const JOULES_PER_KWH = 3.6e6;
-/** Of a life: a window of nearly all of it is all of it. */
+/** A window of at least this share of the life counts as the whole life. */
 const WHOLE = 0.98;
 
 interface HeadProps {
@@ -26,18 +27,21 @@ interface HeadProps {
 
 export function Head({ answer, rules, children }: HeadProps) {
   const change = useChangeScreen();
+  const isRecorded = useIsRecorded();
   return (
     <header className={styles.head}>
       <div className={styles.names}>
         <h1>
           {answer.name ?? answer.workload}
-          <IconButton
-            icon="close"
-            label="Choose another workload"
-            onClick={() => {
-              change((screen) => select(null)(diagnose(null)(screen)));
-            }}
-          />
+          {!isRecorded && (
+            <IconButton
+              icon="close"
+              label="Choose another workload"
+              onClick={() => {
+                change((screen) => select(null)(diagnose(null)(screen)));
+              }}
+            />
+          )}
         </h1>
         <p>{describeRun(answer)}</p>
       </div>
@@ -74,35 +78,35 @@ function describeRanks({ units }: DiagnosisAnswer): string | null {
 function Figures({ answer }: { answer: DiagnosisAnswer }) {
   const now = useNow();
   const { started_at, ended_at, energy_joules, wasted_gpu_hours, gpu_hours } = answer;
-  const ran = started_at === null ? null : ((ended_at ?? now) - started_at) / 1000;
+  const runS = started_at === null ? null : ((ended_at ?? now) - started_at) / 1000;
   const { life, window } = answer;
   const isPart = life !== null && window !== null && window.end - window.start < WHOLE * (life.end - life.start);
-  const of = isPart ? " in window" : "";
+  const suffix = isPart ? " in window" : "";
   const isWasted = isKnown(wasted_gpu_hours) && wasted_gpu_hours >= 0.5;
   return (
     <FigureList>
       <FigureTerm
-        value={formatDuration(ran)}
+        value={formatDuration(runS)}
         name={ended_at === null ? "running" : `ran, ${answer.state.replaceAll("_", " ")}`}
-        tip={started_at === null ? "It never started" : `Since ${formatExact(started_at)}`}
+        tip={started_at === null ? "Never started" : `Since ${formatExact(started_at)}`}
       />
-      <FigureTerm value={formatHours(gpu_hours)} name={`GPU-hours${of}`} tip="Held in the window shown below" />
+      <FigureTerm value={formatHours(gpu_hours)} name={`GPU-hours${suffix}`} tip="Held in the window below" />
       <FigureTerm
         value={formatHours(wasted_gpu_hours)}
-        name={`wasted${of}`}
-        tip="GPU-hours held while idle, in the window shown below"
+        name={`wasted${suffix}`}
+        tip="GPU-hours held while idle, in the window below"
         isBad={isWasted}
       />
       <FigureTerm
-        value={sayEnergy(energy_joules)}
-        name={`energy${of}`}
-        tip={answer.energy_from === "power" ? "Estimated from power, in the window" : "In the window shown below"}
+        value={formatEnergy(energy_joules)}
+        name={`energy${suffix}`}
+        tip={answer.energy_from === "power" ? "Estimated from power, in the window" : "In the window below"}
       />
     </FigureList>
   );
 }
 
-export function sayEnergy(joules: number | null): string {
+export function formatEnergy(joules: number | null): string {
   if (!isKnown(joules)) return MISSING;
   const kwh = joules / JOULES_PER_KWH;
   return `${kwh < 10 ? kwh.toFixed(1) : formatCount(kwh)}\u00a0kWh`;
@@ -110,18 +114,20 @@ export function sayEnergy(joules: number | null): string {
 
 function RuleIndicators({ answer, rules }: Omit<HeadProps, "children">) {
   const colors = colorRules(rules);
-  const told = rules.filter(({ is_enabled }) => is_enabled).map((rule) => ({ rule, ...countUnits(answer, rule.key) }));
-  const broken = told.filter(({ now, past }) => now + past > 0);
+  const indicators = rules
+    .filter(({ is_enabled }) => is_enabled)
+    .map((rule) => ({ rule, ...countUnits(answer, rule.key) }));
+  const broken = indicators.filter(({ now, past }) => now + past > 0);
   return (
     <ul className={styles.rules} aria-label="Rules">
-      {told.map(({ rule, now, past }) => (
+      {indicators.map(({ rule, now, past }) => (
         <li
           key={rule.key}
-          data-tip={`${rule.name}: ${sayBroken(now, past, answer.gpus)}`}
+          data-tip={`${rule.name}: ${describeViolation(now, past, answer.gpus)}`}
           data-state={now > 0 ? "now" : past > 0 ? "past" : "kept"}
           style={{ "--rule": toCssColor(colors, rule.key) } as React.CSSProperties}
         >
-          <i role="img" aria-label={`${rule.name}: ${sayBroken(now, past, answer.gpus)}`} />
+          <i role="img" aria-label={`${rule.name}: ${describeViolation(now, past, answer.gpus)}`} />
           {now + past > 0 && broken.length <= 4 && (
             <span>
               {rule.name} <small>{formatCount(now > 0 ? now : past)}</small>
@@ -139,7 +145,7 @@ function countUnits({ units }: DiagnosisAnswer, key: string): { now: number; pas
   return { now, past: states.length - now };
 }
 
-function sayBroken(now: number, past: number, gpus: number): string {
+function describeViolation(now: number, past: number, gpus: number): string {
   if (now > 0) return `broken now by ${formatCount(now)} of ${formatPlural(gpus, "GPU")}`;
-  return past > 0 ? `was broken by ${formatPlural(past, "GPU")}` : "kept";
+  return past > 0 ? `was broken by ${formatPlural(past, "GPU")}` : "not broken";
 }

@@ -1,4 +1,4 @@
-// Diagnostics: which GPU of a run is odd, when, and what the odd ones have in common. Without a workload, those to choose from.
+// The diagnostics page: which GPUs of a workload are odd, when, and what they have in common. Without a workload, a list of them.
 
 import { useMemo } from "react";
 import { useScreen } from "../../state/use-screen.ts";
@@ -8,7 +8,7 @@ import { DiagnosisView } from "./diagnosis-view.tsx";
 export default function Diagnostics() {
   const { diagnostics, selection, at } = useScreen();
   const workload = diagnostics.workload ?? (selection?.kind === "workload" ? selection.key : null);
-  // In the past a life is known until then; the server cuts the window to where it began.
+  // At a past time the life is known until then; the server clips the window to its start.
   const page = useMemo(
     () =>
       diagnostics.window !== null || at === null ? diagnostics : { ...diagnostics, window: { fromMs: 0, toMs: at } },

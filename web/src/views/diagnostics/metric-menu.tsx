@@ -1,4 +1,4 @@
-// Which metrics the timeline shows: a list of boxes to tick.
+// Menu that selects the metrics of the timeline.
 
 import * as Popover from "@radix-ui/react-popover";
 import type { DiagnosedMetric } from "../../api/generated.ts";
@@ -7,7 +7,7 @@ import { PopupContent } from "../../widgets/popup.tsx";
 import styles from "./metric-menu.module.css";
 import { findMetric } from "./words.ts";
 
-const MOST = 8;
+const MAX_METRICS = 8;
 
 interface MetricMenuProps {
   readonly metrics: readonly DiagnosedMetric[];
@@ -34,7 +34,7 @@ export function MetricMenu({ metrics, chosen, onChange }: MetricMenuProps) {
               <input
                 type="checkbox"
                 checked={isOn}
-                disabled={!has_samples || isLast || (!isOn && chosen.length >= MOST)}
+                disabled={!has_samples || isLast || (!isOn && chosen.length >= MAX_METRICS)}
                 onChange={() => onChange(isOn ? chosen.filter((other) => other !== name) : [...chosen, name])}
               />
               {label}

@@ -1,4 +1,4 @@
-// A panel of the page: a heading, its choices, its drawing, and the drawing as a picture to keep.
+// A panel of the page: heading, tools, content and export.
 
 import { type ReactNode, useRef } from "react";
 import { PictureMenu } from "../../parts/charts/picture-menu.tsx";
@@ -7,11 +7,11 @@ import styles from "./panel-box.module.css";
 interface PanelBoxProps {
   readonly title: string;
   readonly tools?: ReactNode;
-  /** The file's name without its ending; none: there is nothing to keep. */
+  /** File name without extension; absent: no export. */
   readonly file?: string | undefined;
-  /** The same as a table, to take along; none: there is no table. */
+  /** Exports the table; absent: no table. */
   onCsv?: (() => void) | undefined;
-  /** Whether it is words only now, so that there is no picture of it. */
+  /** Whether the content can be exported as a picture. */
   readonly hasPicture?: boolean;
   readonly className?: string | undefined;
   readonly children: ReactNode;

@@ -1,5 +1,4 @@
-// Two metrics against one another: where most points lie, which do not belong, and when that was. A brush holds points; their
-// times are lit on the timeline.
+// Scatter plot of two metrics with outliers. A brush selects points; their times are highlighted on the timeline.
 
 import { useMemo } from "react";
 import type { Scatter } from "../../api/diagnosis-client.ts";
@@ -11,18 +10,21 @@ import { changeDiagnostics, type DiagnosticsPage, SIGNIFICANCES } from "../../st
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { Button } from "../../widgets/button.tsx";
 import { Frame } from "../../widgets/frame.tsx";
-import { boundOutliers, findBounds, type Lit } from "./brushed.ts";
+import { boundOutliers, findBounds, type HighlightedPoints } from "./brushed.ts";
 import { Choice } from "./choice.tsx";
 import { clusterColor } from "./cluster-colors.ts";
 import { PanelBox } from "./panel-box.tsx";
 import styles from "./scatter-panel.module.css";
-import { findMetric, sayValue } from "./words.ts";
+import { findMetric, formatValue } from "./words.ts";
 
-/** The usual pair: what is asked of a GPU and what it spends. */
+/** The requested metrics; by default power by GPU utilization. */
 export function chooseAxes({ metrics }: DiagnosisAnswer, page: DiagnosticsPage) {
-  const known = metrics.filter(({ has_samples }) => has_samples).map(({ name }) => name);
-  const pick = (wanted: string | null, usual: string, other: number) =>
-    (wanted !== null && known.includes(wanted) && wanted) || (known.includes(usual) && usual) || known[other] || null;
+  const available = metrics.filter(({ has_samples }) => has_samples).map(({ name }) => name);
+  const pick = (requested: string | null, preferred: string, other: number) =>
+    (requested !== null && available.includes(requested) && requested) ||
+    (available.includes(preferred) && preferred) ||
+    available[other] ||
+    null;
   return { x: pick(page.x, "gpu_util_ratio", 0), y: pick(page.y, "power_watts", 1) };
 }
 
@@ -30,10 +32,10 @@ interface ScatterPanelProps {
   readonly answer: DiagnosisAnswer;
   readonly page: DiagnosticsPage;
   readonly source: Loadable<Scatter>;
-  readonly lit: Lit | null;
+  readonly highlighted: HighlightedPoints | null;
 }
 
-export function ScatterPanel({ answer, page, source, lit }: ScatterPanelProps) {
+export function ScatterPanel({ answer, page, source, highlighted }: ScatterPanelProps) {
   const change = useChangeScreen();
   const set = (changes: Partial<DiagnosticsPage>, isSmall = false) =>
     change(changeDiagnostics(changes), isSmall ? "replace" : "push");
@@ -46,12 +48,15 @@ export function ScatterPanel({ answer, page, source, lit }: ScatterPanelProps) {
   }));
   const tools = (
     <>
-      <label className={styles.slider} data-tip="A point further out than this share of a Gaussian cloud is an outlier">
-        χ² {saySignificance(page.significance)}
+      <label
+        className={styles.slider}
+        data-tip="Points with a smaller probability under a Gaussian distribution are outliers"
+      >
+        χ² {formatSignificance(page.significance)}
         <input
           type="range"
           aria-label="Significance of outliers"
-          aria-valuetext={saySignificance(page.significance)}
+          aria-valuetext={formatSignificance(page.significance)}
           min={0}
           max={SIGNIFICANCES.length - 1}
           value={Math.max(0, (SIGNIFICANCES as readonly number[]).indexOf(page.significance))}
@@ -78,13 +83,13 @@ export function ScatterPanel({ answer, page, source, lit }: ScatterPanelProps) {
     >
       <div className={styles.tools}>
         <Choice
-          label="Upright axis"
+          label="Vertical axis"
           value={axes.y ?? ""}
           options={options}
           onChange={(name) => set({ y: name, brush: null })}
         />
         <Choice
-          label="Level axis"
+          label="Horizontal axis"
           prefix="by"
           value={axes.x ?? ""}
           options={options}
@@ -97,9 +102,9 @@ export function ScatterPanel({ answer, page, source, lit }: ScatterPanelProps) {
         )}
         {page.brush && (
           <>
-            {lit && lit.units.length > 0 && lit.units.length < answer.units.length && (
-              <Button className={styles.small} onClick={() => set({ units: lit.units })}>
-                Select {formatPlural(lit.units.length, "GPU")}
+            {highlighted && highlighted.units.length > 0 && highlighted.units.length < answer.units.length && (
+              <Button className={styles.small} onClick={() => set({ units: highlighted.units })}>
+                Select {formatPlural(highlighted.units.length, "GPU")}
               </Button>
             )}
             <Button className={styles.small} onClick={() => set({ brush: null })}>
@@ -110,7 +115,7 @@ export function ScatterPanel({ answer, page, source, lit }: ScatterPanelProps) {
       </div>
       <div className={styles.body}>
         {axes.x === null || axes.y === null ? (
-          <p className={styles.note}>There are no two metrics with samples here.</p>
+          <p className={styles.note}>Fewer than two metrics have samples here.</p>
         ) : (
           <Frame
             source={source}
@@ -123,7 +128,7 @@ export function ScatterPanel({ answer, page, source, lit }: ScatterPanelProps) {
                 scatter={scatter}
                 answer={answer}
                 page={page}
-                lit={lit}
+                highlighted={highlighted}
                 x={x}
                 y={y}
                 onBrush={(brush) => set({ brush })}
@@ -133,37 +138,41 @@ export function ScatterPanel({ answer, page, source, lit }: ScatterPanelProps) {
         )}
       </div>
       <p className={styles.note} role="status">
-        {describePoints(source.value, lit, page)}
+        {describePoints(source.value, highlighted, page)}
       </p>
     </PanelBox>
   );
 }
 
-function saySignificance(value: number): string {
+function formatSignificance(value: number): string {
   return `${value * 100}\u00a0%`;
 }
 
-function describePoints(scatter: Scatter | undefined, lit: Lit | null, page: DiagnosticsPage): string {
+function describePoints(
+  scatter: Scatter | undefined,
+  highlighted: HighlightedPoints | null,
+  page: DiagnosticsPage,
+): string {
   if (!scatter) return "";
-  const all = `${formatPlural(scatter.points, "point")}, ${formatCount(scatter.outliers)} outside the cloud`;
-  const held =
-    page.brush && lit
-      ? `Brushed: ${formatPlural(lit.points, "point")} of ${formatPlural(lit.units.length, "GPU")}; their times are lit on the timeline. `
+  const all = `${formatPlural(scatter.points, "point")}, ${formatCount(scatter.outliers)} outliers`;
+  const brushed =
+    page.brush && highlighted
+      ? `Brushed: ${formatPlural(highlighted.points, "point")} of ${formatPlural(highlighted.units.length, "GPU")}; their times are highlighted on the timeline. `
       : "";
-  return `${held}${all}.${scatter.note ? ` ${scatter.note}` : ""}`;
+  return `${brushed}${all}.${scatter.note ? ` ${scatter.note}` : ""}`;
 }
 
 interface PointsProps {
   readonly scatter: Scatter;
   readonly answer: DiagnosisAnswer;
   readonly page: DiagnosticsPage;
-  readonly lit: Lit | null;
+  readonly highlighted: HighlightedPoints | null;
   readonly x: DiagnosedMetric | undefined;
   readonly y: DiagnosedMetric | undefined;
   onBrush(brush: DiagnosticsPage["brush"]): void;
 }
 
-function Points({ scatter, answer, page, lit, x, y, onBrush }: PointsProps) {
+function Points({ scatter, answer, page, highlighted, x, y, onBrush }: PointsProps) {
   const bounds = useMemo(() => findBounds(scatter), [scatter]);
   const { colorOf, colors } = useMemo(() => colorPoints(scatter, answer), [scatter, answer]);
   if (bounds === null) return null;
@@ -172,38 +181,38 @@ function Points({ scatter, answer, page, lit, x, y, onBrush }: PointsProps) {
       <span className={styles.yAxis} data-drawn-label={true}>
         {y?.label}
         <br />
-        {sayValue(bounds.yTo, y?.unit)}
+        {formatValue(bounds.yTo, y?.unit)}
       </span>
-      <span className={styles.yLow}>{sayValue(Math.max(0, bounds.yFrom), y?.unit)}</span>
+      <span className={styles.yLow}>{formatValue(Math.max(0, bounds.yFrom), y?.unit)}</span>
       <ScatterChart
-        label={`${y?.label} by ${x?.label}: ${formatPlural(scatter.points, "point")}, ${formatPlural(scatter.outliers, "outlier")}; arrows move a brush, Shift with arrows sizes it, Escape clears`}
+        label={`${y?.label} by ${x?.label}: ${formatPlural(scatter.points, "point")}, ${formatPlural(scatter.outliers, "outlier")}; arrow keys move a brush, Shift with arrow keys resizes it, Escape clears it`}
         x={scatter.x}
         y={scatter.y}
         colorOf={colorOf}
         colors={colors}
         isOutlier={scatter.isOutlier}
-        isLit={lit?.mask ?? null}
+        isLit={highlighted?.mask ?? null}
         density={scatter.density}
         bounds={bounds}
         brush={page.brush}
         onBrush={onBrush}
       />
       <span className={styles.xAxis} data-drawn-label={true}>
-        <span>{sayValue(Math.max(0, bounds.xFrom), x?.unit)}</span>
+        <span>{formatValue(Math.max(0, bounds.xFrom), x?.unit)}</span>
         <span>{x?.label}</span>
-        <span>{sayValue(bounds.xTo, x?.unit)}</span>
+        <span>{formatValue(bounds.xTo, x?.unit)}</span>
       </span>
     </div>
   );
 }
 
-const OUTSIDE = "var(--bad)";
+const OUTLIER_COLOR = "var(--bad)";
 
-/** By cluster; points outside the cloud have a color of their own. */
+/** Colors by cluster; outliers have their own color. */
 function colorPoints({ unit, isOutlier }: Scatter, { units, clusters }: DiagnosisAnswer) {
-  const labels = new Map(units.map((one) => [one.unit, one.cluster]));
+  const labels = new Map(units.map((diagnosed) => [diagnosed.unit, diagnosed.cluster]));
   const ofCode = unit.names.map((name) => (name === null ? 0 : (labels.get(name) ?? clusters.length)));
-  const outside = clusters.length + 1;
-  const colorOf = Uint8Array.from(unit.codes, (code, at) => (isOutlier[at] ? outside : (ofCode[code] ?? 0)));
-  return { colorOf, colors: [...clusters.map(({ label }) => clusterColor(label)), clusterColor(null), OUTSIDE] };
+  const outlierCode = clusters.length + 1;
+  const colorOf = Uint8Array.from(unit.codes, (code, at) => (isOutlier[at] ? outlierCode : (ofCode[code] ?? 0)));
+  return { colorOf, colors: [...clusters.map(({ label }) => clusterColor(label)), clusterColor(null), OUTLIER_COLOR] };
 }

@@ -2,15 +2,15 @@ import { describe, expect, it } from "vitest";
 import type { Scatter } from "../../api/diagnosis-client.ts";
 import type { DiagnosedUnit } from "../../api/generated.ts";
 import type { SeriesLine } from "../../api/series.ts";
-import { arrange, isKnown, shortenUnits } from "./arrange.ts";
-import { boundOutliers, findBounds, lightPoints } from "./brushed.ts";
-import { findStrangers } from "./diagnosis-view.tsx";
-import { sayDifferences } from "./differences.ts";
+import { arrange, isAvailable, shortenUnits } from "./arrange.ts";
+import { boundOutliers, findBounds, highlightPoints } from "./brushed.ts";
+import { findLinkProblems } from "./diagnosis-view.tsx";
+import { describeDifferences } from "./differences.ts";
 import { describeUnit, findQuantile, scaleBars } from "./distributions.ts";
-import { stepThrough } from "./event-strip.tsx";
+import { moveFocus } from "./event-strip.tsx";
 import { chooseUnits, chooseZoom, findWholeClusters } from "./timeline-shapes.ts";
-import { fillHoles, findBand, findDomain, joinTimes, summarize, toGrid, valueAt } from "./timelines.ts";
-import { sayEstimate, sayP, sayValue } from "./words.ts";
+import { fillGaps, findBand, findDomain, mergeTimes, summarize, toGrid, valueAt } from "./timelines.ts";
+import { formatEstimate, formatPValue, formatValue } from "./words.ts";
 
 function unitAt(node: string, index: number, rank: number | null, cluster: number | null = 0): DiagnosedUnit {
   return {
@@ -30,7 +30,7 @@ function unitAt(node: string, index: number, rank: number | null, cluster: numbe
 describe("an arrangement", () => {
   const units = [unitAt("n10", 0, 3), unitAt("n2", 1, 1, 1), unitAt("n2", 3, 0), unitAt("n10", 1, 2, null)];
 
-  it("by node has the columns of the GPUs' indices, nodes in the order of their numbers", () => {
+  it("by node has a column per GPU index, and nodes in numeric order", () => {
     expect(arrange(units, "node")).toEqual([
       { title: "n2", slots: [null, 1, null, 2] },
       { title: "n10", slots: [0, 3] },
@@ -41,7 +41,7 @@ describe("an arrangement", () => {
     expect(arrange([unitAt("n", 3, 0), unitAt("n", 6, 1)], "node")).toEqual([{ title: "n", slots: [0, 1] }]);
   });
 
-  it("by rank, local rank and cluster has all of them", () => {
+  it("by rank, local rank and cluster has all GPUs", () => {
     expect(arrange(units, "global_rank")).toEqual([{ title: "", slots: [2, 1, 3, 0] }]);
     expect(arrange(units, "local_rank").map(({ title }) => title)).toEqual([
       "local rank 0",
@@ -55,21 +55,21 @@ describe("an arrangement", () => {
     ]);
   });
 
-  it("by rank is nothing to offer where none is known", () => {
-    expect(isKnown([unitAt("n", 0, null)], "global_rank")).toBe(false);
-    expect(isKnown([unitAt("n", 0, null)], "node")).toBe(true);
+  it("by rank is not available without ranks", () => {
+    expect(isAvailable([unitAt("n", 0, null)], "global_rank")).toBe(false);
+    expect(isAvailable([unitAt("n", 0, null)], "node")).toBe(true);
     expect(arrange([], "node")).toEqual([]);
   });
 });
 
 describe("a histogram", () => {
-  it("tells quantiles to within a bin", () => {
+  it("has quantiles to within a bin", () => {
     expect(findQuantile([0, 10, 0, 10], 0, 4, 0.5)).toBe(2);
     expect(findQuantile([0, 10, 0, 10], 0, 4, 0.25)).toBe(1.5);
     expect(findQuantile([0, 0], 0, 1, 0.5)).toBeNull();
   });
 
-  it("is as high as its share, on one axis for all; without samples it is not drawn", () => {
+  it("is scaled by shares on a common axis, and not drawn without samples", () => {
     const counts = new Map([
       ["a", Float64Array.of(50, 50)],
       ["b", Float64Array.of(1, 1)],
@@ -91,13 +91,13 @@ function line(values: readonly number[]): SeriesLine {
 }
 
 describe("timelines", () => {
-  it("come onto a grid as means, gaps stay gaps", () => {
+  it("are averaged on a grid, and keep gaps", () => {
     expect([...toGrid(line([1, 3, Number.NaN, Number.NaN, 5, 7]), 0, 60, 3)]).toEqual([2, Number.NaN, 6]);
   });
 
-  it("are bridged over a step or two, not over a gap", () => {
+  it("are interpolated over one or two steps, not over longer gaps", () => {
     const gap = Number.NaN;
-    expect([...fillHoles(Float64Array.of(gap, 1, gap, gap, 4, gap, gap, gap, 8))]).toEqual([
+    expect([...fillGaps(Float64Array.of(gap, 1, gap, gap, 4, gap, gap, gap, 8))]).toEqual([
       ...[gap, 1, 2, 3, 4],
       ...[gap, gap, gap, 8],
     ]);
@@ -125,7 +125,7 @@ describe("timelines", () => {
   });
 
   it("join times into spans", () => {
-    expect(joinTimes([0, 60_000, 600_000, 0], 1000)).toEqual([
+    expect(mergeTimes([0, 60_000, 600_000, 0], 1000)).toEqual([
       { fromMs: 0, toMs: 60_000 },
       { fromMs: 600_000, toMs: 600_000 },
     ]);
@@ -133,7 +133,7 @@ describe("timelines", () => {
 });
 
 describe("a zoom", () => {
-  it("holds all that was brushed, or the longest of it where it is everywhere", () => {
+  it("covers all brushed times, or the longest where they are spread", () => {
     const spans = [
       { fromMs: 0, toMs: 100_000 },
       { fromMs: 900_000, toMs: 910_000 },
@@ -146,7 +146,7 @@ describe("a zoom", () => {
   });
 });
 
-describe("the lines to ask for", () => {
+describe("the requested lines", () => {
   it("are all of few, the selected ones, or some of each cluster", () => {
     const units = Array.from({ length: 200 }, (_, at) => unitAt(`n${at >> 3}`, at & 7, at, at % 8 === 0 ? 1 : 0));
     const clusters = [0, 1].map((label) => ({
@@ -166,13 +166,13 @@ describe("the lines to ask for", () => {
     expect(chooseUnits({ units, clusters }, part).length).toBeLessThanOrEqual(64);
   });
 
-  it("are named by their nodes where these are whole", () => {
+  it("are named by node where all of its GPUs are selected", () => {
     const units = [unitAt("a", 0, 0), unitAt("a", 1, 1), unitAt("b", 0, 2), unitAt("b", 1, 3)];
     expect(shortenUnits(["a:0", "a:1", "b:1"], units)).toEqual(["a:*", "b:1"]);
     expect(shortenUnits([], units)).toEqual([]);
   });
 
-  it("are a band where the server says what a cluster is", () => {
+  it("are a band from the server's quantiles of a cluster", () => {
     const line = (unit: string, times: readonly number[], values: readonly number[]) => {
       const numbers = Float64Array.from(values);
       return {
@@ -209,34 +209,34 @@ describe("a brush", () => {
     outliers: 1,
   };
 
-  it("lights up what is in it, and in the range of time", () => {
-    const lit = lightPoints(scatter, { xFrom: 4, xTo: 10, yFrom: 4, yTo: 10 }, null);
+  it("highlights points within it and within the time range", () => {
+    const lit = highlightPoints(scatter, { xFrom: 4, xTo: 10, yFrom: 4, yTo: 10 }, null);
     expect(lit).toMatchObject({ points: 2, outliers: 1, timesMs: [2, 3], units: ["b"] });
-    expect(lightPoints(scatter, null, { fromMs: 0, toMs: 1 }).units).toEqual(["a"]);
-    expect(lightPoints(scatter, null, null).mask).toBeNull();
+    expect(highlightPoints(scatter, null, { fromMs: 0, toMs: 1 }).units).toEqual(["a"]);
+    expect(highlightPoints(scatter, null, null).mask).toBeNull();
   });
 
-  it("can be put around all outliers", () => {
+  it("can surround all outliers", () => {
     const brush = boundOutliers(scatter);
-    expect(brush && lightPoints(scatter, brush, null)).toMatchObject({ points: 1, outliers: 1 });
+    expect(brush && highlightPoints(scatter, brush, null)).toMatchObject({ points: 1, outliers: 1 });
     expect(boundOutliers({ ...scatter, isOutlier: new Uint8Array(3) })).toBeNull();
   });
 
-  it("has room around all points", () => {
+  it("has a margin around all points", () => {
     expect(findBounds(scatter)?.xFrom).toBeLessThan(0);
     expect(findBounds({ ...scatter, x: new Float64Array(0) })).toBeNull();
   });
 });
 
 describe("a link", () => {
-  it("may name what the workload does not have, and is told so", () => {
+  it("may name what the workload does not have, which is reported", () => {
     const answer = {
       workload: "slurm:7",
       units: [unitAt("n", 0, 0)],
       metrics: [{ name: "power_watts", label: "Power", unit: "watts" as const, has_samples: true }],
     };
-    expect(findStrangers(answer, { x: null, y: "power_watts", lines: [], units: ["n:0"] })).toEqual([]);
-    const notices = findStrangers(answer, { x: "cats", y: null, lines: ["dogs"], units: ["n:9"] });
+    expect(findLinkProblems(answer, { x: null, y: "power_watts", lines: [], units: ["n:0"] })).toEqual([]);
+    const notices = findLinkProblems(answer, { x: "cats", y: null, lines: ["dogs"], units: ["n:9"] });
     expect(notices.join(" ")).toMatch(/cats.*dogs.*n:9/);
   });
 });
@@ -261,8 +261,8 @@ describe("two diagnoses", () => {
     notes: [],
   };
 
-  it("are said to be alike where they are", () => {
-    expect(sayDifferences(first, { ...first, energy_joules: 1010 })).toEqual([
+  it("are described as alike where they are", () => {
+    expect(describeDifferences(first, { ...first, energy_joules: 1010 })).toEqual([
       "Both have the same clusters and findings, and waste and energy are alike.",
     ]);
   });
@@ -274,35 +274,37 @@ describe("two diagnoses", () => {
       energy_joules: 1300,
       clusters: [cluster(0, ["a", "b", "c"]), cluster(1, ["d"])],
     };
-    expect(sayDifferences(first, second)).toEqual([
-      "1\u00a0GPU changed the cluster.",
+    expect(describeDifferences(first, second)).toEqual([
+      "1\u00a0GPU changed cluster.",
       "The wasted share of its GPU-hours rises from 10\u00a0% to 40\u00a0%.",
       "The energy per GPU-hour is 30\u00a0% higher in the second.",
     ]);
-    const notes = ["The first sample is 4.0 h after the begin of this window: they were not measured, or not kept."];
-    expect(sayDifferences({ ...first, notes }, second).join(" ")).not.toContain("energy");
-    expect(sayDifferences(first, { ...first, clusters: [cluster(0, ["x"])] })[0]).toBe(
+    const notes = [
+      "The first sample is 4.0 h after the start of this window: earlier samples were not collected, or are no longer stored.",
+    ];
+    expect(describeDifferences({ ...first, notes }, second).join(" ")).not.toContain("energy");
+    expect(describeDifferences(first, { ...first, clusters: [cluster(0, ["x"])] })[0]).toBe(
       "The first has 2\u00a0clusters (2 + 2), the second 1 (1).",
     );
   });
 });
 
 describe("events", () => {
-  it("are gone through by arrows", () => {
-    expect(stepThrough("ArrowRight", 0, 3)).toBe(1);
-    expect(stepThrough("ArrowRight", 2, 3)).toBe(2);
-    expect(stepThrough("End", 0, 3)).toBe(2);
-    expect(stepThrough("Enter", 0, 3)).toBeNull();
-    expect(stepThrough("ArrowRight", 0, 0)).toBeNull();
+  it("are reached by arrow keys", () => {
+    expect(moveFocus("ArrowRight", 0, 3)).toBe(1);
+    expect(moveFocus("ArrowRight", 2, 3)).toBe(2);
+    expect(moveFocus("End", 0, 3)).toBe(2);
+    expect(moveFocus("Enter", 0, 3)).toBeNull();
+    expect(moveFocus("ArrowRight", 0, 0)).toBeNull();
   });
 });
 
-describe("words", () => {
-  it("have units and intervals", () => {
-    expect(sayValue(0.27, "ratio")).toBe("27\u00a0%");
-    expect(sayValue(3.1251, "steps_per_hour")).toBe("3.13\u00a0steps per hour");
-    expect(sayValue(null, "watts")).toBe("–");
-    expect(sayEstimate({ value: 10, low: 9, high: 12, unit: "seconds" })).toBe("10\u00a0s (9.0\u00a0s – 12\u00a0s)");
-    expect(sayP(0.00001)).toBe("p < 0.001");
+describe("values", () => {
+  it("are formatted with units and intervals", () => {
+    expect(formatValue(0.27, "ratio")).toBe("27\u00a0%");
+    expect(formatValue(3.1251, "steps_per_hour")).toBe("3.13\u00a0steps per hour");
+    expect(formatValue(null, "watts")).toBe("–");
+    expect(formatEstimate({ value: 10, low: 9, high: 12, unit: "seconds" })).toBe("10\u00a0s (9.0\u00a0s – 12\u00a0s)");
+    expect(formatPValue(0.00001)).toBe("p < 0.001");
   });
 });

@@ -1,5 +1,4 @@
-// The timelines themselves: one row per metric over the same time, a cursor and a drawn range that all of them share, and what
-// happened on the axis below.
+// Rows of the timeline: one per metric, with a shared time axis, cursor and range, and events below.
 
 import { useMemo, useState } from "react";
 import type { DiagnosisAnswer, WorkloadEvent } from "../../api/generated.ts";
@@ -9,13 +8,13 @@ import { type ChartSpan, LineChart, type TimeRange } from "../../charts/line-cha
 import { timeScale } from "../../charts/scales.ts";
 import type { DiagnosticsPage } from "../../state/diagnostics.ts";
 import { EventStrip } from "./event-strip.tsx";
-import { findShown } from "./shown.ts";
+import { findShownWindow } from "./shown.ts";
 import styles from "./timeline-panel.module.css";
 import { drawShapes } from "./timeline-shapes.ts";
 import { findDomain, valueAt } from "./timelines.ts";
-import { findMetric, sayValue, sayWindow } from "./words.ts";
+import { findMetric, formatValue, formatWindow } from "./words.ts";
 
-/** Of a label of the axis. */
+/** Width of an axis label. */
 const LABEL_PX = 84;
 
 interface RowsProps {
@@ -26,18 +25,30 @@ interface RowsProps {
   readonly events: readonly WorkloadEvent[];
   readonly width: number;
   readonly pointed: string | null;
-  readonly lit: readonly TimeRange[];
+  readonly highlighted: readonly TimeRange[];
   onZoom(range: TimeRange): void;
   onDraw(range: TimeRange | null): void;
-  /** Back to the whole life; none where it is shown. */
+  /** Shows the whole life; absent where it is shown. */
   onClear?: (() => void) | undefined;
 }
 
-export function Rows({ answer, page, all, metrics, events, width, pointed, lit, onZoom, onDraw, onClear }: RowsProps) {
+export function Rows({
+  answer,
+  page,
+  all,
+  metrics,
+  events,
+  width,
+  pointed,
+  highlighted,
+  onZoom,
+  onDraw,
+  onClear,
+}: RowsProps) {
   const [cursorMs, setCursor] = useState<number | null>(null);
   const [drawn, setDrawn] = useState<TimeRange | null>(null);
-  const { startMs, endMs } = findShown(answer, page);
-  const spans = useMemo(() => toSpans(lit, events, endMs), [lit, events, endMs]);
+  const { startMs, endMs } = findShownWindow(answer, page);
+  const spans = useMemo(() => toSpans(highlighted, events, endMs), [highlighted, events, endMs]);
   const draw = (range: TimeRange | null, isDone: boolean) => {
     setDrawn(isDone ? null : range);
     onDraw(isDone ? null : range);
@@ -65,7 +76,7 @@ export function Rows({ answer, page, all, metrics, events, width, pointed, lit, 
         />
       ))}
       <span className={styles.moment}>
-        {cursorMs === null ? "events" : new Date(cursorMs).toLocaleTimeString("en-GB")}
+        {cursorMs === null ? "Events" : new Date(cursorMs).toLocaleTimeString("en-GB")}
       </span>
       <div>
         <EventStrip events={events} startMs={startMs} endMs={endMs} />
@@ -75,12 +86,16 @@ export function Rows({ answer, page, all, metrics, events, width, pointed, lit, 
   );
 }
 
-/** Violations are shaded faintly, what was brushed clearly. */
-function toSpans(lit: readonly TimeRange[], events: readonly WorkloadEvent[], endMs: number): readonly ChartSpan[] {
-  const broken = events.filter(({ kind }) => kind === "violation");
+/** Violations are shaded faintly, brushed times strongly. */
+function toSpans(
+  highlighted: readonly TimeRange[],
+  events: readonly WorkloadEvent[],
+  endMs: number,
+): readonly ChartSpan[] {
+  const violations = events.filter(({ kind }) => kind === "violation");
   return [
-    ...broken.map(({ at, until }) => ({ fromMs: at, toMs: until ?? endMs, color: "var(--warn)", alpha: 0.025 })),
-    ...lit.map(({ fromMs, toMs }) => ({ fromMs, toMs, color: "var(--warn)", alpha: 0.22 })),
+    ...violations.map(({ at, until }) => ({ fromMs: at, toMs: until ?? endMs, color: "var(--warn)", alpha: 0.025 })),
+    ...highlighted.map(({ fromMs, toMs }) => ({ fromMs, toMs, color: "var(--warn)", alpha: 0.22 })),
   ];
 }
 
@@ -119,12 +134,12 @@ function MetricRow(props: MetricRowProps) {
     onClear,
   } = props;
   const metric = findMetric(answer.metrics, name);
-  const of = useMemo(() => all.filter((line) => line.metric === name), [all, name]);
+  const metricLines = useMemo(() => all.filter((line) => line.metric === name), [all, name]);
   const shapes = useMemo(
-    () => drawShapes(of, answer, { startMs, endMs, width }, selected, pointed),
-    [of, answer, startMs, endMs, selected, pointed, width],
+    () => drawShapes(metricLines, answer, { startMs, endMs, width }, selected, pointed),
+    [metricLines, answer, startMs, endMs, selected, pointed, width],
   );
-  const [low, high] = useMemo(() => findDomain(of, metric?.unit ?? ""), [of, metric?.unit]);
+  const [low, high] = useMemo(() => findDomain(metricLines, metric?.unit ?? ""), [metricLines, metric?.unit]);
   const withinMs = ((endMs - startMs) / Math.max(1, width)) * 12;
   const readings =
     cursorMs === null
@@ -144,18 +159,18 @@ function MetricRow(props: MetricRowProps) {
         {readings.length > 0 ? (
           readings.map(({ key, color, value }) => (
             <span key={key} style={{ color }}>
-              {sayValue(value, metric?.unit)}
+              {formatValue(value, metric?.unit)}
             </span>
           ))
         ) : (
           <span>
-            {sayValue(low, metric?.unit)} – {sayValue(high, metric?.unit)}
+            {formatValue(low, metric?.unit)} – {formatValue(high, metric?.unit)}
           </span>
         )}
       </div>
       <div className={styles.chart}>
         <LineChart
-          label={`${metric?.label ?? name} from ${sayWindow(startMs, endMs)}, ${sayValue(low, metric?.unit)} to ${sayValue(high, metric?.unit)}; arrows point, Shift with arrows draws a range, Enter zooms, Escape shows all`}
+          label={`${metric?.label ?? name} from ${formatWindow(startMs, endMs)}, ${formatValue(low, metric?.unit)} to ${formatValue(high, metric?.unit)}; arrow keys move the cursor, Shift with arrow keys selects a range, Enter zooms, Escape shows all`}
           startMs={startMs}
           endMs={endMs}
           low={low}

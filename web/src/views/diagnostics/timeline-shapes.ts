@@ -1,5 +1,5 @@
-// What is drawn of the selected GPUs' courses: a line each, or a median and a band per cluster; which GPUs to ask for, and which
-// time to look at closer. Pure; the rows draw it.
+// Shapes of the timeline: a line per selected GPU, or a median and a band per cluster; which GPUs to request, and which time to
+// zoom to. Pure.
 
 import type { DiagnosisAnswer } from "../../api/generated.ts";
 import type { SeriesLine } from "../../api/series.ts";
@@ -7,63 +7,63 @@ import type { ChartBand, ChartLine, TimeRange } from "../../charts/line-chart.ts
 import { clusterColor } from "./cluster-colors.ts";
 import { findBand, type Summary, summarize } from "./timelines.ts";
 
-/** More lines than these are a median and a band per cluster. */
-export const MOST_LINES = 12;
-/** Of so many GPUs the server gives every line; of more, only named ones. */
-export const MOST_ASKED = 64;
+/** More lines are drawn as a median and a band per cluster. */
+export const MAX_LINES = 12;
+/** Up to so many GPUs the server returns every line; beyond, only requested ones. */
+export const MAX_REQUESTED = 64;
 
-/** Which GPUs to name: none where all come anyway, or whole clusters are shown; of many others a sample. */
+/** GPUs to request: none where all are returned anyway or whole clusters are shown; a sample of many others. */
 export function chooseUnits(
   { units, clusters }: Pick<DiagnosisAnswer, "units" | "clusters">,
   selected: readonly string[],
 ): readonly string[] {
-  if (units.length <= MOST_ASKED) return [];
-  const held = new Set(selected);
-  const wanted = units.filter(({ unit }) => held.has(unit)).map(({ unit }) => unit);
-  return findWholeClusters(clusters, wanted) === null ? takeEvenly(wanted, MOST_ASKED) : [];
+  if (units.length <= MAX_REQUESTED) return [];
+  const selectedUnits = new Set(selected);
+  const requestedUnits = units.filter(({ unit }) => selectedUnits.has(unit)).map(({ unit }) => unit);
+  return findWholeClusters(clusters, requestedUnits) === null ? sampleEvenly(requestedUnits, MAX_REQUESTED) : [];
 }
 
-/** The clusters that the selection is made of, all where there is none; null where it has parts of some, or few GPUs. */
+/** The clusters that make up the selection, all without one; null where it contains parts of clusters, or few GPUs. */
 export function findWholeClusters(
   clusters: readonly Pick<DiagnosisAnswer["clusters"][number], "label" | "units">[],
   selected: readonly string[],
 ): readonly number[] | null {
   if (selected.length === 0) return clusters.map(({ label }) => label);
-  if (selected.length <= MOST_LINES) return null;
-  const held = new Set(selected);
-  const touched = clusters.filter(({ units }) => units.some((unit) => held.has(unit)));
+  if (selected.length <= MAX_LINES) return null;
+  const selectedUnits = new Set(selected);
+  const touched = clusters.filter(({ units }) => units.some((unit) => selectedUnits.has(unit)));
   const covered = touched.reduce((sum, { units }) => sum + units.length, 0);
-  return covered === held.size ? touched.map(({ label }) => label) : null;
+  return covered === selectedUnits.size ? touched.map(({ label }) => label) : null;
 }
 
-function takeEvenly<T>(all: readonly T[], most: number): readonly T[] {
-  if (all.length <= most) return all;
-  return Array.from({ length: most }, (_, at) => all[Math.floor((at / most) * all.length)]).filter(
-    (one) => one !== undefined,
+function sampleEvenly<T>(all: readonly T[], maximum: number): readonly T[] {
+  if (all.length <= maximum) return all;
+  return Array.from({ length: maximum }, (_, at) => all[Math.floor((at / maximum) * all.length)]).filter(
+    (value) => value !== undefined,
   );
 }
 
-/** Brushed times that are spread over the whole window are looked at where they last longest. */
+/** The range of all brushed times; where they are spread over the window, the longest of them. */
 export function chooseZoom(spans: readonly TimeRange[], windowMs: number): { range: TimeRange; title: string } {
   const fromMs = Math.min(...spans.map((span) => span.fromMs));
   const toMs = Math.max(...spans.map((span) => span.toMs));
-  if (spans.length === 1 || toMs - fromMs < SPREAD * windowMs) {
-    return { range: widen({ fromMs, toMs }, 0.05), title: "Zoom to brushed" };
+  if (spans.length === 1 || toMs - fromMs < SPREAD_SHARE * windowMs) {
+    return { range: addMargin({ fromMs, toMs }, 0.05), title: "Zoom to brush" };
   }
   const longest = spans.reduce((best, span) => (span.toMs - span.fromMs > best.toMs - best.fromMs ? span : best));
-  return { range: widen(longest, 1), title: "Zoom to the longest" };
+  return { range: addMargin(longest, 1), title: "Zoom to the longest" };
 }
 
-const SPREAD = 0.6;
-const LEAST_ROOM_MS = 60_000;
+const SPREAD_SHARE = 0.6;
+const MIN_MARGIN_MS = 60_000;
 
-function widen({ fromMs, toMs }: TimeRange, share: number): TimeRange {
-  const roomMs = Math.max(LEAST_ROOM_MS, (toMs - fromMs) * share);
-  return { fromMs: fromMs - roomMs, toMs: toMs + roomMs };
+function addMargin({ fromMs, toMs }: TimeRange, share: number): TimeRange {
+  const marginMs = Math.max(MIN_MARGIN_MS, (toMs - fromMs) * share);
+  return { fromMs: fromMs - marginMs, toMs: toMs + marginMs };
 }
 
 interface Shapes {
-  /** `isRead`: worth its value at the cursor. */
+  /** `isRead`: its value is shown at the cursor. */
   readonly lines: readonly (ChartLine & { readonly isRead: boolean })[];
   readonly bands: readonly ChartBand[];
 }
@@ -83,31 +83,38 @@ function addBand(shapes: GrowingShapes, label: number | null, band: Summary | nu
 }
 
 export function drawShapes(
-  of: readonly SeriesLine[],
+  lines: readonly SeriesLine[],
   { units, clusters }: DiagnosisAnswer,
   { startMs, endMs, width }: { readonly startMs: number; readonly endMs: number; readonly width: number },
   selected: readonly string[],
   pointed: string | null,
 ): Shapes {
   const cluster = new Map(units.map((unit) => [unit.unit, unit.cluster]));
-  const held = new Set(selected);
-  const own = of.filter(({ unit }) => cluster.has(unit));
-  const whole = units.length > MOST_ASKED ? findWholeClusters(clusters, selected) : null;
-  const shown = whole ? [] : held.size > 0 ? own.filter(({ unit }) => held.has(unit)) : own;
-  const others = held.size > 0 && units.length <= MOST_ASKED ? own.filter(({ unit }) => !held.has(unit)) : [];
+  const selectedUnits = new Set(selected);
+  const unitLines = lines.filter(({ unit }) => cluster.has(unit));
+  const wholeClusters = units.length > MAX_REQUESTED ? findWholeClusters(clusters, selected) : null;
+  const shownLines = wholeClusters
+    ? []
+    : selectedUnits.size > 0
+      ? unitLines.filter(({ unit }) => selectedUnits.has(unit))
+      : unitLines;
+  const otherLines =
+    selectedUnits.size > 0 && units.length <= MAX_REQUESTED
+      ? unitLines.filter(({ unit }) => !selectedUnits.has(unit))
+      : [];
   const steps = Math.max(20, Math.floor(width / 2));
   const shapes: GrowingShapes = { lines: [], bands: [] };
-  for (const label of whole ?? []) addBand(shapes, label, findBand(of, label));
-  if (shown.length > MOST_LINES) {
-    const labels = [...new Set(shown.map(({ unit }) => cluster.get(unit) ?? null))].sort(
+  for (const label of wholeClusters ?? []) addBand(shapes, label, findBand(lines, label));
+  if (shownLines.length > MAX_LINES) {
+    const labels = [...new Set(shownLines.map(({ unit }) => cluster.get(unit) ?? null))].sort(
       (a, b) => (a ?? 99) - (b ?? 99),
     );
     for (const label of labels) {
-      const members = shown.filter(({ unit }) => (cluster.get(unit) ?? null) === label);
+      const members = shownLines.filter(({ unit }) => (cluster.get(unit) ?? null) === label);
       addBand(shapes, label, summarize(members, startMs, endMs, steps));
     }
   } else {
-    for (const { unit, timesMs, values } of shown) {
+    for (const { unit, timesMs, values } of shownLines) {
       shapes.lines.push({
         ...PLAIN,
         key: unit,
@@ -118,9 +125,9 @@ export function drawShapes(
       });
     }
   }
-  const median = others.length > 0 ? summarize(others, startMs, endMs, steps) : null;
-  const summary = of.find(({ unit }) => unit === "median");
-  if (held.size > 0 && (median || summary)) {
+  const median = otherLines.length > 0 ? summarize(otherLines, startMs, endMs, steps) : null;
+  const summary = lines.find(({ unit }) => unit === "median");
+  if (selectedUnits.size > 0 && (median || summary)) {
     shapes.lines.push({
       ...PLAIN,
       key: "median",
@@ -131,7 +138,7 @@ export function drawShapes(
       isRead: true,
     });
   }
-  const line = pointed === null ? undefined : own.find(({ unit }) => unit === pointed);
+  const line = pointed === null ? undefined : unitLines.find(({ unit }) => unit === pointed);
   if (line) {
     const { timesMs, values } = line;
     shapes.lines.push({ ...PLAIN, key: "pointed", color: "var(--text)", timesMs, values, width: 1.4, isRead: false });

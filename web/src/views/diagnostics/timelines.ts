@@ -1,4 +1,4 @@
-// Lines as they are drawn: onto one grid of times, as medians of many, as spans of times. Pure.
+// Resamples lines on a time grid, summarizes many lines, and merges times to spans. Pure.
 
 import type { SeriesLine } from "../../api/series.ts";
 import type { TimeRange } from "../../charts/line-chart.tsx";
@@ -19,19 +19,20 @@ export function toGrid(line: SeriesLine, startMs: number, endMs: number, steps: 
   return sums.map((sum, step) => (counts[step] ? sum / (counts[step] ?? 1) : Number.NaN));
 }
 
-const LONGEST_HOLE = 2;
+const MAX_GAP = 2;
 
-/** A step or two that fell between samples is bridged; a longer gap is one. */
-export function fillHoles(grid: Float64Array): Float64Array {
+/** Interpolates over gaps of up to `MAX_GAP` steps, which fell between samples. */
+export function fillGaps(grid: Float64Array): Float64Array {
   const filled = grid.slice();
   let last = -1;
   for (let step = 0; step < grid.length; step += 1) {
     const value = grid[step] ?? Number.NaN;
     if (Number.isNaN(value)) continue;
-    const holes = step - last - 1;
-    if (last >= 0 && holes > 0 && holes <= LONGEST_HOLE) {
+    const gap = step - last - 1;
+    if (last >= 0 && gap > 0 && gap <= MAX_GAP) {
       const from = grid[last] ?? value;
-      for (let hole = 1; hole <= holes; hole += 1) filled[last + hole] = from + ((value - from) * hole) / (holes + 1);
+      for (let offset = 1; offset <= gap; offset += 1)
+        filled[last + offset] = from + ((value - from) * offset) / (gap + 1);
     }
     last = step;
   }
@@ -45,7 +46,7 @@ export interface Summary {
   readonly high: Float64Array;
 }
 
-/** Median and the range of nine tenths of several lines, step by step; steps nobody has are left out. */
+/** Median and 5–95 % range of several lines at each step; steps without values are dropped. */
 export function summarize(lines: readonly SeriesLine[], startMs: number, endMs: number, steps: number): Summary {
   const grids = lines.map((line) => toGrid(line, startMs, endMs, steps));
   const timesMs: number[] = [];
@@ -70,7 +71,7 @@ export function summarize(lines: readonly SeriesLine[], startMs: number, endMs: 
   };
 }
 
-/** What the server says a cluster is together: `c0:median`, `c0:p5`, `c0:p95`, each downsampled at times of its own. */
+/** The server's summary of a cluster: `c0:median`, `c0:p5`, `c0:p95`, each downsampled at its own times. */
 export function findBand(lines: readonly SeriesLine[], label: number): Summary | null {
   const [median, low, high] = ["median", "p5", "p95"].map((level) =>
     lines.find(({ unit }) => unit === `c${label}:${level}`),
@@ -81,7 +82,7 @@ export function findBand(lines: readonly SeriesLine[], label: number): Summary |
   return { timesMs, median: at(median), low: at(low), high: at(high) };
 }
 
-/** The line's values at given times in order; NaN before its first, after its last and within its gaps. */
+/** Interpolates a line at sorted times; NaN before its first point, after its last and within gaps. */
 export function interpolate(
   { timesMs, values }: Pick<SeriesLine, "timesMs" | "values">,
   at: Float64Array,
@@ -96,7 +97,7 @@ export function interpolate(
   });
 }
 
-/** The value at the time next to a moment; null where there is none near. */
+/** The value nearest to a time; null where none is within `withinMs`. */
 export function valueAt(timesMs: Float64Array, values: Float64Array, atMs: number, withinMs: number): number | null {
   let [from, to] = [0, timesMs.length - 1];
   while (from < to) {
@@ -111,8 +112,8 @@ export function valueAt(timesMs: Float64Array, values: Float64Array, atMs: numbe
   return value === undefined || Number.isNaN(value) || !isNear ? null : value;
 }
 
-/** Times that lie within a few hundredths of the shown range of one another, as spans. */
-export function joinTimes(timesMs: Iterable<number>, rangeMs: number): readonly TimeRange[] {
+/** Merges times that are at most 1 % of the range (or a minute) apart to spans. */
+export function mergeTimes(timesMs: Iterable<number>, rangeMs: number): readonly TimeRange[] {
   const sorted = [...new Set(timesMs)].sort((a, b) => a - b);
   const gapMs = Math.max(60_000, rangeMs / 100);
   const spans: { fromMs: number; toMs: number }[] = [];
@@ -124,7 +125,7 @@ export function joinTimes(timesMs: Iterable<number>, rangeMs: number): readonly 
   return spans;
 }
 
-/** The least and the largest value of several lines; 0 is in it where it is near. */
+/** The minimum and maximum of several lines, extended to 0 where that is near. */
 export function findDomain(lines: readonly { readonly values: Float64Array }[], unit: string): [number, number] {
   let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const { values } of lines) {

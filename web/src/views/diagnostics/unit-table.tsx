@@ -1,4 +1,4 @@
-// The GPUs as a table: cluster, distance and statistics, to sort with the eye, to read aloud, and to take along as CSV.
+// The GPUs as a table: cluster, statistics and oddness; and the same as CSV.
 
 import type { Histograms } from "../../api/diagnosis-client.ts";
 import type { DiagnosisAnswer } from "../../api/generated.ts";
@@ -10,7 +10,7 @@ import { describeUnit, type UnitStatistics } from "./distributions.ts";
 import { combine } from "./gpu-panel.tsx";
 import { useSetPage } from "./shown.ts";
 import styles from "./unit-table.module.css";
-import { findMetric, sayValue } from "./words.ts";
+import { findMetric, formatValue } from "./words.ts";
 
 interface UnitTableProps {
   readonly answer: DiagnosisAnswer;
@@ -18,18 +18,18 @@ interface UnitTableProps {
   readonly histograms: Histograms | null;
 }
 
-const NONE: UnitStatistics = { samples: 0, p5: null, median: null, p95: null };
+const NO_STATISTICS: UnitStatistics = { samples: 0, p5: null, median: null, p95: null };
 
 export function UnitTable({ answer, page, histograms }: UnitTableProps) {
   const set = useSetPage();
   const metric = findMetric(answer.metrics, answer.metric);
-  const held = new Set(page.units);
+  const selected = new Set(page.units);
   const rows = [...answer.units].sort((a, b) => (a.odd_rank ?? 1e9) - (b.odd_rank ?? 1e9));
-  const odd = new Map(answer.odd.map((one) => [one.unit, one]));
+  const odd = new Map(answer.odd.map((oddUnit) => [oddUnit.unit, oddUnit]));
   return (
     <div className={styles.place}>
       <table>
-        <caption>{metric?.label} by GPU, the one furthest from the others first</caption>
+        <caption>{metric?.label} by GPU, most unusual first</caption>
         <thead>
           <tr>
             <th>GPU</th>
@@ -45,9 +45,9 @@ export function UnitTable({ answer, page, histograms }: UnitTableProps) {
         </thead>
         <tbody>
           {rows.map((unit) => {
-            const { samples, p5, median, p95 } = histograms ? describeUnit(histograms, unit.unit) : NONE;
+            const { samples, p5, median, p95 } = histograms ? describeUnit(histograms, unit.unit) : NO_STATISTICS;
             return (
-              <tr key={unit.unit} aria-selected={held.has(unit.unit)}>
+              <tr key={unit.unit} aria-selected={selected.has(unit.unit)}>
                 <th scope="row">
                   <button
                     type="button"
@@ -62,9 +62,9 @@ export function UnitTable({ answer, page, histograms }: UnitTableProps) {
                   <i data-swatch={true} style={{ background: clusterColor(unit.cluster) }} />{" "}
                   {unit.cluster === null ? "–" : unit.cluster + 1}
                 </td>
-                <td>{sayValue(p5, metric?.unit)}</td>
-                <td>{sayValue(median, metric?.unit)}</td>
-                <td>{sayValue(p95, metric?.unit)}</td>
+                <td>{formatValue(p5, metric?.unit)}</td>
+                <td>{formatValue(median, metric?.unit)}</td>
+                <td>{formatValue(p95, metric?.unit)}</td>
                 <td>{formatCount(samples)}</td>
                 <td>{odd.get(unit.unit)?.distance.toPrecision(3) ?? "not odd"}</td>
               </tr>
@@ -77,7 +77,7 @@ export function UnitTable({ answer, page, histograms }: UnitTableProps) {
 }
 
 export function toCsv(answer: DiagnosisAnswer, histograms: Histograms | null): string {
-  const odd = new Map(answer.odd.map((one) => [one.unit, one]));
+  const odd = new Map(answer.odd.map((oddUnit) => [oddUnit.unit, oddUnit]));
   const header = [
     "unit",
     "node",
@@ -98,8 +98,8 @@ export function toCsv(answer: DiagnosisAnswer, histograms: Histograms | null): s
   return formatCsv(
     header,
     answer.units.map((unit) => {
-      const { samples, p5, median, p95 } = histograms ? describeUnit(histograms, unit.unit) : NONE;
-      const found = odd.get(unit.unit);
+      const { samples, p5, median, p95 } = histograms ? describeUnit(histograms, unit.unit) : NO_STATISTICS;
+      const oddUnit = odd.get(unit.unit);
       return [
         unit.unit,
         unit.node,
@@ -109,8 +109,8 @@ export function toCsv(answer: DiagnosisAnswer, histograms: Histograms | null): s
         answer.metric,
         unit.cluster === null ? null : unit.cluster + 1,
         unit.odd_rank,
-        found?.distance,
-        found?.p_value,
+        oddUnit?.distance,
+        oddUnit?.p_value,
         samples,
         p5,
         median,

@@ -1,4 +1,4 @@
-// How the page says its quantities, places and times.
+// Formats of values, estimates, ranks and windows.
 
 import type { DiagnosedMetric, DiagnosedUnit, FindingNumber } from "../../api/generated.ts";
 import { formatCount, formatQuantity, isKnown, MISSING, type Quantity } from "../../base/format.ts";
@@ -15,7 +15,7 @@ const QUANTITIES: readonly string[] = [
   "count",
 ] satisfies readonly Quantity[];
 
-export function sayValue(value: number | null | undefined, unit: string | undefined): string {
+export function formatValue(value: number | null | undefined, unit: string | undefined): string {
   if (!isKnown(value)) return MISSING;
   if (unit !== undefined && QUANTITIES.includes(unit)) return formatQuantity(value, unit as Quantity);
   const text = Math.abs(value) >= 100 ? formatCount(value) : String(Number(value.toPrecision(3)));
@@ -23,12 +23,12 @@ export function sayValue(value: number | null | undefined, unit: string | undefi
 }
 
 /** `27 % (26 % – 27 %)`. */
-export function sayEstimate({ value, low, high, unit }: FindingNumber): string {
-  const said = sayValue(value, unit);
-  return low === null || high === null ? said : `${said} (${sayValue(low, unit)} – ${sayValue(high, unit)})`;
+export function formatEstimate({ value, low, high, unit }: FindingNumber): string {
+  const text = formatValue(value, unit);
+  return low === null || high === null ? text : `${text} (${formatValue(low, unit)} – ${formatValue(high, unit)})`;
 }
 
-export function sayPlace(unit: DiagnosedUnit): string {
+export function describeRank(unit: DiagnosedUnit): string {
   const parts = [
     unit.global_rank === null ? null : `rank ${unit.global_rank}`,
     unit.local_rank === null ? null : `local rank ${unit.local_rank}`,
@@ -41,7 +41,7 @@ export function findMetric(metrics: readonly DiagnosedMetric[], name: string | n
 }
 
 /** `p < 0.001`, `p = 0.03`. */
-export function sayP(p: number): string {
+export function formatPValue(p: number): string {
   return p < 0.001 ? "p < 0.001" : `p = ${p.toPrecision(2)}`;
 }
 
@@ -50,10 +50,10 @@ const SECOND = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-di
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 const DAY_MS = 86_400_000;
 
-/** `09:12 – 09:47`, with days where it is longer than one. */
-export function sayWindow(fromMs: number, toMs: number): string {
+/** `09:12 – 09:47`, with dates where it spans several days. */
+export function formatWindow(fromMs: number, toMs: number): string {
   const isLong = DAY.format(fromMs) !== DAY.format(toMs) || toMs - fromMs > DAY_MS;
-  const say = (ms: number) =>
+  const format = (ms: number) =>
     isLong ? `${DAY.format(ms)} ${TIME.format(ms)}` : toMs - fromMs < 600_000 ? SECOND.format(ms) : TIME.format(ms);
-  return `${say(fromMs)} – ${say(toMs)}`;
+  return `${format(fromMs)} – ${format(toMs)}`;
 }

@@ -1,4 +1,4 @@
-// The choices left of the picture or table: arrangement, colors, conditions, partitions, facets. Loaded after the first
+// The choices left of the picture or table: arrangement, conditions, colors, partitions, facets. Loaded after the first
 // picture is there.
 
 import { toggleFilter } from "../../state/changes.ts";
@@ -12,6 +12,7 @@ import type { FilterColumns } from "./filter/filter-columns.ts";
 import { FilterPanel } from "./filter/filter-panel.tsx";
 import styles from "./overview.module.css";
 import { PartitionList, type PartitionListProps } from "./partition-list.tsx";
+import { ColorControls } from "./picture/color/color-controls.tsx";
 import { PictureControls } from "./picture/controls.tsx";
 import type { PictureModel } from "./picture/use-picture.ts";
 
@@ -38,6 +39,7 @@ export default function Controls({ screen, partitions, picture, editor, filter }
     <div>
       {picture && <PictureControls model={picture} editor={editor} />}
       <div className={styles.conditions}>{filter && <Conditions {...filter} />}</div>
+      {picture && <ColorControls model={picture} />}
       <PartitionList
         partitions={partitions}
         chosen={findNames(screen.where, "partition").filter((name) => name !== null)}
@@ -48,7 +50,7 @@ export default function Controls({ screen, partitions, picture, editor, filter }
   );
 }
 
-/** The same conditions for screens too narrow to show them beside the table. */
+/** The same conditions for screens that are too narrow to show them next to the table. */
 export function Filters(filter: FilterProps) {
   return (
     <>

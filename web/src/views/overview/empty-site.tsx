@@ -1,4 +1,4 @@
-// What stands in place of the picture where there is no unit at all: why, and what to do about it.
+// Shown instead of the picture if there are no units: why, and what to do.
 
 import type { ReactNode } from "react";
 import type { Sources } from "../../api/generated.ts";
@@ -14,17 +14,17 @@ export function EmptySite() {
   const { at } = useScreen();
   return (
     <div className={styles.empty} role="status">
-      {at === null ? <NoUnits /> : <NothingThen />}
+      {at === null ? <NoUnits /> : <NoDataThen />}
     </div>
   );
 }
 
-function NothingThen() {
+function NoDataThen() {
   const change = useChangeScreen();
   return (
     <>
-      <strong>Nothing is stored of this minute</strong>
-      <p>No source reported a GPU then, or what it reported is older than what is kept.</p>
+      <strong>No data for this time</strong>
+      <p>No source reported a GPU then, or the data is older than the retention time.</p>
       <Button onClick={() => change(travelTo(null))}>Back to now</Button>
     </>
   );
@@ -35,31 +35,32 @@ function NoUnits() {
   return (
     <>
       <strong>No GPUs yet</strong>
-      {sources === undefined ? <p>They appear as soon as a source reports them.</p> : <Why sources={sources} />}
+      {sources === undefined ? <p>They appear as soon as a source reports them.</p> : <EmptyReason sources={sources} />}
     </>
   );
 }
 
-function Why({ sources: { groups, awaited } }: { sources: Sources }) {
+function EmptyReason({ sources: { groups, awaited } }: { sources: Sources }) {
   const total = sum(groups.map((group) => group.total));
   const failing = sum(groups.map((group) => group.failing));
   const [failure] = groups.flatMap((group) => group.failures);
   if (awaited.length > 0 && failing === 0) {
-    return <p>The server has just started. First answers are awaited from {awaited.join(" and ")}.</p>;
+    return <p>The server has just started. Waiting for the first data from {awaited.join(" and ")}.</p>;
   }
   if (total === 0) {
     return (
       <>
-        <p>This site has no source that could report any. On the machine of the server:</p>
+        <p>No source is configured. Run on the server:</p>
         <ul>
-          <Step command="clusterscape init">asks for your exporters and scheduler, and checks that they answer</Step>
-          <Step command="clusterscape serve">then collects from them; GPUs appear here by themselves</Step>
-          <Step command="clusterscape demo">shows a pretend cluster, to look around first</Step>
+          <Step command="clusterscape init">configures your exporters and scheduler and checks that they respond</Step>
+          <Step command="clusterscape serve">collects from them; GPUs appear here automatically</Step>
+          <Step command="clusterscape demo">shows a simulated cluster, to try ClusterScape first</Step>
         </ul>
       </>
     );
   }
-  if (failing === 0) return <p>{formatPlural(total, "source answers", "sources answer")}, but none has named a GPU.</p>;
+  if (failing === 0)
+    return <p>{formatPlural(total, "source responds", "sources respond")}, but none has reported a GPU.</p>;
   return (
     <>
       <p>
@@ -67,7 +68,7 @@ function Why({ sources: { groups, awaited } }: { sources: Sources }) {
         {failure?.message && ` ${toSentence(failure.message)}`} {failure?.hint && toSentence(failure.hint)}
       </p>
       <ul>
-        <Step command="clusterscape doctor">checks every source, on the machine of the server</Step>
+        <Step command="clusterscape doctor">checks every source; run it on the server</Step>
       </ul>
     </>
   );

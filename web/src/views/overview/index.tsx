@@ -1,8 +1,8 @@
-// The overview: the cluster in numbers, its partitions, and everything in it as a picture or as a table to search, filter
-// and open.
+// The overview: the cluster in numbers, its partitions, and all units as a picture or a table to search, filter and
+// open.
 
 import { lazy, Suspense, useDeferredValue, useMemo } from "react";
-import { listFurther, useFurtherMetrics, useWithMetrics } from "../../data/further-metrics.ts";
+import { listExtraMetrics, useExtraMetrics, useWithMetrics } from "../../data/extra-metrics.ts";
 import { useCluster } from "../../data/queries.ts";
 import { useServices } from "../../data/services.ts";
 import { type Units, useUnits } from "../../data/units.ts";
@@ -79,13 +79,7 @@ export default function Overview() {
   const [isSettled, settle] = useSettled(isWaiting);
   const strip = (
     <Frame source={cluster} what="the summary" placeholder={<SummaryPlaceholder />}>
-      {(value) => (
-        <SummaryStrip cluster={value}>
-          <Suspense>
-            {isSettled && <RuleStrip screen={screen} units={units.value} light={picture?.light ?? null} />}
-          </Suspense>
-        </SummaryStrip>
-      )}
+      {(value) => <SummaryStrip cluster={value} />}
     </Frame>
   );
   const filter = spec && narrowed ? { screen, columns: spec.attributes, narrowed, picture, editor } : null;
@@ -124,6 +118,11 @@ export default function Overview() {
           screen={screen}
           counts={counts}
           filters={<Suspense>{filter && <Filters {...filter} />}</Suspense>}
+          rules={
+            <Suspense>
+              {isSettled && <RuleStrip screen={screen} units={units.value} highlight={picture?.highlight ?? null} />}
+            </Suspense>
+          }
           chips={<Chips screen={screen} isApplied={narrowed?.isApplied ?? []} />}
         >
           {picture && <PictureCount model={picture} />}
@@ -147,21 +146,21 @@ export default function Overview() {
   );
 }
 
-/** The units with whatever colors, conditions and arrangement ask for; why some of it is missing. */
+/** The units with all metrics that colors, conditions and arrangement need, and why some are missing. */
 function useUnitsToShow(screen: Screen, arrangement: Arrangement | null) {
   const units = useUnits();
   const { color, where } = screen;
-  const wanted = useMemo(() => {
+  const metrics = useMemo(() => {
     const view = arrangement?.view;
     const named = where.flat().map(({ attribute }) => attribute);
-    return listFurther([...named, ...(color ? [color] : []), ...(view ? listAttributes(view) : [])]);
+    return listExtraMetrics([...named, ...(color ? [color] : []), ...(view ? listAttributes(view) : [])]);
   }, [color, where, arrangement]);
-  const further = useFurtherMetrics(wanted);
-  const value = useWithMetrics(units.value, wanted, further);
-  return { units: { ...units, value }, problem: wanted.length > 0 ? further.problem : null };
+  const extra = useExtraMetrics(metrics);
+  const value = useWithMetrics(units.value, metrics, extra);
+  return { units: { ...units, value }, problem: metrics.length > 0 ? extra.problem : null };
 }
 
-/** Typing stays quick however long the table is: the rows may lag a moment behind the letters. */
+/** Deferred, so that typing stays responsive: rows may lag behind the text. */
 function useNarrowed(
   screen: Screen,
   columns: FilterColumns | undefined,

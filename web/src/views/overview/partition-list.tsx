@@ -1,4 +1,4 @@
-// Partitions in a few lines each; choosing one shows only what is in it.
+// The list of partitions; a click filters to one.
 
 import type { PartitionSummary } from "../../api/generated.ts";
 import { formatCount, formatPlural, formatRatio } from "../../base/format.ts";
@@ -33,7 +33,7 @@ export function PartitionList({ partitions, chosen, onToggle }: PartitionListPro
                 shared
               </small>
             )}
-            <span data-tip="GPUs allocated, of all">
+            <span data-tip="GPUs allocated, of all GPUs">
               {formatCount(partition.units.allocated)}
               <small>/{formatCount(partition.units.total)}</small>
             </span>
@@ -48,7 +48,7 @@ export function PartitionList({ partitions, chosen, onToggle }: PartitionListPro
               {formatCount(partition.waiting)}
               <small> waiting</small>
             </span>
-            <span data-tip="Most free GPUs on one node: the largest one-node workload that can start now">
+            <span data-tip="Most free GPUs on one node: the largest single-node workload that can start now">
               <small>block </small>
               {partition.largest_free_block}
             </span>
@@ -61,10 +61,10 @@ export function PartitionList({ partitions, chosen, onToggle }: PartitionListPro
 
 function sharedTip({ shared_nodes, nodes, shared_with }: PartitionSummary): string {
   const some = shared_nodes === nodes ? "All its nodes are" : `${formatPlural(shared_nodes, "node")} of ${nodes} are`;
-  return `${some} in ${shared_with.join(", ")}, too: the picture shows each GPU once, and each partition counts it`;
+  return `${some} in ${shared_with.join(", ")}, too: the picture shows each GPU once, but each of its partitions counts it`;
 }
 
 function waitingTip({ waiting, waiting_gpus }: PartitionSummary): string {
-  if (waiting === 0) return "Nobody waits";
+  if (waiting === 0) return "No workloads waiting";
   return `${formatPlural(waiting, "workload")} waiting for ${formatPlural(waiting_gpus, "GPU")}`;
 }

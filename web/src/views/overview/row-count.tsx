@@ -1,4 +1,4 @@
-// How many rows are shown of how many, and a way to take them along.
+// The number of shown rows, and the export menu.
 
 import { formatCsv } from "../../base/csv.ts";
 import { downloadText } from "../../base/download.ts";

@@ -1,4 +1,4 @@
-// The rule bar in the overview: what it shows, hides and filters in the picture.
+// The rule bar of the overview: shows, hides and filters rules in the picture.
 
 import { useMemo } from "react";
 import type { RuleCounts } from "../../api/generated.ts";
@@ -9,22 +9,22 @@ import { openRule, setNames, toggleRule } from "../../state/changes.ts";
 import { attributeOfRule } from "../../state/rules.ts";
 import type { Screen } from "../../state/screen.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
-import type { Lit } from "./picture/color/coloring.ts";
+import type { Highlight } from "./picture/color/coloring.ts";
 
 interface RuleStripProps {
   readonly screen: Screen;
   readonly units: Units | undefined;
   /** Makes units stand out; null where there is no picture. */
-  readonly light: ((lit: Lit | null) => void) | null;
+  readonly highlight: ((lit: Highlight | null) => void) | null;
 }
 
-export function RuleStrip({ screen, units, light }: RuleStripProps) {
+export function RuleStrip({ screen, units, highlight }: RuleStripProps) {
   const change = useChangeScreen();
   const isPast = screen.at !== null;
   const past = useMemo(() => (isPast ? countPast(units) : null), [isPast, units]);
   const point = (key: string | null) => {
-    const found = key === null ? undefined : units?.rules?.rules.find(({ rule }) => rule.key === key);
-    light?.(found && found.broken.length > 0 ? { kind: "rows", rows: found.broken } : null);
+    const rowRule = key === null ? undefined : units?.rules?.rules.find(({ rule }) => rule.key === key);
+    highlight?.(rowRule && rowRule.broken.length > 0 ? { kind: "rows", rows: rowRule.broken } : null);
   };
   return (
     <RuleBar
@@ -40,11 +40,11 @@ export function RuleStrip({ screen, units, light }: RuleStripProps) {
 
 /** Of a past minute only the units that broke a rule are known. */
 function countPast(units: Units | undefined): ReadonlyMap<string, RuleCounts> {
-  const said = units?.rules;
+  const rules = units?.rules;
   return new Map(
-    said?.rules.map((row) => [
+    rules?.rules.map((row) => [
       row.rule.key,
-      { workloads: countWorkloads(said.snapshot, row), units: row.broken.length, unjudged: 0 },
+      { workloads: countWorkloads(rules.snapshot, row), units: row.broken.length, unjudged: 0 },
     ]),
   );
 }

@@ -1,4 +1,4 @@
-// The rows themselves, or that there are none.
+// The table, or an empty state.
 
 import { clearFilters, select, sortBy } from "../../state/changes.ts";
 import type { Screen, Sort, TableName } from "../../state/screen.ts";
@@ -57,7 +57,9 @@ function NoRows({ table, isFiltered }: { table: TableName; isFiltered: boolean }
   return (
     <Message role="status">
       <strong>{isFiltered ? `No ${table} match` : `No ${table} yet`}</strong>
-      <span>{isFiltered ? "Loosen a filter or the search." : "They appear as soon as a source reports them."}</span>
+      <span>
+        {isFiltered ? "Remove a filter or change the search." : "They appear as soon as a source reports them."}
+      </span>
       {isFiltered && <Button onClick={() => change(clearFilters)}>Clear filters</Button>}
     </Message>
   );

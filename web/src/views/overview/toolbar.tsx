@@ -1,4 +1,4 @@
-// What stands above the picture or table: which one, what is searched for, what is filtered away.
+// The toolbar above the picture or table: which of them, search, filters.
 
 import * as Popover from "@radix-ui/react-popover";
 import type { ReactNode } from "react";
@@ -23,16 +23,18 @@ const TITLES: Readonly<Record<TableName, string>> = {
 
 interface ToolbarProps {
   readonly screen: Screen;
-  /** Filters for screens too narrow to show them beside the table. */
+  /** Filters for screens that are too narrow to show them next to the table. */
   readonly filters: ReactNode;
   readonly counts: Readonly<Record<TableName, number | undefined>>;
+  /** What the marks of the picture mean. */
+  readonly rules: ReactNode;
   /** The conditions in force. */
   readonly chips: ReactNode;
   /** What stands at the right end. */
   readonly children: ReactNode;
 }
 
-export function Toolbar({ screen, counts, filters, chips, children }: ToolbarProps) {
+export function Toolbar({ screen, counts, filters, rules, chips, children }: ToolbarProps) {
   const change = useChangeScreen();
   return (
     <div className={styles.toolbar}>
@@ -63,6 +65,7 @@ export function Toolbar({ screen, counts, filters, chips, children }: ToolbarPro
           {filters}
         </PopupContent>
       </Popover.Root>
+      <div className={styles.rules}>{rules}</div>
       {chips}
       {children}
     </div>

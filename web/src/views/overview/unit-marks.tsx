@@ -1,4 +1,4 @@
-// Some units as squares in a row, each named on hover; more than fit are a number.
+// Units as squares in a row, each with a tooltip; those that do not fit are counted.
 
 import { nameAt, numberAt } from "../../api/columns.ts";
 import { formatRatio } from "../../base/format.ts";

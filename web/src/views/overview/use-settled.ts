@@ -1,4 +1,4 @@
-// Whether the first picture is on the screen. What stands round it comes after it, so that it is there sooner.
+// Whether the first picture is on the screen. Everything around it is loaded afterwards.
 
 import { startTransition, useCallback, useEffect, useState } from "react";
 

@@ -1,4 +1,4 @@
-// States in words and tones, the same everywhere in the overview.
+// Labels and tones of states, the same everywhere in the overview.
 
 import type { AllocationSource, NodeState, WorkloadState } from "../../api/generated.ts";
 import type { UnitState } from "../../api/snapshot.ts";
@@ -46,11 +46,11 @@ export const UNIT_STATE_WORDS: Readonly<Record<UnitState, string>> = {
 };
 
 export const SOURCE_WORDS: Readonly<Record<AllocationSource, string>> = {
-  scheduler_index: "the scheduler names node and GPU",
-  pod_resources: "the kubelet names the device",
+  scheduler_index: "the scheduler reports node and GPU",
+  pod_resources: "the kubelet reports the device",
   exporter_label: "the exporter labels the GPU",
-  process: "a process was seen on the GPU",
-  whole_node: "the scheduler gave whole nodes",
+  process: "a process ran on the GPU",
+  whole_node: "the scheduler allocated whole nodes",
 };
 
 /** `out_of_memory` → `out of memory`. */

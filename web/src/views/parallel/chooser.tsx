@@ -1,4 +1,4 @@
-// Which trace? Those there are, and where to bring one.
+// List of traces to open, and a box to upload one.
 
 import { openTrace } from "../../state/parallel.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
@@ -11,16 +11,17 @@ export function Chooser({ workload }: { workload: string | null }) {
   return (
     <main className={styles.page}>
       <header>
-        <h1>Which trace?</h1>
+        <h1>Open a trace</h1>
         <p>
-          A trace tells what every rank of a distributed run did and when: from the PyTorch profiler, Nsight Systems,
-          Megatron-LM, MindSpore or StragglerAnalysis. Bring one file per rank, as files, a folder or an archive.
+          A trace records what every rank of a distributed run did and when. Supported formats: PyTorch profiler, Nsight
+          Systems, Megatron-LM, MindSpore, StragglerAnalysis. Upload one file per rank, as files, a folder or an
+          archive.
         </p>
       </header>
       <UploadBox workload={workload} onStarted={() => {}} />
       <TraceList workload={workload} current={null} onOpen={(trace) => change(openTrace(trace))} />
       <p className={styles.how}>
-        From a shell: <code>clusterscape trace import DIR{workload ? ` --workload ${workload}` : ""}</code>. What helps:
+        From a shell: <code>clusterscape trace import DIR{workload ? ` --workload ${workload}` : ""}</code>. Best with
         three steps or more, all ranks, and <code>record_function("forward mb3")</code> around the passes of a pipeline.
       </p>
     </main>

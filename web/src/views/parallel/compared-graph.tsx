@@ -1,23 +1,23 @@
-// The graph of a second trace below the first, on the same time scale: both begin at the start of their step.
+// The graph of a second trace below the first, on the same time scale; both start at the start of their step.
 
 import { useMemo } from "react";
 import { useSteps, useTrace } from "../../data/traces.ts";
 import type { NsWindow, ParallelPage } from "../../state/parallel.ts";
 import { Frame } from "../../widgets/frame.tsx";
-import { type GraphDeeds, MareyGraph } from "./graph/marey-graph.tsx";
+import { type GraphActions, MareyGraph } from "./graph/marey-graph.tsx";
 import styles from "./parallel.module.css";
 import { makeScene } from "./scene.ts";
 import { listSteps } from "./steps.ts";
 
-interface ComparedGraphProps extends GraphDeeds {
+interface ComparedGraphProps extends GraphActions {
   readonly trace: string;
   readonly page: ParallelPage;
-  /** The first graph's window, and where in its step it begins. */
+  /** The window of the first graph, and its offset from the start of its step. */
   readonly window: NsWindow;
   readonly offsetNs: number;
 }
 
-export function ComparedGraph({ trace, page, window, offsetNs, ...deeds }: ComparedGraphProps) {
+export function ComparedGraph({ trace, page, window, offsetNs, ...actions }: ComparedGraphProps) {
   const answer = useTrace(trace);
   const table = useSteps(trace, answer.value?.report != null);
   const steps = useMemo(() => (table.value ? listSteps(table.value) : []), [table.value]);
@@ -33,7 +33,7 @@ export function ComparedGraph({ trace, page, window, offsetNs, ...deeds }: Compa
             <>
               <h3 className={styles.second}>{value.row.name}</h3>
               <MareyGraph
-                {...deeds}
+                {...actions}
                 trace={trace}
                 title={value.row.name}
                 page={{
@@ -50,7 +50,7 @@ export function ComparedGraph({ trace, page, window, offsetNs, ...deeds }: Compa
                 detailOf={() => null}
                 ranksOf={() => []}
                 onWindow={(other, isStep) =>
-                  deeds.onWindow({ fromNs: other.fromNs + shift, toNs: other.toNs + shift }, isStep)
+                  actions.onWindow({ fromNs: other.fromNs + shift, toNs: other.toNs + shift }, isStep)
                 }
                 onSelect={() => {}}
               />

@@ -1,4 +1,4 @@
-// What changed between two traces, in words and as a table.
+// Differences between two traces, as sentences and as a table.
 
 import type { TraceChange, TraceDiffAnswer } from "../../api/generated.ts";
 import { formatCsv } from "../../base/csv.ts";
@@ -7,14 +7,14 @@ import { useTraceDiff } from "../../data/traces.ts";
 import { ExportMenu } from "../../widgets/export-menu.tsx";
 import { Frame } from "../../widgets/frame.tsx";
 import styles from "./diff.module.css";
-import { saySeconds } from "./graph/axis.ts";
+import { formatSeconds } from "./graph/axis.ts";
 
-const MOST_CHANGES = 60;
+const MAX_CHANGES = 60;
 
 export function DiffPanel({ before, after }: { before: string; after: string }) {
   const source = useTraceDiff(before, after);
   return (
-    <section className={styles.diff} aria-label="What changed">
+    <section className={styles.diff} aria-label="Differences">
       <Frame source={source} what="the comparison">
         {(diff) => <Content diff={diff} />}
       </Frame>
@@ -39,7 +39,7 @@ function Content({ diff }: { diff: TraceDiffAnswer }) {
         {sentences.map((sentence) => (
           <li key={sentence}>{sentence}</li>
         ))}
-        {sentences.length === 0 && <li>Nothing significant changed.</li>}
+        {sentences.length === 0 && <li>No significant differences.</li>}
         {notes.map((note) => (
           <li key={note} data-note={true}>
             {note}
@@ -50,7 +50,7 @@ function Content({ diff }: { diff: TraceDiffAnswer }) {
         <table aria-label="Changes">
           <thead>
             <tr>
-              <th scope="col">What</th>
+              <th scope="col">Name</th>
               <th scope="col">Before</th>
               <th scope="col">After</th>
               <th scope="col">Difference per step</th>
@@ -58,7 +58,7 @@ function Content({ diff }: { diff: TraceDiffAnswer }) {
             </tr>
           </thead>
           <tbody>
-            {changes.slice(0, MOST_CHANGES).map((change) => (
+            {changes.slice(0, MAX_CHANGES).map((change) => (
               <tr
                 key={`${change.kind} ${change.name} ${change.rank}`}
                 data-significant={change.is_significant || undefined}
@@ -68,13 +68,13 @@ function Content({ diff }: { diff: TraceDiffAnswer }) {
                   <small>{change.kind}</small> {change.name}
                   {change.rank !== null && <small> rank {change.rank}</small>}
                 </th>
-                <td>{saySeconds(change.before_s)}</td>
-                <td>{saySeconds(change.after_s)}</td>
-                <td>{saySigned(change.difference_s)}</td>
+                <td>{formatSeconds(change.before_s)}</td>
+                <td>{formatSeconds(change.after_s)}</td>
+                <td>{formatSigned(change.difference_s)}</td>
                 <td>
                   {change.low_s === null || change.high_s === null
                     ? "too few steps"
-                    : `${saySigned(change.low_s)} … ${saySigned(change.high_s)}`}
+                    : `${formatSigned(change.low_s)} … ${formatSigned(change.high_s)}`}
                 </td>
               </tr>
             ))}
@@ -85,8 +85,8 @@ function Content({ diff }: { diff: TraceDiffAnswer }) {
   );
 }
 
-export function saySigned(seconds: number): string {
-  return `${seconds > 0 ? "+" : seconds < 0 ? "−" : ""}${saySeconds(Math.abs(seconds))}`;
+export function formatSigned(seconds: number): string {
+  return `${seconds > 0 ? "+" : seconds < 0 ? "−" : ""}${formatSeconds(Math.abs(seconds))}`;
 }
 
 export function toCsv(changes: readonly TraceChange[]): string {

@@ -1,5 +1,5 @@
-// What the GPUs of the workload did around the trace, where its clock is the world's and they were measured. Samples are seconds
-// apart and steps milliseconds: the trace is a mark in a wider window.
+// Hardware metrics of the workload around the trace, if its clock is wall-clock time and there are samples. Samples are seconds
+// apart and steps milliseconds, so the trace is a mark in a wider window.
 
 import { useMemo, useRef, useState } from "react";
 import { METRICS } from "../../base/catalogue.ts";
@@ -14,9 +14,9 @@ import { useChangeScreen } from "../../state/use-screen.ts";
 import { Button } from "../../widgets/button.tsx";
 import styles from "./hardware.module.css";
 
-const SHOWN = ["gpu_util_ratio", "power_watts", "memory_used_bytes"] as const;
-/** On both sides of the window in sight: stores keep older samples minutes apart. */
-const AROUND_MS = 300_000;
+const METRIC_NAMES = ["gpu_util_ratio", "power_watts", "memory_used_bytes"] as const;
+/** On both sides of the visible window: older samples are stored minutes apart. */
+const MARGIN_MS = 300_000;
 
 interface HardwareProps {
   readonly workload: string;
@@ -29,22 +29,24 @@ export function Hardware({ workload, originMs, window }: HardwareProps) {
   const place = useRef<HTMLDivElement>(null);
   const { width } = useSize(place);
   const shown = { fromMs: originMs + window.fromNs / 1e6, toMs: originMs + window.toNs / 1e6 };
-  const startMs = Math.floor((shown.fromMs - AROUND_MS) / 1000) * 1000;
-  const endMs = Math.ceil((shown.toMs + AROUND_MS) / 1000) * 1000;
-  const points = Math.max(0, Math.floor(width / SHOWN.length / 50) * 50);
-  const wasThere = useHeldUnits(workload, startMs, endMs);
-  const query = { startMs, endMs, metrics: SHOWN, units: [], points, summary: "median" } as const;
-  const lines = useLines(workload, query, wasThere === true);
-  const known = SHOWN.filter((metric) => lines.value?.some((line) => line.metric === metric && line.values.length > 0));
+  const startMs = Math.floor((shown.fromMs - MARGIN_MS) / 1000) * 1000;
+  const endMs = Math.ceil((shown.toMs + MARGIN_MS) / 1000) * 1000;
+  const points = Math.max(0, Math.floor(width / METRIC_NAMES.length / 50) * 50);
+  const heldUnits = useHeldUnits(workload, startMs, endMs);
+  const query = { startMs, endMs, metrics: METRIC_NAMES, units: [], points, summary: "median" } as const;
+  const lines = useLines(workload, query, heldUnits === true);
+  const sampledMetrics = METRIC_NAMES.filter((metric) =>
+    lines.value?.some((line) => line.metric === metric && line.values.length > 0),
+  );
   return (
     <section ref={place} className={styles.hardware} aria-label="Hardware around the trace">
       <header>
         <h2>Hardware of {workload} around this window</h2>
-        {known.length === 0 && (
+        {sampledMetrics.length === 0 && (
           <span>
-            {wasThere !== false && lines.value === undefined && !lines.problem
-              ? "Asking…"
-              : "Its GPUs were not measured at this time."}
+            {heldUnits !== false && lines.value === undefined && !lines.problem
+              ? "Loading…"
+              : "No samples of its GPUs in this window."}
           </span>
         )}
         <Button
@@ -52,12 +54,12 @@ export function Hardware({ workload, originMs, window }: HardwareProps) {
             change((screen) => changeDiagnostics({ window: toWindow(startMs, endMs) })(diagnose(workload)(screen)))
           }
         >
-          Diagnostics of this time
+          Diagnose this window
         </Button>
       </header>
-      {known.length > 0 && (
+      {sampledMetrics.length > 0 && (
         <div className={styles.charts}>
-          {known.map((metric) => (
+          {sampledMetrics.map((metric) => (
             <MetricChart
               key={metric}
               title={METRICS[metric].label}
@@ -74,7 +76,7 @@ export function Hardware({ workload, originMs, window }: HardwareProps) {
   );
 }
 
-/** Whether the workload held GPUs at some time of the window: a trace may be of another run. Null: not known yet. */
+/** Whether the workload held GPUs in the window: a trace may be of another run. Null: not loaded yet. */
 function useHeldUnits(workload: string, startMs: number, endMs: number): boolean | null {
   const detail = useWorkload(workload).value;
   if (detail === undefined) return null;
@@ -105,16 +107,16 @@ function MetricChart({ title, unit, lines, startMs, endMs, shown }: MetricChartP
       })),
     [lines],
   );
-  const most = lines.reduce((most, { values }) => values.reduce((top, value) => Math.max(value, top), most), 0);
-  // A share is read against all of it.
-  const high = unit === "ratio" ? 1 : most;
-  const least = (endMs - startMs) / 400;
-  const spans = [{ ...shown, toMs: Math.max(shown.toMs, shown.fromMs + least), color: "var(--warn)", alpha: 0.5 }];
+  const maximum = lines.reduce((high, { values }) => values.reduce((top, value) => Math.max(value, top), high), 0);
+  // Ratios are drawn up to 100 %.
+  const high = unit === "ratio" ? 1 : maximum;
+  const minWidthMs = (endMs - startMs) / 400;
+  const spans = [{ ...shown, toMs: Math.max(shown.toMs, shown.fromMs + minWidthMs), color: "var(--warn)", alpha: 0.5 }];
   return (
     <div>
       <small>
         <span>
-          {title} <b>{sayNear(lines, cursorMs ?? (shown.fromMs + shown.toMs) / 2, unit)}</b>
+          {title} <b>{formatNearest(lines, cursorMs ?? (shown.fromMs + shown.toMs) / 2, unit)}</b>
         </span>
         <span>0 to {formatQuantity(high, unit)}</span>
       </small>
@@ -138,14 +140,14 @@ function MetricChart({ title, unit, lines, startMs, endMs, shown }: MetricChartP
   );
 }
 
-/** The samples nearest to a time, as one value or as the least and the most over GPUs. */
-export function sayNear(lines: MetricChartProps["lines"], atMs: number, unit: Quantity): string {
-  const values = lines.flatMap(({ timesMs, values: own }) => {
+/** The samples nearest to a time: one value, or the minimum and maximum over GPUs. */
+export function formatNearest(lines: MetricChartProps["lines"], atMs: number, unit: Quantity): string {
+  const values = lines.flatMap(({ timesMs, values: samples }) => {
     let best = 0;
     timesMs.forEach((time, place) => {
       if (Math.abs(time - atMs) < Math.abs((timesMs[best] ?? 0) - atMs)) best = place;
     });
-    const value = own[best] ?? Number.NaN;
+    const value = samples[best] ?? Number.NaN;
     return Number.isNaN(value) ? [] : [value];
   });
   if (values.length === 0) return "";

@@ -1,4 +1,4 @@
-// Parallel: why a distributed step is slow, down to the operator. Without a trace, those to choose from and where to drop one.
+// The parallel page: why a distributed step is slow, down to the operator. Without a trace in the link, a list to open or upload one.
 
 import { useScreen } from "../../state/use-screen.ts";
 import { Chooser } from "./chooser.tsx";

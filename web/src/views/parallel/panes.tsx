@@ -1,4 +1,4 @@
-// Beside the graph: the selected span, or operators, communication and ranks of the window.
+// Side panes of the graph: the selected span, operators, communication and ranks.
 
 import type { TraceAnswer } from "../../api/generated.ts";
 import { changeParallel, type NsWindow, type Pane, type ParallelPage } from "../../state/parallel.ts";
@@ -9,7 +9,7 @@ import { CommunicationPane } from "./details/communication-pane.tsx";
 import { OperatorPane } from "./details/operator-table.tsx";
 import { RanksPane } from "./details/ranks-pane.tsx";
 import { SpanDetails } from "./details/span-details.tsx";
-import { aroundWindow } from "./graph/windows.ts";
+import { padWindow } from "./graph/windows.ts";
 import styles from "./parallel.module.css";
 
 export const PANE_OPTIONS: readonly { readonly value: Pane; readonly title: string }[] = [
@@ -32,12 +32,12 @@ export function Panes({ answer, page, window, extent, originNs }: PanesProps) {
   const set = (changes: Partial<ParallelPage>) => change(changeParallel(changes), "replace");
   const trace = answer.row.trace_id;
   const range = { fromNs: Math.floor(window.fromNs), toNs: Math.ceil(window.toNs) };
-  /** A span elsewhere is brought into sight. */
+  /** Moves the window where the span is not visible. */
   const open = (span: { readonly span: number; readonly start_ns: number; readonly end_ns: number }) => {
-    const isSeen = span.end_ns > window.fromNs && span.start_ns < window.toNs;
+    const isVisible = span.end_ns > window.fromNs && span.start_ns < window.toNs;
     set({
       span: span.span,
-      ...(isSeen ? {} : { window: aroundWindow(span.start_ns, span.end_ns, 4, extent) }),
+      ...(isVisible ? {} : { window: padWindow(span.start_ns, span.end_ns, 4, extent) }),
     });
   };
   return (
@@ -60,7 +60,7 @@ export function Panes({ answer, page, window, extent, originNs }: PanesProps) {
           onOpen={open}
           onFlow={() => change(changeParallel({ drawing: "flow", flow: null }))}
           onZoom={({ arrive_ns, end_ns }) =>
-            change(changeParallel({ window: aroundWindow(arrive_ns, end_ns, 1, extent) }))
+            change(changeParallel({ window: padWindow(arrive_ns, end_ns, 1, extent) }))
           }
         />
       )}

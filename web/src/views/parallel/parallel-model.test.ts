@@ -4,25 +4,25 @@ import type { TraceAnswer, TraceChange, TraceReportAnswer, TraceRow, WhatIf } fr
 import type { Marey } from "../../api/marey.ts";
 import type { TraceCommunication, TraceOperators } from "../../api/traces-client.ts";
 import { INITIAL_PARALLEL } from "../../state/parallel.ts";
-import { describeLink, measureLink, sayMeasure, sumLinks } from "./details/links.ts";
+import { describeLink, formatMeasure, measureLink, sumLinks } from "./details/links.ts";
 import { filterOperators, listOperators, toCsv as operatorsToCsv } from "./details/operator-table.tsx";
-import { sayAlignment } from "./details/ranks-pane.tsx";
-import { toCsv as changesToCsv, saySigned } from "./diff-panel.tsx";
-import { findDeed } from "./graph/keys.ts";
+import { describeAlignment } from "./details/ranks-pane.tsx";
+import { toCsv as changesToCsv, formatSigned } from "./diff-panel.tsx";
+import { findKeyAction } from "./graph/keys.ts";
 import type { GraphStage } from "./graph/stage.ts";
 import { fitPage, hasNoSpans, makeScene, titleOf } from "./scene.ts";
 import { listSpans, toCsv as spansToCsv } from "./span-table.tsx";
-import { sayShare } from "./step-strip.tsx";
+import { formatShare } from "./step-strip.tsx";
 import { findShownSteps, type Step } from "./steps.ts";
 import { describe as describeTrace, shareOf } from "./strip.tsx";
-import { type FileToSend, listDropped } from "./traces/files.ts";
+import { type FileToSend, listDroppedFiles } from "./traces/files.ts";
 import { describe as describeEntry } from "./traces/trace-list.tsx";
-import { findBest, meanStep, sayKind } from "./verdict-cards.tsx";
+import { findBestWhatIf, meanStep, nameKind } from "./verdict-cards.tsx";
 
 const plain = (text: string) => text.replaceAll("\u00a0", " ");
 
-/** A column of words; null is missing. */
-function words(...values: readonly (string | null)[]): NameColumn {
+/** A column of names; null is missing. */
+function nameColumn(...values: readonly (string | null)[]): NameColumn {
   const names: (string | null)[] = [null, ...new Set(values.filter((value) => value !== null))];
   return { codes: Uint32Array.from(values, (value) => names.indexOf(value)), names };
 }
@@ -61,20 +61,20 @@ function makeAnswer(changes: Partial<TraceAnswer> = {}): TraceAnswer {
   return { extent_ns: 1000, origin_ms: null, row: ROW, stages: [], ranks: [], report: null, ...changes } as TraceAnswer;
 }
 
-describe("what of a trace is shown", () => {
+describe("the visible part of a trace", () => {
   const steps = [makeStep(1, 0, 400), makeStep(2, 400, 600), makeStep(3, 600, 1000)];
 
-  it("is the typical step where no window is asked for", () => {
+  it("is the typical step without a requested window", () => {
     const scene = makeScene(makeAnswer(), steps, null);
     expect(scene.step).toBe(1);
     expect(scene.window.fromNs).toBeLessThan(0);
     expect(scene.window.toNs).toBeGreaterThan(400);
     expect(scene.originNs).toBe(0);
     expect(scene.stepEndsNs).toEqual([]);
-    expect(titleOf(steps, scene)).toBe("Step 1, the typical one");
+    expect(titleOf(steps, scene)).toBe("Step 1 (typical)");
   });
 
-  it("has the ends of steps where several are in sight", () => {
+  it("has the ends of steps where several are visible", () => {
     const scene = makeScene(makeAnswer(), steps, { fromNs: 300, toNs: 1000 });
     expect(scene.step).toBeNull();
     expect(scene.originNs).toBe(400);
@@ -82,14 +82,14 @@ describe("what of a trace is shown", () => {
     expect(titleOf(steps, scene)).toBe("Steps 2 to 3");
   });
 
-  it("is everything where there are no steps", () => {
+  it("is the whole trace where there are no steps", () => {
     const scene = makeScene(makeAnswer({ extent_ns: 0 }), [], null);
     expect(scene.extent).toEqual({ fromNs: 0, toNs: 1 });
     expect(titleOf([], scene)).toBe("Whole trace");
     expect(findShownSteps([], scene.window)).toBeNull();
   });
 
-  it("is drawn as its flow where nothing was timed, and by rank where there are no stages", () => {
+  it("is a flow without times, and shows ranks without stages", () => {
     const untimed = makeAnswer({ row: { ...ROW, spans: 0 } });
     expect(hasNoSpans(untimed)).toBe(true);
     expect(hasNoSpans(makeAnswer({ row: { ...ROW, spans: 0, state: "importing" } }))).toBe(false);
@@ -101,21 +101,21 @@ describe("what of a trace is shown", () => {
     expect(fitPage(INITIAL_PARALLEL, undefined)).toBe(INITIAL_PARALLEL);
   });
 
-  it("says the share of each part over all steps", () => {
-    expect(plain(sayShare(steps, 0))).toBe("50 %");
-    expect(plain(sayShare([], 0))).toBe("0 %");
+  it("has the share of each part over all steps", () => {
+    expect(plain(formatShare(steps, 0))).toBe("50 %");
+    expect(plain(formatShare([], 0))).toBe("0 %");
   });
 });
 
 describe("a trace in one line", () => {
-  it("says how far its reading is", () => {
-    expect(describeEntry({ ...ROW, state: "importing" })).toBe("its files are on their way");
-    expect(plain(describeEntry({ ...ROW, state: "importing", progress: 0.4 }))).toBe("being read, 40 %");
-    expect(describeEntry({ ...ROW, state: "failed" })).toBe("not read");
-    expect(describeTrace(makeAnswer({ row: { ...ROW, state: "failed" } }))).toBe("not read");
+  it("shows the progress of its import", () => {
+    expect(describeEntry({ ...ROW, state: "importing" })).toBe("uploading");
+    expect(plain(describeEntry({ ...ROW, state: "importing", progress: 0.4 }))).toBe("importing, 40 %");
+    expect(describeEntry({ ...ROW, state: "failed" })).toBe("import failed");
+    expect(describeTrace(makeAnswer({ row: { ...ROW, state: "failed" } }))).toBe("import failed");
   });
 
-  it("counts ranks, steps and spans, or says that nothing was timed", () => {
+  it("counts ranks, steps and spans, or shows that there are no times", () => {
     expect(plain(describeEntry(ROW))).toBe("Kineto · 4 ranks · 3 steps · 12,000 spans · slurm:7");
     expect(plain(describeEntry({ ...ROW, spans: 0, workload_id: null }))).toBe(
       "Kineto · 4 ranks · operator graph only",
@@ -127,7 +127,7 @@ describe("a trace in one line", () => {
     );
   });
 
-  it("says what share of the time goes into a part", () => {
+  it("shows the share of a part of the time", () => {
     const part = (compute_s: number, step_s: number) => ({
       rank: 0,
       compute_s,
@@ -146,15 +146,15 @@ describe("a trace in one line", () => {
 describe("verdicts", () => {
   const whatIf = (question: string, speed_up: number | null) => ({ question, speed_up }) as WhatIf;
 
-  it("are called by their kind, also one that is new", () => {
-    expect(sayKind("launch_bound")).toBe("launch-bound");
-    expect(sayKind("cosmic_rays")).toBe("cosmic rays");
+  it("are named by their kind, even an unknown one", () => {
+    expect(nameKind("launch_bound")).toBe("launch-bound");
+    expect(nameKind("cosmic_rays")).toBe("cosmic rays");
   });
 
-  it("name the one change that would help most, where it is worth it", () => {
+  it("show the best what-if where it is noticeable", () => {
     const report = { what_if: [whatIf("a", 1.2), whatIf("b", null), whatIf("c", 1.5)] } as unknown as TraceReportAnswer;
-    expect(findBest(report).map(({ question }) => question)).toEqual(["c"]);
-    expect(findBest({ ...report, what_if: [whatIf("a", 1.005)] })).toEqual([]);
+    expect(findBestWhatIf(report).map(({ question }) => question)).toEqual(["c"]);
+    expect(findBestWhatIf({ ...report, what_if: [whatIf("a", 1.005)] })).toEqual([]);
   });
 
   it("are compared with the mean step", () => {
@@ -163,13 +163,15 @@ describe("verdicts", () => {
     expect(meanStep({ steps: [] })).toBe(0);
   });
 
-  it("say how well clocks agree", () => {
+  it("describe the clock error", () => {
     const report = (clocks: readonly (readonly [number, number])[], error_s: number | null) =>
       ({
         alignment: { clocks: clocks.map(([offset_s, drift_ppm], rank) => ({ rank, offset_s, drift_ppm })), error_s },
       }) as unknown as TraceReportAnswer;
-    expect(plain(sayAlignment(report([[0, 0]], null)))).toBe("No clock was moved. How well they agree is not known.");
-    const moved = report(
+    expect(plain(describeAlignment(report([[0, 0]], null)))).toBe(
+      "No clock was corrected. The clock error is unknown.",
+    );
+    const corrected = report(
       [
         [0, 0],
         [-0.002, 0],
@@ -177,8 +179,8 @@ describe("verdicts", () => {
       ],
       0.00001,
     );
-    expect(plain(sayAlignment(moved))).toMatch(
-      /^2 clocks were moved, by up to 2(\.00)? ms\. They agree to 10(\.0)? µs/,
+    expect(plain(describeAlignment(corrected))).toMatch(
+      /^2 clocks were corrected, by up to 2(\.00)? ms\. They agree to within 10(\.0)? µs/,
     );
   });
 });
@@ -188,8 +190,8 @@ describe("links between ranks", () => {
     count: 5,
     fromRank: Float64Array.of(0, 0, 1, 0, 2),
     toRank: Float64Array.of(1, 1, 0, Number.NaN, 1),
-    kind: words("send", "recv", "send", null, "send"),
-    processGroup: words(null, null, null, "dp", null),
+    kind: nameColumn("send", "recv", "send", null, "send"),
+    processGroup: nameColumn(null, null, null, "dp", null),
     calls: Float64Array.of(2, 3, 1, 10, 6),
     bytes: Float64Array.of(1000, 0, Number.NaN, 4000, 50),
     timeNs: Float64Array.of(500, 500, 100, 0, 70),
@@ -214,21 +216,21 @@ describe("links between ranks", () => {
     expect(measureLink(first, "wait")).toBe(10);
   });
 
-  it("are said with what is known of them", () => {
+  it("are described with their measured values", () => {
     expect(plain(describeLink(second))).toBe("1 → 0: send × 1 · 100 ns · waits 0 ns");
     expect(plain(describeLink(first))).toMatch(
       /^0 → 1: send, recv × 5 · 1\.00 µs · waits 10 ns · 1\S* k?B\S* · .*\/s$/i,
     );
-    expect(plain(sayMeasure(1500, "time"))).toBe("1.50 µs");
+    expect(plain(formatMeasure(1500, "time"))).toBe("1.50 µs");
   });
 });
 
 describe("tables of a trace", () => {
   const operators: TraceOperators = {
     count: 2,
-    name: words("aten::mm", null),
-    class: words("compute", null),
-    phase: words("forward", null),
+    name: nameColumn("aten::mm", null),
+    class: nameColumn("compute", null),
+    phase: nameColumn("forward", null),
     calls: Float64Array.of(4, 1),
     totalNs: Float64Array.of(100, 50),
     meanNs: Float64Array.of(25, 50),
@@ -240,7 +242,7 @@ describe("tables of a trace", () => {
     flops: Float64Array.of(Number.NaN, Number.NaN),
   };
 
-  it("list operators, missing values as such", () => {
+  it("list operators, missing values as null", () => {
     const rows = listOperators(operators);
     expect(rows.map(({ name, worstRank, flops }) => [name, worstRank, flops])).toEqual([
       ["aten::mm", 3, null],
@@ -252,7 +254,7 @@ describe("tables of a trace", () => {
     ]);
   });
 
-  it("filter operators by all words, whatever their case", () => {
+  it("filter operators by all nameColumn, ignoring case", () => {
     const rows = listOperators(operators);
     expect(filterOperators(rows, "MM aten").map(({ name }) => name)).toEqual(["aten::mm"]);
     expect(filterOperators(rows, "mm conv")).toEqual([]);
@@ -266,9 +268,9 @@ describe("tables of a trace", () => {
       span: Float64Array.of(7, Number.NaN),
       worstSpan: Float64Array.of(Number.NaN, 9),
       row: Float64Array.of(0, 1),
-      name: words("forward mb0", "send"),
-      class: words("phase", "communication"),
-      phase: words("forward", null),
+      name: nameColumn("forward mb0", "send"),
+      class: nameColumn("phase", "communication"),
+      phase: nameColumn("forward", null),
       microBatch: Float64Array.of(0, Number.NaN),
       startNs: Float64Array.of(100, 200),
       endNs: Float64Array.of(150, 300),
@@ -278,7 +280,7 @@ describe("tables of a trace", () => {
     },
   } as unknown as Marey;
 
-  it("list spans; of merged ones the longest is opened", () => {
+  it("list spans; merged ones open the longest", () => {
     const rows = listSpans(marey, "");
     expect(rows.map(({ id, row, lengthNs, members }) => [id, row, lengthNs, members])).toEqual([
       [7, "stage 0", 50, 1],
@@ -288,7 +290,7 @@ describe("tables of a trace", () => {
     expect(spansToCsv(rows).trim().split(/\r?\n/)[1]).toBe("stage 0,forward mb0,phase,forward,0,100,50,,1,50,7");
   });
 
-  it("list what changed between two traces, with its sign", () => {
+  it("list differences between two traces with their sign", () => {
     const change: TraceChange = {
       after_s: 2,
       before_s: null,
@@ -302,7 +304,7 @@ describe("tables of a trace", () => {
       sentence: "",
     };
     expect(changesToCsv([change]).trim().split(/\r?\n/)[1]).toBe('operator,"aten::mm, fused",,,2,-0.5,,,1');
-    expect([0.5, -0.5, 0].map((seconds) => saySigned(seconds).charAt(0))).toEqual(["+", "−", "0"]);
+    expect([0.5, -0.5, 0].map((seconds) => formatSigned(seconds).charAt(0))).toEqual(["+", "−", "0"]);
   });
 });
 
@@ -319,19 +321,19 @@ describe("keys on the graph", () => {
     index,
     drawn: { marey: { spans } },
   } as unknown as GraphStage;
-  const press = (key: string, selected: number | null = null) => findDeed(key, { stage, extent, selected });
+  const press = (key: string, selected: number | null = null) => findKeyAction(key, { stage, extent, selected });
 
   it("move and zoom the window", () => {
     expect(press("ArrowRight")).toEqual({ kind: "window", window: { fromNs: 100, toNs: 600 } });
     const closer = press("+");
     const farther = press("-");
-    const length = (deed: typeof closer) =>
-      deed?.kind === "window" ? deed.window.toNs - deed.window.fromNs : Number.NaN;
+    const length = (action: typeof closer) =>
+      action?.kind === "window" ? action.window.toNs - action.window.fromNs : Number.NaN;
     expect(length(closer)).toBeCloseTo(350);
     expect(length(farther)).toBeCloseTo(500 / 0.7);
   });
 
-  it("walk from span to span, beginning with the first in sight", () => {
+  it("select the next span, starting with the first visible one", () => {
     expect(press(".")).toEqual({ kind: "select", span: 3 });
     expect(press(".", 3)).toEqual({ kind: "select", span: 4 });
     expect(press(",", 3)).toBeNull();
@@ -339,14 +341,14 @@ describe("keys on the graph", () => {
     expect(press("ArrowUp", 13)).toEqual({ kind: "select", span: 3 });
   });
 
-  it("zoom to the selected span, and leave it", () => {
-    const deed = press("Enter", 1);
-    expect(deed?.kind === "window" && deed.window.fromNs < 100 && deed.window.toNs > 300).toBe(true);
+  it("zoom to the selected span, and deselect it", () => {
+    const action = press("Enter", 1);
+    expect(action?.kind === "window" && action.window.fromNs < 100 && action.window.toNs > 300).toBe(true);
     expect(press("Enter")).toBeNull();
     expect(press("Escape", 1)).toEqual({ kind: "select", span: null });
   });
 
-  it("go back, forward, to the step and to all of them; other keys do nothing", () => {
+  it("go back, forward, to the step and to all steps; other keys do nothing", () => {
     expect(["[", "]", "0", "a", "x"].map((key) => press(key)?.kind ?? null)).toEqual([
       "back",
       "forward",
@@ -374,12 +376,12 @@ describe("dropped folders", () => {
       }),
     };
   };
-  const make = (...given: Parameters<typeof entry>) => entry(...given) as unknown as FileSystemEntry;
+  const make = (...parameters: Parameters<typeof entry>) => entry(...parameters) as unknown as FileSystemEntry;
 
   it("are listed with all files and their paths", async () => {
     const folder = make("run", [make("rank0.json"), make("deep", [make("rank1.json"), make("rank2.json")])]);
     const items = [folder, make("alone.json"), null].map((dropped) => ({ webkitGetAsEntry: () => dropped }));
-    const files: readonly FileToSend[] = await listDropped(items as unknown as DataTransferItemList);
+    const files: readonly FileToSend[] = await listDroppedFiles(items as unknown as DataTransferItemList);
     expect(files.map(({ path }) => path)).toEqual([
       "run/rank0.json",
       "run/deep/rank1.json",

@@ -1,5 +1,4 @@
-// One trace: its steps and verdicts above, the graph in the middle, what is selected beside it, the hardware below. What is
-// selected and zoomed in one of them shows in all.
+// One trace: steps and verdicts, the graph, details of the selection, and hardware metrics. All share selection and window.
 
 import { useMemo, useRef, useState } from "react";
 import type { FlowNode, TraceAnswer, Verdict } from "../../api/generated.ts";
@@ -18,9 +17,9 @@ import type { Drawn } from "./graph/drawn.ts";
 import { type GraphFile, savePng, saveSvg } from "./graph/export.ts";
 import { GraphLegend } from "./graph/legend.tsx";
 import { readPaintTokens } from "./graph/look.ts";
-import { type GraphDeeds, MareyGraph } from "./graph/marey-graph.tsx";
+import { type GraphActions, MareyGraph } from "./graph/marey-graph.tsx";
 import type { GraphStage } from "./graph/stage.ts";
-import { aroundWindow } from "./graph/windows.ts";
+import { padWindow } from "./graph/windows.ts";
 import { Hardware } from "./hardware.tsx";
 import { Panes } from "./panes.tsx";
 import styles from "./parallel.module.css";
@@ -31,8 +30,8 @@ import { StepStrip } from "./step-strip.tsx";
 import { listSteps, type Step, windowOf } from "./steps.ts";
 import { ParallelStrip } from "./strip.tsx";
 import { Toolbar } from "./toolbar.tsx";
+import { ImportStatus } from "./traces/import-status.tsx";
 import { TraceList } from "./traces/trace-list.tsx";
-import { Unread } from "./traces/unread.tsx";
 import { UploadBox } from "./traces/upload-box.tsx";
 import { useWindows } from "./use-windows.ts";
 import { VerdictCards } from "./verdict-cards.tsx";
@@ -46,14 +45,14 @@ interface ParallelViewProps {
 const NO_STEPS: readonly Step[] = [];
 const WHOLE = { fromNs: null, toNs: null };
 
-export function ParallelView({ trace, page: asked, workload }: ParallelViewProps) {
+export function ParallelView({ trace, page: requestedPage, workload }: ParallelViewProps) {
   const change = useChangeScreen();
   const answer = useTrace(trace);
   const table = useSteps(trace, answer.value?.report != null);
   const steps = useMemo(() => (table.value ? listSteps(table.value) : NO_STEPS), [table.value]);
-  const page = useMemo(() => fitPage(asked, answer.value), [asked, answer.value]);
-  const whose = workload ?? answer.value?.row.workload_id ?? null;
-  const curves = useKnownCurves(trace, answer.value);
+  const page = useMemo(() => fitPage(requestedPage, answer.value), [requestedPage, answer.value]);
+  const workloadId = workload ?? answer.value?.row.workload_id ?? null;
+  const curves = useAvailableCurves(trace, answer.value);
   const scene = useMemo(
     () => (answer.value && table.value ? makeScene(answer.value, steps, page.window) : null),
     [answer.value, table.value, steps, page.window],
@@ -63,8 +62,8 @@ export function ParallelView({ trace, page: asked, workload }: ParallelViewProps
       strip={<ParallelStrip answer={answer.value} pane={page.pane} />}
       controls={
         <div className={styles.controls}>
-          <TraceList workload={whose} current={trace} onOpen={(other) => change(openTrace(other))} />
-          <UploadBox workload={whose} onStarted={() => {}} />
+          <TraceList workload={workloadId} current={trace} onOpen={(other) => change(openTrace(other))} />
+          <UploadBox workload={workloadId} onStarted={() => {}} />
           {!isFlow(page.drawing) && answer.value?.report !== null && (
             <Settings page={page} curves={curves} isEstimated={answer.value?.report?.flops_source === "estimated"} />
           )}
@@ -86,10 +85,10 @@ export function ParallelView({ trace, page: asked, workload }: ParallelViewProps
       <Frame source={answer} what="the trace">
         {(value) =>
           value.report === null ? (
-            <Unread row={value.row} onChoose={() => change(openTrace(null))} />
+            <ImportStatus row={value.row} onChoose={() => change(openTrace(null))} />
           ) : (
             <Frame source={table} what="the steps">
-              {() => scene && <Middle answer={value} page={page} steps={steps} scene={scene} />}
+              {() => scene && <TraceContent answer={value} page={page} steps={steps} scene={scene} />}
             </Frame>
           )
         }
@@ -98,7 +97,7 @@ export function ParallelView({ trace, page: asked, workload }: ParallelViewProps
   );
 }
 
-/** Not below two graphs or a flow: it is of one trace, and of times. */
+/** Hardware metrics only below the graph of one trace. */
 function hardwareOf(answer: TraceAnswer | undefined, scene: Scene | null, { compared, drawing }: ParallelPage) {
   if (compared !== null || isFlow(drawing)) return {};
   const { workload_id: workload = null } = answer?.row ?? {};
@@ -106,22 +105,22 @@ function hardwareOf(answer: TraceAnswer | undefined, scene: Scene | null, { comp
   return { time: <Hardware workload={workload} originMs={answer.origin_ms} window={scene.window} /> };
 }
 
-const KNOWN_PIXELS = 100;
+const PROBE_PIXELS = 100;
 
-/** Asked once, coarsely, over the whole trace: which curves there are to choose from. */
-function useKnownCurves(trace: string, answer: TraceAnswer | undefined): readonly CurveName[] {
-  const known = useCurves(trace, answer?.report && !hasNoSpans(answer) ? WHOLE : null, KNOWN_PIXELS).value;
-  return CURVES.filter((name) => hasCurve(known, name));
+/** The curves that the trace has, from one coarse request for the whole trace. */
+function useAvailableCurves(trace: string, answer: TraceAnswer | undefined): readonly CurveName[] {
+  const curves = useCurves(trace, answer?.report && !hasNoSpans(answer) ? WHOLE : null, PROBE_PIXELS).value;
+  return CURVES.filter((name) => hasCurve(curves, name));
 }
 
-interface MiddleProps {
+interface TraceContentProps {
   readonly answer: TraceAnswer;
   readonly page: ParallelPage;
   readonly steps: readonly Step[];
   readonly scene: Scene;
 }
 
-function Middle({ answer, page, steps, scene }: MiddleProps) {
+function TraceContent({ answer, page, steps, scene }: TraceContentProps) {
   const change = useChangeScreen();
   const trace = answer.row.trace_id;
   const windows = useWindows(page);
@@ -135,7 +134,7 @@ function Middle({ answer, page, steps, scene }: MiddleProps) {
   const savesFlow = useRef<SaveFlow | null>(null);
   const { window, extent } = scene;
   const set = (changes: Partial<ParallelPage>) => change(changeParallel(changes), "replace");
-  const deeds: GraphDeeds = {
+  const actions: GraphActions = {
     onWindow: windows.show,
     onReset: () => windows.show(null, true),
     onAll: () => windows.show(windowOf(steps, extent), true),
@@ -149,14 +148,14 @@ function Middle({ answer, page, steps, scene }: MiddleProps) {
     const evidence = chosen.spans.filter(({ step }) => step === chosen.spans[0]?.step);
     const from = Math.min(...evidence.map(({ start_ns }) => start_ns));
     const to = Math.max(...evidence.map(({ end_ns }) => end_ns));
-    windows.show(aroundWindow(from, to, 0.15, extent), true);
+    windows.show(padWindow(from, to, 0.15, extent), true);
     set({ span: chosen.spans[0]?.span ?? null, pane: "span" });
   };
-  const ranksOf = (stage: number | null) => answer.stages.find((each) => each.stage === stage)?.ranks ?? [];
-  /** Where a stage stands for several ranks it is opened: the span is one of them. */
+  const ranksOf = (stage: number | null) => answer.stages.find((other) => other.stage === stage)?.ranks ?? [];
+  /** Expands a stage of several ranks, because the span belongs to one of them. */
   const showNode = ({ start_ns, end_ns, span }: FlowNode, stage: number | null) => {
     const isOpened = page.level === "stage" && stage !== null && ranksOf(stage).length > 1;
-    windows.show(aroundWindow(start_ns ?? 0, end_ns ?? 0, 0.15, extent), true);
+    windows.show(padWindow(start_ns ?? 0, end_ns ?? 0, 0.15, extent), true);
     set({
       drawing: "graph",
       span,
@@ -178,12 +177,12 @@ function Middle({ answer, page, steps, scene }: MiddleProps) {
         isTimed={!hasNoSpans(answer)}
         windows={windows}
         others={others}
-        onAll={deeds.onAll}
+        onAll={actions.onAll}
         onPng={() => (isFlow(page.drawing) ? savesFlow.current?.("png") : files((file) => savePng(file)))}
         onSvg={() => (isFlow(page.drawing) ? savesFlow.current?.("svg") : files((file) => saveSvg(file)))}
       />
       <div ref={place} className={styles.graphs} data-compared={compared !== null || undefined}>
-        {/* Drawn also while the table stands before it: the table is of what the graph asked for. */}
+        {/* Stays mounted behind the table, which shows the spans that the graph loaded. */}
         <div className={styles.one} hidden={page.drawing !== "graph"}>
           {!hasNoSpans(answer) && (
             <MareyGraph
@@ -198,7 +197,7 @@ function Middle({ answer, page, steps, scene }: MiddleProps) {
                 keep(stage);
                 setDrawn(shown);
               }}
-              {...deeds}
+              {...actions}
             />
           )}
         </div>
@@ -219,7 +218,7 @@ function Middle({ answer, page, steps, scene }: MiddleProps) {
             originNs={scene.originNs}
             text={page.text}
             selected={page.span}
-            onSelect={deeds.onSelect}
+            onSelect={actions.onSelect}
           />
         )}
         {compared !== null && (
@@ -228,7 +227,7 @@ function Middle({ answer, page, steps, scene }: MiddleProps) {
             page={page}
             offsetNs={window.fromNs - scene.originNs}
             window={window}
-            {...deeds}
+            {...actions}
           />
         )}
       </div>
@@ -242,7 +241,7 @@ function detailOf({ stages, ranks, report }: TraceAnswer): (row: MareyRow) => st
   const rankFacts = new Map(ranks.map((rank) => [rank.rank, rank]));
   return ({ depth, stage, rank }) => {
     if (depth === 0) {
-      const members = stages.find((each) => each.stage === stage)?.ranks.length ?? 0;
+      const members = stages.find((other) => other.stage === stage)?.ranks.length ?? 0;
       const bubble = stage === null ? undefined : report?.bubble?.stage_bubble_ratio[stage];
       return (
         [members > 1 ? `${members} ranks` : null, bubble === undefined ? null : `bubble ${Math.round(bubble * 100)} %`]
@@ -255,7 +254,7 @@ function detailOf({ stages, ranks, report }: TraceAnswer): (row: MareyRow) => st
   };
 }
 
-/** The graph as a file: what is needed for it is gathered when asked. */
+/** Saves the graph as a file. */
 function useFiles(answer: TraceAnswer, steps: readonly Step[], scene: Scene) {
   const ink = useInk();
   const place = useRef<HTMLDivElement>(null);
@@ -274,8 +273,8 @@ function useFiles(answer: TraceAnswer, steps: readonly Step[], scene: Scene) {
   return {
     files,
     place,
-    keep: (made: GraphStage) => {
-      stage.current = made;
+    keep: (newStage: GraphStage) => {
+      stage.current = newStage;
     },
   };
 }

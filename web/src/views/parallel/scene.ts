@@ -1,8 +1,8 @@
-// What of a trace is shown: which time, from where the axis counts, which drawings it allows. Pure.
+// The visible part of a trace: its window, the origin of the axis, and the possible views. Pure.
 
 import type { TraceAnswer } from "../../api/generated.ts";
 import { isFlow, type NsWindow, type ParallelPage } from "../../state/parallel.ts";
-import { findShownSteps, findTypical, originOf, type Step, windowOf } from "./steps.ts";
+import { findOrigin, findShownSteps, findTypical, type Step, windowOf } from "./steps.ts";
 
 const NO_ENDS: readonly number[] = [];
 
@@ -10,28 +10,28 @@ export interface Scene {
   readonly window: NsWindow;
   readonly extent: NsWindow;
   readonly originNs: number;
-  /** Of several steps in sight. */
+  /** Where several steps are visible. */
   readonly stepEndsNs: readonly number[];
-  /** The only step in sight; null: there are several, or none. */
+  /** The only visible step; null: several, or none. */
   readonly step: number | null;
 }
 
-export function makeScene({ extent_ns }: TraceAnswer, steps: readonly Step[], wanted: NsWindow | null): Scene {
+export function makeScene({ extent_ns }: TraceAnswer, steps: readonly Step[], requested: NsWindow | null): Scene {
   const extent = { fromNs: 0, toNs: Math.max(1, extent_ns) };
   const typical = findTypical(steps);
-  const window = wanted ?? windowOf(typical ? [typical] : [], extent);
+  const window = requested ?? windowOf(typical ? [typical] : [], extent);
   const shown = findShownSteps(steps, window);
-  const isOne = shown !== null && shown[0] === shown[1];
+  const isSingleStep = shown !== null && shown[0] === shown[1];
   return {
     window,
     extent,
-    originNs: originOf(steps, window, extent),
-    stepEndsNs: isOne ? NO_ENDS : steps.map(({ toNs }) => toNs),
-    step: isOne ? (steps[shown[0]]?.step ?? null) : null,
+    originNs: findOrigin(steps, window, extent),
+    stepEndsNs: isSingleStep ? NO_ENDS : steps.map(({ toNs }) => toNs),
+    step: isSingleStep ? (steps[shown[0]]?.step ?? null) : null,
   };
 }
 
-/** A run without stages has one row of all ranks at that level: its ranks tell more. One without spans has only its flow. */
+/** Shows ranks for a trace without stages, and the execution flow for one without spans. */
 export function fitPage(page: ParallelPage, answer: TraceAnswer | undefined): ParallelPage {
   if (answer && hasNoSpans(answer) && !isFlow(page.drawing)) return { ...page, drawing: "flow" };
   return page.level === "stage" && answer && answer.stages.length <= 1 ? { ...page, level: "rank" } : page;
@@ -47,5 +47,5 @@ export function titleOf(steps: readonly Step[], { window }: Scene): string {
   const [first, last] = [steps[shown[0]]?.step, steps[shown[1]]?.step];
   const typical = findTypical(steps)?.step;
   const isTypical = first === typical && steps.length > 1;
-  return first === last ? `Step ${first}${isTypical ? ", the typical one" : ""}` : `Steps ${first} to ${last}`;
+  return first === last ? `Step ${first}${isTypical ? " (typical)" : ""}` : `Steps ${first} to ${last}`;
 }

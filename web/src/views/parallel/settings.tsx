@@ -1,4 +1,4 @@
-// How the graph is drawn: rows, classes of spans, colors, merging, and which small curve stands below each lane.
+// Settings of the graph: rows, span classes, colors, merging, and the curve below each lane.
 
 import {
   changeParallel,
@@ -31,17 +31,17 @@ const COLOR_OPTIONS: readonly SegmentedOption<SpanColor>[] = [
 const MERGE_OPTIONS: readonly SegmentedOption<Merge>[] = [
   { value: "gap", title: "By gap" },
   { value: "namespace", title: "By module" },
-  { value: "none", title: "Not" },
+  { value: "none", title: "Off" },
 ];
 
 const CLASS_TITLES: Readonly<Record<SpanClass, string>> = {
-  phase: "phases (forward, backward, …)",
-  compute: "kernels and operators",
-  communication: "communication",
-  memory: "copies",
-  launch: "launches",
-  host: "host operators",
-  annotation: "other annotations",
+  phase: "Phases (forward, backward, …)",
+  compute: "Kernels and operators",
+  communication: "Communication",
+  memory: "Copies",
+  launch: "Launches",
+  host: "Host operators",
+  annotation: "Other annotations",
 };
 
 const CLASS_KINDS: Readonly<Record<SpanClass, SpanKind>> = {
@@ -56,9 +56,9 @@ const CLASS_KINDS: Readonly<Record<SpanClass, SpanKind>> = {
 
 interface SettingsProps {
   readonly page: ParallelPage;
-  /** Which there are. */
+  /** The available curves. */
   readonly curves: readonly CurveName[];
-  /** Whether FLOPs come from shapes, not from the profiler itself. */
+  /** Whether FLOPs are estimated from shapes, not recorded by the profiler. */
   readonly isEstimated: boolean;
 }
 
@@ -66,7 +66,7 @@ export function Settings({ page, curves, isEstimated }: SettingsProps) {
   const change = useChangeScreen();
   const set = (changes: Partial<ParallelPage>) => change(changeParallel(changes), "replace");
   return (
-    <section className={styles.settings} aria-label="How it is drawn">
+    <section className={styles.settings} aria-label="Graph settings">
       <h2>Rows</h2>
       <Segmented
         label="Rows"
@@ -91,17 +91,17 @@ export function Settings({ page, curves, isEstimated }: SettingsProps) {
         value={page.merge}
         onChange={(merge) => set({ merge })}
       />
-      <h2>Shown</h2>
+      <h2>Span classes</h2>
       <div className={styles.classes}>
-        {SPAN_CLASSES.map((each) => (
-          <label key={each}>
+        {SPAN_CLASSES.map((spanClass) => (
+          <label key={spanClass}>
             <input
               type="checkbox"
-              checked={page.classes.includes(each)}
-              onChange={() => set({ classes: toggle(page.classes, each) })}
+              checked={page.classes.includes(spanClass)}
+              onChange={() => set({ classes: toggle(page.classes, spanClass) })}
             />
-            <i data-swatch={true} style={{ background: KIND_COLORS[CLASS_KINDS[each]] }} />
-            {CLASS_TITLES[each]}
+            <i data-swatch={true} style={{ background: KIND_COLORS[CLASS_KINDS[spanClass]] }} />
+            {CLASS_TITLES[spanClass]}
           </label>
         ))}
       </div>
@@ -112,9 +112,9 @@ export function Settings({ page, curves, isEstimated }: SettingsProps) {
             {[null, ...curves].map((name) => (
               <label key={name}>
                 <input type="radio" name="curve" checked={page.curve === name} onChange={() => set({ curve: name })} />
-                {name === null ? "none" : CURVE_TITLES[name]}
+                {name === null ? "None" : CURVE_TITLES[name]}
                 {name === "flops" && isEstimated && (
-                  <small data-tip="From the shapes of matrix products, convolutions and attention: the profiler recorded none itself.">
+                  <small data-tip="Estimated from the shapes of matrix products, convolutions and attention: the profiler recorded no FLOPs.">
                     estimated
                   </small>
                 )}
@@ -127,8 +127,10 @@ export function Settings({ page, curves, isEstimated }: SettingsProps) {
   );
 }
 
-/** At least one class is drawn. */
-function toggle(shown: readonly SpanClass[], one: SpanClass): readonly SpanClass[] {
-  const next = SPAN_CLASSES.filter((each) => (each === one ? !shown.includes(one) : shown.includes(each)));
+/** Keeps at least one class. */
+function toggle(shown: readonly SpanClass[], toggled: SpanClass): readonly SpanClass[] {
+  const next = SPAN_CLASSES.filter((spanClass) =>
+    spanClass === toggled ? !shown.includes(toggled) : shown.includes(spanClass),
+  );
   return next.length > 0 ? next : shown;
 }

@@ -1,4 +1,4 @@
-// The spans in sight as a table: the twin of the graph, to read, to sort and to take along.
+// The visible spans as a table: the text alternative of the graph, sortable and exportable.
 
 import { useMemo, useState } from "react";
 import { nameAt, numberAt } from "../../api/columns.ts";
@@ -10,7 +10,7 @@ import { Text } from "../../widgets/data-table/cells.tsx";
 import { type Column, sortRows } from "../../widgets/data-table/columns.ts";
 import { DataTable, type TableSort } from "../../widgets/data-table/data-table.tsx";
 import { ExportMenu } from "../../widgets/export-menu.tsx";
-import { sayNs } from "./graph/axis.ts";
+import { formatNs } from "./graph/axis.ts";
 import { KIND_COLORS, KIND_TITLES, kindOf } from "./graph/kinds.ts";
 import styles from "./parallel.module.css";
 
@@ -42,23 +42,23 @@ export function SpanTable({ trace, marey, originNs, text, selected, onSelect }: 
   const [sort, setSort] = useState<TableSort>({ column: "start", descending: false });
   const columns = useMemo(() => listColumns(originNs), [originNs]);
   const rows = useMemo(() => listSpans(marey, text), [marey, text]);
-  const shown = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
+  const sortedRows = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
   return (
     <div className={styles.table}>
       <header>
-        <span>{formatPlural(shown.length, "span")} in sight, with a little on both sides</span>
+        <span>{formatPlural(sortedRows.length, "span")} in view, with a margin on both sides</span>
         <ExportMenu
           what="these spans"
-          files={{ csv: () => downloadText(`${trace}-spans.csv`, toCsv(shown), "text/csv") }}
+          files={{ csv: () => downloadText(`${trace}-spans.csv`, toCsv(sortedRows), "text/csv") }}
         />
       </header>
       <div>
         <DataTable
           label="Spans"
           columns={columns}
-          rows={shown}
+          rows={sortedRows}
           keyOf={keyOf}
-          selectedKey={shown.find(({ id }) => id !== null && id === selected)?.at.toString() ?? null}
+          selectedKey={sortedRows.find(({ id }) => id !== null && id === selected)?.at.toString() ?? null}
           sort={sort}
           onSort={setSort}
           onSelect={({ id }) => onSelect(id)}
@@ -75,10 +75,10 @@ function keyOf({ at }: SpanRow): string {
 export function listSpans({ spans, rows }: Marey, text: string): readonly SpanRow[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return Array.from({ length: spans.count }, (_, at) => {
-    const own = numberAt(spans.span, at);
+    const id = numberAt(spans.span, at);
     return {
       at,
-      id: own ?? numberAt(spans.worstSpan, at),
+      id: id ?? numberAt(spans.worstSpan, at),
       row: rows[spans.row[at] ?? 0]?.label ?? "",
       name: nameAt(spans.name, at),
       class: nameAt(spans.class, at),
@@ -100,7 +100,7 @@ function listColumns(originNs: number): readonly Column<SpanRow>[] {
     width: number,
     rank: number,
     pick: (row: SpanRow) => number | null,
-    say: (value: number) => string,
+    format: (value: number) => string,
   ): Column<SpanRow> => ({
     key,
     title,
@@ -111,7 +111,7 @@ function listColumns(originNs: number): readonly Column<SpanRow>[] {
     isLargestFirst: true,
     cell: (row) => {
       const value = pick(row);
-      return value === null ? "–" : say(value);
+      return value === null ? "–" : format(value);
     },
     sortKey: pick,
     csv: pick,
@@ -155,11 +155,11 @@ function listColumns(originNs: number): readonly Column<SpanRow>[] {
       csv: ({ class: name }) => name,
     },
     number("batch", "Micro-batch", 96, 4, (row) => row.microBatch, String),
-    number("start", "From", 90, 0, (row) => row.startNs - originNs, sayNs),
-    number("length", "Takes", 84, 0, (row) => row.lengthNs, sayNs),
-    number("wait", "Waits", 84, 2, (row) => row.waitNs, sayNs),
+    number("start", "Start", 90, 0, (row) => row.startNs - originNs, formatNs),
+    number("length", "Duration", 84, 0, (row) => row.lengthNs, formatNs),
+    number("wait", "Wait", 84, 2, (row) => row.waitNs, formatNs),
     number("members", "Merged", 76, 3, (row) => row.members, formatCount),
-    number("worst", "Longest", 84, 3, (row) => row.worstNs, sayNs),
+    number("worst", "Longest", 84, 3, (row) => row.worstNs, formatNs),
   ];
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { findShownSteps, findTypical, listSteps, originOf, windowOf } from "./steps.ts";
+import { findOrigin, findShownSteps, findTypical, listSteps, windowOf } from "./steps.ts";
 import { type FileToSend, nameTrace } from "./traces/files.ts";
 
 const table = {
@@ -18,22 +18,22 @@ const EXTENT = { fromNs: 0, toNs: 180 };
 describe("steps", () => {
   const steps = listSteps(table);
 
-  it("reach over all ranks and take the mean of them", () => {
+  it("span all ranks and are means over ranks", () => {
     expect(steps.map(({ step, fromNs, toNs, computeNs }) => [step, fromNs, toNs, computeNs])).toEqual([
       [4, 0, 90, 50],
       [5, 90, 180, 30],
     ]);
   });
 
-  it("are typical where their length is the median", () => {
+  it("are typical where their duration is the median", () => {
     expect(findTypical(steps)?.step).toBe(5);
     expect(findTypical([])).toBeNull();
   });
 
-  it("are shown where their middle is, or where the window lies in one", () => {
+  it("are visible where their middle is, or where the window lies inside one", () => {
     expect(findShownSteps(steps, { fromNs: -1, toNs: 181 })).toEqual([0, 1]);
     expect(findShownSteps(steps, { fromNs: 100, toNs: 104 })).toEqual([1, 1]);
-    expect(originOf(steps, { fromNs: 100, toNs: 104 }, EXTENT)).toBe(90);
+    expect(findOrigin(steps, { fromNs: 100, toNs: 104 }, EXTENT)).toBe(90);
     expect(windowOf([], EXTENT).toNs).toBeGreaterThan(180);
   });
 });
@@ -42,7 +42,7 @@ describe("the name of a trace", () => {
   const files = (...paths: string[]): readonly FileToSend[] =>
     paths.map((path) => ({ path, file: new File([], path.split("/").at(-1) ?? "") }));
 
-  it("is the folder's, or what its files have in common", () => {
+  it("is the folder, or the common prefix of its files", () => {
     expect(nameTrace(files("run3/rank0.json.gz", "run3/rank1.json.gz"))).toBe("run3");
     expect(nameTrace(files("pipe_rank0.json.gz", "pipe_rank1.json.gz"))).toBe("pipe");
     expect(nameTrace(files("timeline.json"))).toBe("timeline");

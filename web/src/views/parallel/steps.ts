@@ -1,4 +1,4 @@
-// Steps of a trace as the page speaks of them: over all ranks, with where they lie and what their time went into. Pure.
+// Steps of a trace over all ranks: their windows and the parts of their time. Pure.
 
 import type { TraceSteps } from "../../api/traces-client.ts";
 import type { NsWindow } from "../../state/parallel.ts";
@@ -14,15 +14,15 @@ export interface Step extends NsWindow {
 }
 
 export function listSteps(steps: TraceSteps): readonly Step[] {
-  const places = new Map<number, number[]>();
+  const rowsOfStep = new Map<number, number[]>();
   for (let at = 0; at < steps.count; at += 1) {
-    const list = places.get(steps.step[at] ?? 0) ?? [];
+    const list = rowsOfStep.get(steps.step[at] ?? 0) ?? [];
     list.push(at);
-    places.set(steps.step[at] ?? 0, list);
+    rowsOfStep.set(steps.step[at] ?? 0, list);
   }
   const mean = (values: Float64Array, list: readonly number[]) =>
     list.reduce((sum, at) => sum + (values[at] || 0), 0) / list.length;
-  return [...places]
+  return [...rowsOfStep]
     .sort(([a], [b]) => a - b)
     .map(([step, list]) => ({
       step,
@@ -36,29 +36,29 @@ export function listSteps(steps: TraceSteps): readonly Step[] {
     }));
 }
 
-/** The one of median length: neither the first, which warms up, nor the worst. */
+/** The step of median duration: neither the first, which warms up, nor the worst. */
 export function findTypical(steps: readonly Step[]): Step | null {
   const sorted = steps.toSorted((a, b) => a.durationNs - b.durationNs);
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? null;
 }
 
-const AIR = 0.015;
+const MARGIN = 0.015;
 
-/** A step with a little air, or several; the whole extent where there are no steps. */
+/** The window of these steps with a margin; the whole extent where there are none. */
 export function windowOf(steps: readonly Step[], extent: NsWindow): NsWindow {
-  if (steps.length === 0) return widen(extent);
-  return widen({
+  if (steps.length === 0) return addMargin(extent);
+  return addMargin({
     fromNs: Math.min(...steps.map((step) => step.fromNs)),
     toNs: Math.max(...steps.map((step) => step.toNs)),
   });
 }
 
-function widen({ fromNs, toNs }: NsWindow): NsWindow {
-  const air = Math.max(1, (toNs - fromNs) * AIR);
-  return { fromNs: fromNs - air, toNs: toNs + air };
+function addMargin({ fromNs, toNs }: NsWindow): NsWindow {
+  const margin = Math.max(1, (toNs - fromNs) * MARGIN);
+  return { fromNs: fromNs - margin, toNs: toNs + margin };
 }
 
-/** Places of the steps whose middle lies in the window; null: none. */
+/** Indices of the first and last step whose middle lies in the window; null: none. */
 export function findShownSteps(steps: readonly Step[], { fromNs, toNs }: NsWindow): readonly [number, number] | null {
   const isIn = ({ fromNs: start, toNs: end }: Step) => (start + end) / 2 >= fromNs && (start + end) / 2 <= toNs;
   const first = steps.findIndex(isIn);
@@ -68,8 +68,8 @@ export function findShownSteps(steps: readonly Step[], { fromNs, toNs }: NsWindo
   return within >= 0 ? [within, within] : null;
 }
 
-/** What the axis calls 0: the start of the first step in sight. */
-export function originOf(steps: readonly Step[], window: NsWindow, extent: NsWindow): number {
+/** The 0 of the time axis: the start of the first visible step. */
+export function findOrigin(steps: readonly Step[], window: NsWindow, extent: NsWindow): number {
   const shown = findShownSteps(steps, window);
   return (shown && steps[shown[0]]?.fromNs) ?? extent.fromNs;
 }

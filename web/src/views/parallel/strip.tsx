@@ -1,13 +1,13 @@
-// The trace in numbers, and the ways to other views of the same run.
+// Summary of the trace, with buttons to panes and to the diagnostics of the same workload.
 
-import type { TraceAnswer } from "../../api/generated.ts";
+import type { TraceAnswer, TraceReportAnswer } from "../../api/generated.ts";
 import { formatPlural, formatRatio } from "../../base/format.ts";
 import { diagnose } from "../../state/diagnostics.ts";
 import { changeParallel, openTrace, type Pane } from "../../state/parallel.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { Button, IconButton } from "../../widgets/button.tsx";
 import { FigureList, FigureTerm, Strip } from "../../widgets/strip.tsx";
-import { saySeconds } from "./graph/axis.ts";
+import { formatSeconds } from "./graph/axis.ts";
 import { PANE_OPTIONS } from "./panes.tsx";
 import styles from "./parallel.module.css";
 import { meanStep } from "./verdict-cards.tsx";
@@ -30,17 +30,8 @@ export function ParallelStrip({ answer, pane }: StripProps) {
         </h1>
         <p>{describe(answer)}</p>
       </div>
-      {report && row.spans > 0 && (
-        <FigureList>
-          <FigureTerm name="mean step" value={saySeconds(meanStep(report))} />
-          <FigureTerm name="compute" value={shareOf(report.breakdown, "compute_s")} />
-          <FigureTerm name="exposed waiting" value={shareOf(report.breakdown, "waiting_s")} />
-          <FigureTerm name="exposed transfer" value={shareOf(report.breakdown, "transferring_s")} />
-          <FigureTerm name="idle" value={shareOf(report.breakdown, "idle_s")} />
-          {report.bubble && <FigureTerm name="bubble" value={formatRatio(report.bubble.measured_ratio)} />}
-        </FigureList>
-      )}
-      <div className={styles.ways}>
+      {report && row.spans > 0 && <TraceFigures report={report} />}
+      <div className={styles.links}>
         {pane === "none" &&
           report &&
           row.spans > 0 &&
@@ -55,16 +46,33 @@ export function ParallelStrip({ answer, pane }: StripProps) {
   );
 }
 
+export function TraceFigures({ report }: { report: TraceReportAnswer }) {
+  return (
+    <FigureList>
+      <FigureTerm name="mean step" value={formatSeconds(meanStep(report))} />
+      <FigureTerm name="compute" value={shareOf(report.breakdown, "compute_s")} />
+      <FigureTerm name="exposed waiting" value={shareOf(report.breakdown, "waiting_s")} />
+      <FigureTerm name="exposed transfer" value={shareOf(report.breakdown, "transferring_s")} />
+      <FigureTerm name="idle" value={shareOf(report.breakdown, "idle_s")} />
+      {report.bubble && <FigureTerm name="bubble" value={formatRatio(report.bubble.measured_ratio)} />}
+    </FigureList>
+  );
+}
+
 export function describe({ row, stages, report }: TraceAnswer): string {
-  if (row.state === "importing") return row.progress === null ? "its files are on their way" : "being read";
-  if (row.state === "failed") return "not read";
-  const named = stages.filter(({ stage }) => stage !== null).length;
-  const where = [row.format, formatPlural(row.ranks, "rank"), named > 1 ? formatPlural(named, "stage") : null];
+  if (row.state === "importing") return row.progress === null ? "uploading" : "importing";
+  if (row.state === "failed") return "import failed";
+  const stageCount = stages.filter(({ stage }) => stage !== null).length;
+  const parts = [
+    row.format,
+    formatPlural(row.ranks, "rank"),
+    stageCount > 1 ? formatPlural(stageCount, "stage") : null,
+  ];
   if (row.state === "ready" && row.spans === 0) {
-    return [...where, "operator graph only: no times recorded"].filter(Boolean).join(" · ");
+    return [...parts, "operator graph only: no times recorded"].filter(Boolean).join(" · ");
   }
   return [
-    ...where,
+    ...parts,
     report?.bubble ? formatPlural(report.bubble.micro_batches, "micro-batch", "micro-batches") : null,
     formatPlural(row.steps, "step"),
     formatPlural(row.spans, "span"),
@@ -76,6 +84,6 @@ export function describe({ row, stages, report }: TraceAnswer): string {
 type Breakdown = NonNullable<TraceAnswer["report"]>["breakdown"];
 
 export function shareOf(rows: Breakdown, part: "compute_s" | "waiting_s" | "transferring_s" | "idle_s"): string {
-  const whole = rows.reduce((sum, { step_s }) => sum + step_s, 0);
-  return whole > 0 ? formatRatio(rows.reduce((sum, row) => sum + row[part], 0) / whole) : "–";
+  const total = rows.reduce((sum, { step_s }) => sum + step_s, 0);
+  return total > 0 ? formatRatio(rows.reduce((sum, row) => sum + row[part], 0) / total) : "–";
 }

@@ -1,4 +1,4 @@
-// Above the graph: what is shown, the ways back, what is searched, compared, and how it is taken along.
+// Toolbar of the graph: title, window history, search, comparison, view and export.
 
 import type { TraceRow } from "../../api/generated.ts";
 import { changeParallel, type Drawing, isFlow, type ParallelPage } from "../../state/parallel.ts";
@@ -13,17 +13,17 @@ import type { Windows } from "./use-windows.ts";
 interface ToolbarProps {
   readonly page: ParallelPage;
   readonly title: string;
-  /** Whether any times were recorded. */
+  /** Whether the trace has times. */
   readonly isTimed: boolean;
   readonly windows: Windows;
-  /** That can be compared with. */
+  /** Traces to compare with. */
   readonly others: readonly TraceRow[];
   onAll(): void;
   onPng(): void;
   onSvg(): void;
 }
 
-const NOT_TIMED = "The trace is an operator graph alone: no times were recorded.";
+const NOT_TIMED = "The trace is an operator graph without times.";
 
 function listDrawings(isTimed: boolean): readonly SegmentedOption<Drawing>[] {
   const disabled = isTimed ? undefined : NOT_TIMED;
@@ -38,21 +38,21 @@ export function Toolbar({ page, title, isTimed, windows, others, onAll, onPng, o
   const change = useChangeScreen();
   const set = (changes: Partial<ParallelPage>, step: "push" | "replace" = "replace") =>
     change(changeParallel(changes), step);
-  const isOfTime = !isFlow(page.drawing);
+  const isTimeline = !isFlow(page.drawing);
   return (
     <div className={styles.toolbar} role="toolbar" aria-label="Graph">
       <h2>{title}</h2>
-      {isOfTime && (
+      {isTimeline && (
         <span className={styles.history}>
           <IconButton
             icon="undo"
-            label="Window before"
+            label="Previous window"
             disabled={!windows.canGoBack}
             onClick={() => windows.go("back")}
           />
           <IconButton
             icon="redo"
-            label="Window after"
+            label="Next window"
             disabled={!windows.canGoForward}
             onClick={() => windows.go("forward")}
           />
@@ -72,7 +72,7 @@ export function Toolbar({ page, title, isTimed, windows, others, onAll, onPng, o
       <span className={styles.search}>
         <TextSearch label="Find operator" value={page.text} onChange={(text) => set({ text })} />
       </span>
-      {isOfTime && others.length > 0 && (
+      {isTimeline && others.length > 0 && (
         <select
           aria-label="Compare with"
           value={page.compared ?? ""}
@@ -87,19 +87,19 @@ export function Toolbar({ page, title, isTimed, windows, others, onAll, onPng, o
         </select>
       )}
       <Segmented
-        label="Drawn as"
+        label="Display as"
         name="drawn"
         options={listDrawings(isTimed)}
-        value={isOfTime ? page.drawing : "flow"}
+        value={isTimeline ? page.drawing : "flow"}
         onChange={(drawing) => set({ drawing })}
       />
       <ExportMenu
-        what={isOfTime ? "the graph" : "the flow"}
+        what={isTimeline ? "the graph" : "the flow"}
         isWord
         files={{ png: onPng, svg: onSvg }}
         hints={
-          isOfTime
-            ? { png: "what is in sight", svg: "what is in sight, sharp at any size" }
+          isTimeline
+            ? { png: "visible part", svg: "visible part, sharp at any size" }
             : { png: "the whole flow", svg: "the whole flow, sharp at any size" }
         }
       />

@@ -1,19 +1,19 @@
-// Which time of a trace is shown, the ways back, and how the page is told.
+// The visible window of a trace and its history of windows.
 
 import { useRef, useState } from "react";
 import { changeParallel, type NsWindow, type ParallelPage } from "../../state/parallel.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
-import { goOn, isSameWindow, NO_HISTORY, stepHistory } from "./graph/windows.ts";
+import { isSameWindow, NO_HISTORY, pushWindow, stepHistory } from "./graph/windows.ts";
 
 export interface Windows {
   readonly canGoBack: boolean;
   readonly canGoForward: boolean;
-  /** Null: the typical step. `isStep`: one to come back to. */
+  /** Null: the typical step. `isStep`: adds an entry to the history. */
   show(window: NsWindow | null, isStep: boolean): void;
-  go(way: "back" | "forward"): void;
+  go(direction: "back" | "forward"): void;
 }
 
-/** Moves by wheel and keys that follow one another so soon are one step back. */
+/** Moves by wheel or keys within this time are one entry of the history. */
 const ONE_MOVE_MS = 1500;
 
 export function useWindows(page: ParallelPage): Windows {
@@ -28,13 +28,13 @@ export function useWindows(page: ParallelPage): Windows {
       const isSame = window === null ? page.window === null : page.window !== null && isSameWindow(window, page.window);
       if (isSame) return;
       const now = performance.now();
-      const goesOn = !isStep && now - movedAt.current < ONE_MOVE_MS;
+      const isSameMove = !isStep && now - movedAt.current < ONE_MOVE_MS;
       movedAt.current = isStep ? Number.NEGATIVE_INFINITY : now;
-      if (!goesOn) setHistory((held) => goOn(held, page.window));
+      if (!isSameMove) setHistory((previous) => pushWindow(previous, page.window));
       set(window, isStep ? "push" : "replace");
     },
-    go(way) {
-      const stepped = stepHistory(history, page.window, way);
+    go(direction) {
+      const stepped = stepHistory(history, page.window, direction);
       if (stepped === null) return;
       setHistory(stepped.history);
       set(stepped.window, "replace");

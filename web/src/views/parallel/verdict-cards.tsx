@@ -1,18 +1,19 @@
-// Why a step is slow: ranked root causes in words with what each costs, and the pipeline's bubble. A card shows its evidence when
-// clicked; that nothing stands out is an answer, too.
+// Why a step is slow: ranked root causes with their cost per step, the pipeline bubble and the best what-if. A click on a card
+// shows its evidence.
 
 import type { TraceReportAnswer, Verdict, WhatIf } from "../../api/generated.ts";
 import { formatRatio } from "../../base/format.ts";
-import { saySeconds } from "./graph/axis.ts";
+import { formatSeconds } from "./graph/axis.ts";
 import styles from "./verdicts.module.css";
 
 interface VerdictCardsProps {
   readonly report: TraceReportAnswer;
-  readonly shown: Verdict | null;
-  onShow(verdict: Verdict): void;
+  readonly shown?: Verdict | null;
+  /** Shows the evidence; absent in reports. */
+  onShow?(verdict: Verdict): void;
 }
 
-const KIND_WORDS: Readonly<Record<string, string>> = {
+const KIND_TITLES: Readonly<Record<string, string>> = {
   slow_worker: "slow worker",
   stage_imbalance: "stage imbalance",
   input_stall: "input stall",
@@ -23,11 +24,11 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
   garbage_collection: "garbage collection",
 };
 
-export function sayKind(kind: string): string {
-  return KIND_WORDS[kind] ?? kind.replaceAll("_", " ");
+export function nameKind(kind: string): string {
+  return KIND_TITLES[kind] ?? kind.replaceAll("_", " ");
 }
 
-export function VerdictCards({ report, shown, onShow }: VerdictCardsProps) {
+export function VerdictCards({ report, shown = null, onShow }: VerdictCardsProps) {
   const step = meanStep(report);
   return (
     <section className={styles.cards} aria-label="Verdicts">
@@ -38,17 +39,17 @@ export function VerdictCards({ report, shown, onShow }: VerdictCardsProps) {
           className={styles.card}
           data-rank={at === 0 && !verdict.is_hidden ? "first" : undefined}
           aria-pressed={verdict === shown}
-          disabled={verdict.spans.length === 0}
+          disabled={!onShow || verdict.spans.length === 0}
           data-tip={verdict.sentence}
-          onClick={() => onShow(verdict)}
+          onClick={() => onShow?.(verdict)}
         >
           <small>
-            {at + 1} · {sayKind(verdict.kind)}
-            {verdict.is_hidden && " · hidden by a slower one"}
+            {at + 1} · {nameKind(verdict.kind)}
+            {verdict.is_hidden && " · masked by a larger cause"}
           </small>
           <span>{verdict.sentence}</span>
           <b>
-            {saySeconds(verdict.seconds_per_step)}
+            {formatSeconds(verdict.seconds_per_step)}
             <small> per step{step > 0 && `, ${formatRatio(verdict.seconds_per_step / step)}`}</small>
           </b>
         </button>
@@ -57,8 +58,8 @@ export function VerdictCards({ report, shown, onShow }: VerdictCardsProps) {
         <div className={styles.card}>
           <small>verdict</small>
           <span>
-            <strong>Nothing significant.</strong> No rank, stage or link costs more than a hundredth of the step or than
-            what the clocks leave uncertain.
+            <strong>Nothing significant.</strong> No rank, stage or link costs more than 1 % of the step, or more than
+            the clock error.
           </span>
         </div>
       )}
@@ -75,15 +76,15 @@ export function VerdictCards({ report, shown, onShow }: VerdictCardsProps) {
           </b>
         </div>
       )}
-      {findBest(report).map(({ question, speed_up, then_s }) => (
+      {findBestWhatIf(report).map(({ question, speed_up, then_s }) => (
         <div key={question} className={styles.card}>
           <small>what if</small>
           <span>
-            {question}: a step of {saySeconds(then_s)}
+            {question}: a step of {formatSeconds(then_s)}
           </span>
           <b>
             {speed_up === null ? "–" : `${speed_up.toFixed(2)}×`}
-            <small> as fast</small>
+            <small> speedup</small>
           </b>
         </div>
       ))}
@@ -91,13 +92,13 @@ export function VerdictCards({ report, shown, onShow }: VerdictCardsProps) {
   );
 }
 
-/** What would help most, where anything would. */
-export function findBest({ what_if }: TraceReportAnswer): readonly WhatIf[] {
-  const worth = what_if.filter(({ speed_up }) => speed_up !== null && speed_up > WORTH_SAYING);
-  return worth.toSorted((a, b) => (b.speed_up ?? 0) - (a.speed_up ?? 0)).slice(0, 1);
+/** The what-if with the largest speedup, where it is noticeable. */
+export function findBestWhatIf({ what_if }: TraceReportAnswer): readonly WhatIf[] {
+  const noticeable = what_if.filter(({ speed_up }) => speed_up !== null && speed_up > MIN_SPEED_UP);
+  return noticeable.toSorted((a, b) => (b.speed_up ?? 0) - (a.speed_up ?? 0)).slice(0, 1);
 }
 
-const WORTH_SAYING = 1.01;
+const MIN_SPEED_UP = 1.01;
 
 export function meanStep({ steps }: Pick<TraceReportAnswer, "steps">): number {
   return steps.length === 0 ? 0 : steps.reduce((sum, { length_s }) => sum + length_s, 0) / steps.length;

@@ -1,4 +1,4 @@
-// Who writes mutes and comments: said once, remembered by this browser. Not an account; the server believes it.
+// The author of mutes and comments: typed once, kept in this browser. Not an account; the server does not verify it.
 
 import { useState } from "react";
 import { readStored, writeStored } from "../../base/storage.ts";

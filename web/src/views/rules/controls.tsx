@@ -1,4 +1,4 @@
-// What violations are narrowed by: state, rule, severity; and who is behind them, ranked by what it costs.
+// Filters of violations: state, rule and severity; and users and projects ranked by GPU-hours in violation.
 
 import { useMemo, useState } from "react";
 import type { RuleAnswer, Severity, ViolationList } from "../../api/generated.ts";
@@ -10,7 +10,7 @@ import { useChangeScreen } from "../../state/use-screen.ts";
 import { isNarrowed, type RulesPage, SEVERITIES, toggled, VIOLATION_STATES } from "../../state/violations.ts";
 import { Segmented } from "../../widgets/segmented.tsx";
 import { Tag } from "../../widgets/tag.tsx";
-import { type Narrowed, type Sum, sumUp } from "./narrow.ts";
+import { type Narrowed, type Sum, sumGpuHours } from "./narrow.ts";
 import styles from "./rules.module.css";
 import { formatHours, SEVERITY_TONES, STATE_WORDS, UNKNOWN_NAME } from "./words.ts";
 
@@ -24,7 +24,7 @@ interface ControlsProps {
 
 export function Controls({ page, rules, colors, violations, narrowed }: ControlsProps) {
   const change = useChangeScreen();
-  const names = useMemo(() => listRules(rules, violations, page.rules), [rules, violations, page.rules]);
+  const listedRules = useMemo(() => listRules(rules, violations, page.rules), [rules, violations, page.rules]);
   const counts = narrowed?.counts;
   return (
     <div className={styles.controls}>
@@ -42,7 +42,7 @@ export function Controls({ page, rules, colors, violations, narrowed }: Controls
       <section className={styles.facet} aria-label="Rules">
         <h2>Rules</h2>
         <ul className={styles.rules}>
-          {names.map(({ key, name, severity }) => {
+          {listedRules.map(({ key, name, severity }) => {
             const count = counts?.rule.get(key) ?? 0;
             return (
               <li key={key}>
@@ -75,7 +75,7 @@ export function Controls({ page, rules, colors, violations, narrowed }: Controls
                     onChange={() =>
                       change(
                         changeRulesPage({
-                          severities: SEVERITIES.filter((each) => toggled(page.severities, severity).includes(each)),
+                          severities: SEVERITIES.filter((value) => toggled(page.severities, severity).includes(value)),
                           shows: "violations",
                         }),
                       )
@@ -98,11 +98,11 @@ export function Controls({ page, rules, colors, violations, narrowed }: Controls
 interface ListedRule {
   readonly key: string;
   readonly name: string;
-  /** Not known of a rule that only a link names. */
+  /** Undefined for a rule that only a link listedRules. */
   readonly severity: Severity | undefined;
 }
 
-/** All rules in their order, then whatever else was broken or is chosen. */
+/** All rules in their order, then other rules that were broken or are selected. */
 function listRules(
   rules: readonly RuleAnswer[],
   violations: ViolationList | undefined,
@@ -125,7 +125,7 @@ type OwnersProps = Pick<ControlsProps, "page" | "violations" | "narrowed">;
 function Owners({ page, violations, narrowed }: OwnersProps) {
   const [by, setBy] = useState<"user" | "project">("user");
   const change = useChangeScreen();
-  const bars = useMemo(() => rank(by, page, violations, narrowed), [by, page, violations, narrowed]);
+  const bars = useMemo(() => rankOwners(by, page, violations, narrowed), [by, page, violations, narrowed]);
   const chosen = by === "user" ? page.users : page.projects;
   return (
     <section className={styles.facet} aria-label="GPU-hours">
@@ -142,7 +142,7 @@ function Owners({ page, violations, narrowed }: OwnersProps) {
           onChange={setBy}
         />
       </div>
-      {violations && bars.length === 0 && <small className={styles.nobody}>Nobody holds any in violation.</small>}
+      {violations && bars.length === 0 && <small className={styles.none}>None.</small>}
       <RankedBars
         label={`GPU-hours in violation by ${by}`}
         bars={bars}
@@ -156,24 +156,24 @@ function Owners({ page, violations, narrowed }: OwnersProps) {
   );
 }
 
-/** The server's sums, which count a GPU once, where nothing is filtered; else sums of the rows. */
-function rank(
+/** Without filters the sums of the server, which count a GPU once; else sums of the rows. */
+function rankOwners(
   by: "user" | "project",
   page: RulesPage,
   violations: ViolationList | undefined,
   narrowed: Narrowed | undefined,
 ): readonly RankedBar[] {
   if (!violations || !narrowed) return [];
-  const isWhole = !isNarrowed({ ...page, ...(by === "user" ? { users: [] } : { projects: [] }) });
+  const isUnfiltered = !isNarrowed({ ...page, ...(by === "user" ? { users: [] } : { projects: [] }) });
   const shares = by === "user" ? violations.users : violations.projects;
-  const sums: readonly Sum[] = isWhole
+  const sums: readonly Sum[] = isUnfiltered
     ? shares.map(({ name, gpu_hours, workloads }) => ({
         name: name ?? "",
         gpuHours: gpu_hours,
         workloads,
         isAtLeast: false,
       }))
-    : sumUp(by === "user" ? narrowed.anyUser : narrowed.anyProject, (row) => row[by]);
+    : sumGpuHours(by === "user" ? narrowed.anyUser : narrowed.anyProject, (row) => row[by]);
   return sums.map(({ name, gpuHours, workloads, isAtLeast }) => ({
     key: name,
     title: name === "" ? UNKNOWN_NAME : name,

@@ -1,4 +1,4 @@
-// The rules page: who breaks what and what it costs, when, by whom; and the rules themselves, mutes and alert channels.
+// The rules page: violations by rule, time, user and cost; the rules, mutes and alert channels.
 
 import { useDeferredValue, useEffect, useMemo } from "react";
 import type { RuleAnswer, ViolationList } from "../../api/generated.ts";
@@ -21,7 +21,7 @@ import { ViolationDetails } from "./details/violation-details.tsx";
 import { narrow } from "./narrow.ts";
 import styles from "./rules.module.css";
 import { RulesStrip } from "./strip.tsx";
-import { judgeWatch, ViolationTable } from "./table/violation-table.tsx";
+import { findEvaluation, ViolationTable } from "./table/violation-table.tsx";
 import { Timeline } from "./timeline.tsx";
 import { Toolbar } from "./toolbar.tsx";
 
@@ -60,7 +60,7 @@ export default function Rules() {
                     rows={narrowed.rows}
                     total={value.violations.length}
                     colors={colors}
-                    watch={list.value && judgeWatch(list.value, gpus)}
+                    evaluation={list.value && findEvaluation(list.value, gpus)}
                   />
                 )
               }
@@ -82,13 +82,13 @@ function Details({ selection, rule }: { selection: Selection; rule: string | nul
   return <ViolationDetails workload={selection.key} rule={rule} />;
 }
 
-/** Typing stays quick however many violations there are. */
+/** Deferred, so that typing stays fast with many violations. */
 function useNarrowed(list: ViolationList | undefined, page: RulesPage) {
-  const shown = useDeferredValue(page);
-  return useMemo(() => list && narrow(list.violations, shown), [list, shown]);
+  const deferredPage = useDeferredValue(page);
+  return useMemo(() => list && narrow(list.violations, deferredPage), [list, deferredPage]);
 }
 
-/** A link may name a rule that is gone: its violations may still be there, and else nothing would tell why nothing is shown. */
+/** Explains an empty list where a link names a rule that does not exist and has no violations. */
 function useUnknownRules(
   rules: readonly RuleAnswer[] | undefined,
   named: readonly string[],
@@ -97,8 +97,8 @@ function useUnknownRules(
   const store = useScreenStore();
   useEffect(() => {
     if (!rules || !list) return;
-    const known = new Set([...rules.map(({ key }) => key), ...list.violations.map(({ rule }) => rule)]);
-    const unknown = named.filter((key) => !known.has(key));
-    if (unknown.length > 0) store.note([`There is no rule ${unknown.join(", ")}; nothing can have broken it.`]);
+    const ruleKeys = new Set([...rules.map(({ key }) => key), ...list.violations.map(({ rule }) => rule)]);
+    const unknown = named.filter((key) => !ruleKeys.has(key));
+    if (unknown.length > 0) store.note([`No rule is named ${unknown.join(", ")}.`]);
   }, [rules, named, list, store]);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { MuteAnswer, ViolationAnswer } from "../../api/generated.ts";
 import { INITIAL_RULES_PAGE, type RulesPage } from "../../state/violations.ts";
-import { isOfHardware, narrow, severityOrder, stateOf, sumUp } from "./narrow.ts";
+import { isHardwareViolation, narrow, severityOrder, stateOf, sumGpuHours } from "./narrow.ts";
 
 const MUTE: MuteAnswer = {
   key: "m",
@@ -48,17 +48,17 @@ function shown(changes: Partial<RulesPage>) {
 }
 
 describe("narrowing violations", () => {
-  it("shows all where nothing is chosen", () => {
+  it("shows all without filters", () => {
     expect(shown({}).rows).toEqual(ALL);
   });
 
-  it("takes one state each", () => {
+  it("gives each violation one state", () => {
     expect(ALL.map(stateOf)).toEqual(["now", "now", "past", "muted"]);
     expect(shown({ state: "past" }).rows).toEqual([ALL[2]]);
     expect(shown({ state: "muted" }).rows).toEqual([ALL[3]]);
   });
 
-  it("joins choices of one kind by or, of several by and", () => {
+  it("joins values of one filter by or, filters by and", () => {
     expect(shown({ users: ["ann", "bob"] }).rows).toHaveLength(3);
     expect(shown({ users: ["ann"], rules: ["stall"] }).rows).toEqual([ALL[1]]);
     expect(shown({ users: [""] }).rows).toEqual([ALL[3]]);
@@ -66,13 +66,13 @@ describe("narrowing violations", () => {
     expect(shown({ rules: ["not-there"] }).rows).toEqual([]);
   });
 
-  it("finds all words in whatever is shown", () => {
+  it("searches all words in all columns", () => {
     expect(shown({ text: "TRAIN stalled" }).rows).toEqual([ALL[1]]);
     expect(shown({ text: "upgrade" }).rows).toEqual([ALL[3]]);
     expect(shown({ text: "train nobody" }).rows).toEqual([]);
   });
 
-  it("counts what another choice of the same kind would show", () => {
+  it("counts what another value of the same filter would show", () => {
     const { counts, anyUser } = shown({ users: ["ann"] });
     expect(Object.fromEntries(counts.user)).toEqual({ ann: 2, bob: 1, "": 1 });
     expect(Object.fromEntries(counts.rule)).toEqual({ idle: 1, stall: 1 });
@@ -83,26 +83,26 @@ describe("narrowing violations", () => {
 
 describe("violations by hardware", () => {
   const fault = violation({ workload: "node:n1", workload_name: null, node: "n1", user: null, project: null });
-  const away = violation({ workload: "source:slurm", workload_name: null, user: null, project: null });
+  const silentSource = violation({ workload: "source:slurm", workload_name: null, user: null, project: null });
 
-  it("are nobody's, and are found by the node's name", () => {
-    const { rows, counts, anyUser } = narrow([...ALL, fault, away], INITIAL_RULES_PAGE);
+  it("have no user, and are found by node name", () => {
+    const { rows, counts, anyUser } = narrow([...ALL, fault, silentSource], INITIAL_RULES_PAGE);
     expect(rows).toHaveLength(ALL.length + 2);
     expect(counts.user).toEqual(narrow(ALL, INITIAL_RULES_PAGE).counts.user);
     expect(anyUser).toEqual(ALL);
     expect(narrow([...ALL, fault], { ...INITIAL_RULES_PAGE, text: "node:n1" }).rows).toEqual([fault]);
-    expect([fault, away, violation({})].map(isOfHardware)).toEqual([true, true, false]);
+    expect([fault, silentSource, violation({})].map(isHardwareViolation)).toEqual([true, true, false]);
   });
 });
 
 describe("sums", () => {
-  it("count a workload once, by its longest, and say that it may be more", () => {
-    expect(sumUp(ALL, ({ user }) => user)).toEqual([
+  it("count a workload once, by its longest violation, as a lower bound", () => {
+    expect(sumGpuHours(ALL, ({ user }) => user)).toEqual([
       { name: "ann", gpuHours: 3, workloads: 1, isAtLeast: true },
       { name: "bob", gpuHours: 2, workloads: 1, isAtLeast: false },
       { name: "", gpuHours: 0.5, workloads: 1, isAtLeast: false },
     ]);
-    expect(sumUp([], ({ user }) => user)).toEqual([]);
+    expect(sumGpuHours([], ({ user }) => user)).toEqual([]);
   });
 });
 

@@ -1,4 +1,4 @@
-// Which violations are shown, and how many there would be with another choice. Pure.
+// Filters violations, and counts how many another choice of each filter would show. Pure.
 
 import type { ViolationAnswer } from "../../api/generated.ts";
 import { makeSearch } from "../../base/search.ts";
@@ -8,14 +8,13 @@ export type Dimension = "rule" | "severity" | "user" | "project" | "state" | "te
 
 export interface Narrowed {
   readonly rows: readonly ViolationAnswer[];
-  /** By value, how many rows there are that only this dimension may turn away. */
+  /** By value: rows that match all other filters. */
   readonly counts: Readonly<Record<Exclude<Dimension, "text">, ReadonlyMap<string, number>>>;
-  /** Those whom only the choice of users, or of projects, may turn away. */
+  /** Rows that match all filters except that of users, or of projects. */
   readonly anyUser: readonly ViolationAnswer[];
   readonly anyProject: readonly ViolationAnswer[];
 }
 
-/** Three states, each violation is in one of them. */
 export function stateOf({ mute, until }: Pick<ViolationAnswer, "mute" | "until">): Exclude<ViolationState, "all"> {
   if (mute) return "muted";
   return until === null ? "now" : "past";
@@ -23,13 +22,13 @@ export function stateOf({ mute, until }: Pick<ViolationAnswer, "mute" | "until">
 
 const SOURCE = "source:";
 
-/** Whether a node, a GPU of it, or a source broke the rule: nobody's workload. */
-export function isOfHardware({ node, workload }: Pick<ViolationAnswer, "node" | "workload">): boolean {
+/** Whether a node, one of its GPUs, or a source broke the rule, not a workload. */
+export function isHardwareViolation({ node, workload }: Pick<ViolationAnswer, "node" | "workload">): boolean {
   return node !== null || workload.startsWith(SOURCE);
 }
 
 export function narrow(violations: readonly ViolationAnswer[], page: RulesPage): Narrowed {
-  const isMeant = makeSearch(page.text, listWords, readNamed);
+  const matchesText = makeSearch(page.text, listTexts, readNamed);
   const rows: ViolationAnswer[] = [];
   const anyUser: ViolationAnswer[] = [];
   const anyProject: ViolationAnswer[] = [];
@@ -40,80 +39,91 @@ export function narrow(violations: readonly ViolationAnswer[], page: RulesPage):
     project: new Map<string, number>(),
     state: new Map<string, number>(),
   };
-  for (const each of violations) {
-    const failed = findFailed(each, page, isMeant);
+  for (const violation of violations) {
+    const failed = findFailedFilter(violation, page, matchesText);
     if (failed === null) continue;
-    if (failed === "none") rows.push(each);
-    const isOwned = !isOfHardware(each);
-    if (isOwned && (failed === "none" || failed === "user")) anyUser.push(each);
-    if (isOwned && (failed === "none" || failed === "project")) anyProject.push(each);
+    if (failed === "none") rows.push(violation);
+    const isOwned = !isHardwareViolation(violation);
+    if (isOwned && (failed === "none" || failed === "user")) anyUser.push(violation);
+    if (isOwned && (failed === "none" || failed === "project")) anyProject.push(violation);
     for (const dimension of ["rule", "severity", "user", "project", "state"] as const) {
       if (failed !== "none" && failed !== dimension) continue;
       if (!isOwned && (dimension === "user" || dimension === "project")) continue;
-      const value = nameIn(each, dimension);
+      const value = valueIn(violation, dimension);
       counts[dimension].set(value, (counts[dimension].get(value) ?? 0) + 1);
     }
   }
   return { rows, counts, anyUser, anyProject };
 }
 
-function nameIn(each: ViolationAnswer, dimension: Exclude<Dimension, "text">): string {
+function valueIn(violation: ViolationAnswer, dimension: Exclude<Dimension, "text">): string {
   switch (dimension) {
     case "rule":
-      return each.rule;
+      return violation.rule;
     case "severity":
-      return each.severity;
+      return violation.severity;
     case "user":
-      return each.user ?? "";
+      return violation.user ?? "";
     case "project":
-      return each.project ?? "";
+      return violation.project ?? "";
     case "state":
-      return stateOf(each);
+      return stateOf(violation);
   }
 }
 
-/** The one dimension that turns a violation away; null where there are several. */
-function findFailed(
-  each: ViolationAnswer,
+/** The only filter that a violation does not match; null where there are several. */
+function findFailedFilter(
+  violation: ViolationAnswer,
   page: RulesPage,
-  isMeant: (each: ViolationAnswer) => boolean,
+  matchesText: (violation: ViolationAnswer) => boolean,
 ): Dimension | "none" | null {
-  const isFit = (chosen: readonly string[], value: string) => chosen.length === 0 || chosen.includes(value);
+  const isAllowed = (chosen: readonly string[], value: string) => chosen.length === 0 || chosen.includes(value);
   const failed: Dimension[] = [];
-  if (!isFit(page.rules, each.rule)) failed.push("rule");
-  if (!isFit(page.severities, each.severity)) failed.push("severity");
-  if (!isFit(page.users, each.user ?? "")) failed.push("user");
-  if (!isFit(page.projects, each.project ?? "")) failed.push("project");
-  if (page.state !== "all" && page.state !== stateOf(each)) failed.push("state");
-  if (!isMeant(each)) failed.push("text");
+  if (!isAllowed(page.rules, violation.rule)) failed.push("rule");
+  if (!isAllowed(page.severities, violation.severity)) failed.push("severity");
+  if (!isAllowed(page.users, violation.user ?? "")) failed.push("user");
+  if (!isAllowed(page.projects, violation.project ?? "")) failed.push("project");
+  if (page.state !== "all" && page.state !== stateOf(violation)) failed.push("state");
+  if (!matchesText(violation)) failed.push("text");
   return failed.length > 1 ? null : (failed[0] ?? "none");
 }
 
-function listWords(each: ViolationAnswer): readonly (string | null | undefined)[] {
-  const { rule, rule_name, workload, workload_name, node, user, project, partition, readings, mute } = each;
+function listTexts(violation: ViolationAnswer): readonly (string | null | undefined)[] {
+  const { rule, rule_name, workload, workload_name, node, user, project, partition, readings, mute } = violation;
   return [rule, rule_name, workload, workload_name, node, user, project, partition, readings, mute?.reason];
 }
 
-function readNamed(each: ViolationAnswer, name: string): string | number | null | undefined {
-  const { rule, severity, workload, node, user, project, partition, gpus, gpu_hours } = each;
-  const named = { rule, severity, workload, node, user, project, partition, gpus, gpu_hours, state: stateOf(each) };
+function readNamed(violation: ViolationAnswer, name: string): string | number | null | undefined {
+  const { rule, severity, workload, node, user, project, partition, gpus, gpu_hours } = violation;
+  const named = {
+    rule,
+    severity,
+    workload,
+    node,
+    user,
+    project,
+    partition,
+    gpus,
+    gpu_hours,
+    state: stateOf(violation),
+  };
   return Object.hasOwn(named, name) ? named[name as keyof typeof named] : undefined;
 }
 
 export interface Sum {
-  /** Empty: not known. */
+  /** Empty: unknown. */
   readonly name: string;
   readonly gpuHours: number;
   readonly workloads: number;
-  /** Some workload broke several rules, at the same time or not: the sum is at least this. */
+  /** A workload broke several rules: the sum is a lower bound. */
   readonly isAtLeast: boolean;
 }
 
 /**
- * GPU-hours by name, most first. The rows do not tell when rules were broken at the same time: of a workload with several the
- * longest counts.
+ * GPU-hours by name, most first. Rows do not show whether a workload broke several rules at the same time, so only its longest
+ * violation counts.
  */
-export function sumUp(
+export function sumGpuHours(
   rows: readonly ViolationAnswer[],
   nameOf: (row: ViolationAnswer) => string | null,
 ): readonly Sum[] {
@@ -122,10 +132,10 @@ export function sumUp(
     const name = nameOf(row) ?? "";
     const workloads = byName.get(name) ?? new Map<string, { hours: number; rules: number }>();
     byName.set(name, workloads);
-    const held = workloads.get(row.workload);
+    const previous = workloads.get(row.workload);
     workloads.set(row.workload, {
-      hours: Math.max(held?.hours ?? 0, row.gpu_hours),
-      rules: (held?.rules ?? 0) + 1,
+      hours: Math.max(previous?.hours ?? 0, row.gpu_hours),
+      rules: (previous?.rules ?? 0) + 1,
     });
   }
   const sums = [...byName].map(([name, workloads]) => ({

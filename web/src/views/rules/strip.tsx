@@ -1,4 +1,4 @@
-// The violations in one line: what they cost, who breaks rules now, what is muted; and of which time.
+// Summary of the violations: GPU-hours, workloads and rules now, mutes; and the time range.
 
 import type { RuleAnswer, ViolationList } from "../../api/generated.ts";
 import { formatCount, formatPlural, MISSING } from "../../base/format.ts";
@@ -7,7 +7,7 @@ import { useChangeScreen, useScreen } from "../../state/use-screen.ts";
 import { SPANS } from "../../state/violations.ts";
 import { Segmented } from "../../widgets/segmented.tsx";
 import { Figure, Strip } from "../../widgets/strip.tsx";
-import { isOfHardware, type Narrowed } from "./narrow.ts";
+import { isHardwareViolation, type Narrowed } from "./narrow.ts";
 import styles from "./rules.module.css";
 import { formatHours, SPAN_WORDS } from "./words.ts";
 
@@ -22,31 +22,32 @@ export function RulesStrip({ violations, rules, narrowed }: StripProps) {
   const change = useChangeScreen();
   const all = violations?.violations ?? [];
   const open = all.filter(({ until }) => until === null);
-  const workloads = new Set(open.filter((each) => !isOfHardware(each)).map(({ workload }) => workload)).size;
-  const faulty = new Set(open.filter(isOfHardware).map(({ workload }) => workload)).size;
-  const broken = new Set(open.map(({ rule }) => rule)).size;
+  const workloads = new Set(open.filter((violation) => !isHardwareViolation(violation)).map(({ workload }) => workload))
+    .size;
+  const faultyTargets = new Set(open.filter(isHardwareViolation).map(({ workload }) => workload)).size;
+  const brokenRules = new Set(open.map(({ rule }) => rule)).size;
   const muted = all.filter(({ mute }) => mute !== null).length;
   const enabled = rules.filter(({ is_enabled }) => is_enabled).length;
   const time = page.range ? "chosen time" : SPAN_WORDS[page.span];
-  const known = violations !== undefined;
+  const isLoaded = violations !== undefined;
   return (
     <Strip>
       <Figure
-        value={known ? formatHours(violations.gpu_hours) : MISSING}
+        value={isLoaded ? formatHours(violations.gpu_hours) : MISSING}
         label={`GPU-hours in violation, ${time}`}
         tip="Held while at least one rule was broken; a GPU that broke two rules at once counts once"
       />
       <Figure
-        value={known ? formatCount(workloads) : MISSING}
+        value={isLoaded ? formatCount(workloads) : MISSING}
         label={workloads === 1 ? "workload breaks a rule now" : "workloads break rules now"}
-        tip="Show what goes on"
+        tip="Show current violations"
         onClick={() => change(changeRulesPage({ shows: "violations", state: "now" }))}
       />
-      {faulty > 0 && (
+      {faultyTargets > 0 && (
         <Figure
-          value={formatCount(faulty)}
-          label={faulty === 1 ? "node or source with a fault now" : "nodes or sources with faults now"}
-          tip="Errors of GPUs, missing GPUs, silent exporters, nodes out of service, schedulers that are away"
+          value={formatCount(faultyTargets)}
+          label={faultyTargets === 1 ? "node or source with a fault now" : "nodes or sources with faults now"}
+          tip="GPU errors, missing GPUs, silent exporters, nodes out of service, unreachable schedulers"
           onClick={() => change(changeRulesPage({ shows: "violations", state: "now" }))}
         />
       )}
@@ -54,12 +55,12 @@ export function RulesStrip({ violations, rules, narrowed }: StripProps) {
         className={styles.wide}
         value={
           <>
-            {known ? formatCount(broken) : MISSING}
+            {isLoaded ? formatCount(brokenRules) : MISSING}
             <small> of {formatCount(enabled)}</small>
           </>
         }
         label="rules broken now"
-        tip={`Show the rules; ${formatPlural(rules.length - enabled, "rule")} switched off`}
+        tip={`Show rules; ${formatPlural(rules.length - enabled, "rule")} disabled`}
         onClick={() => change(changeRulesPage({ shows: "rules" }))}
       />
       {muted > 0 && (
@@ -67,7 +68,7 @@ export function RulesStrip({ violations, rules, narrowed }: StripProps) {
           className={styles.wide}
           value={formatCount(muted)}
           label="muted"
-          tip="Show what nobody is alerted of"
+          tip="Show muted violations"
           onClick={() => change(changeRulesPage({ shows: "violations", state: "muted" }))}
         />
       )}
@@ -81,7 +82,7 @@ export function RulesStrip({ violations, rules, narrowed }: StripProps) {
             </>
           }
           label="violations shown"
-          tip="What the filters leave"
+          tip="Violations that match the filters"
         />
       )}
       <div className={styles.end}>

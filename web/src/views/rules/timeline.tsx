@@ -1,4 +1,4 @@
-// How many GPUs broke which rule when; drawing a range narrows the list to it.
+// GPUs in violation over time, by rule; drawing a range filters the list by time.
 
 import { useMemo } from "react";
 import type { RuleAnswer, RuleTimeline } from "../../api/generated.ts";
@@ -27,7 +27,7 @@ const HEIGHT = 96;
 export function Timeline({ page, rules, colors }: TimelineProps) {
   const timeline = useViolationTimeline(page.span);
   return (
-    <section className={styles.timeline} aria-label="Over time">
+    <section className={styles.timeline} aria-label="Violations over time">
       <Frame source={timeline} what="the timeline" placeholder={<div style={{ height: HEIGHT + 46 }} />}>
         {(value) => <Chart timeline={value} page={page} rules={rules} colors={colors} />}
       </Frame>
@@ -42,9 +42,9 @@ function Chart({ timeline, page, rules, colors }: TimelineProps & { timeline: Ru
   const series = useMemo(() => toSeries(timeline, page, rules, colors), [timeline, page, rules, colors]);
   const { start, step_ms: stepMs } = timeline;
   const steps = Math.max(1, ...Object.values(timeline.gpus).map((line) => line.length));
-  const most = Math.max(0, ...sumSteps(series, steps));
+  const maxGpus = Math.max(0, ...sumSteps(series, steps));
   const { range } = page;
-  const say = (timeMs: number) => formatInstant(timeMs, now);
+  const formatTime = (timeMs: number) => formatInstant(timeMs, now);
   return (
     <>
       <div className={styles.timelineHead}>
@@ -52,14 +52,14 @@ function Chart({ timeline, page, rules, colors }: TimelineProps & { timeline: Ru
         {range ? (
           <>
             <small>
-              {say(range.fromMs)} – {say(range.toMs)}
+              {formatTime(range.fromMs)} – {formatTime(range.toMs)}
             </small>
             <button type="button" onClick={() => change(changeRulesPage({ range: null }))}>
               Show all
             </button>
           </>
         ) : (
-          <small>{most > 0 ? "drag to narrow the time" : "none in this time"}</small>
+          <small>{maxGpus > 0 ? "drag to select a time range" : "none in this time range"}</small>
         )}
       </div>
       <StackedTimeline
@@ -70,7 +70,7 @@ function Chart({ timeline, page, rules, colors }: TimelineProps & { timeline: Ru
         series={series}
         range={range}
         height={HEIGHT}
-        sayTime={say}
+        sayTime={formatTime}
         sayCount={(count) => formatPlural(count, "GPU")}
         onRange={(drawn, isGrown) =>
           change(
@@ -80,14 +80,14 @@ function Chart({ timeline, page, rules, colors }: TimelineProps & { timeline: Ru
         }
       />
       <div className={styles.axis}>
-        <span>{say(start)}</span>
-        <span>{at === null ? "now" : say(at)}</span>
+        <span>{formatTime(start)}</span>
+        <span>{at === null ? "now" : formatTime(at)}</span>
       </div>
     </>
   );
 }
 
-/** The most severe at the bottom, where differences can be seen; only rules that were broken. */
+/** Rules that were broken; the most severe at the bottom, where differences are easiest to compare. */
 function toSeries(
   timeline: RuleTimeline,
   page: RulesPage,

@@ -1,4 +1,4 @@
-// What stands above the list: which one, what is searched for, who is chosen, and a way to take the rows along.
+// Toolbar above the list: violations or rules, search, selected users and projects, and export.
 
 import type { ViolationAnswer } from "../../api/generated.ts";
 import { formatCsv } from "../../base/csv.ts";
@@ -63,7 +63,7 @@ export function Toolbar({ page, rows, total, rules }: ToolbarProps) {
   );
 }
 
-/** Users and projects that are chosen: the list on the left may show the others. */
+/** The selected users and projects: the list on the left may show only the other kind. */
 function FilterChips({ page }: { page: RulesPage }) {
   const change = useChangeScreen();
   const chips = [

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { healthOf } from "./book/channel-list.tsx";
+import { describeHealth } from "./book/channel-list.tsx";
 import { formatHours, nativeId } from "./words.ts";
 
 describe("GPU-hours", () => {
@@ -28,6 +28,6 @@ describe("a channel", () => {
     [{ ...fine, last_error: "403", is_lasting: true }, "fails"],
     [{ ...fine, is_configured: false }, "not configured"],
   ])("%o %s", (channel, words) => {
-    expect(healthOf(channel)[1]).toBe(words);
+    expect(describeHealth(channel)[1]).toBe(words);
   });
 });

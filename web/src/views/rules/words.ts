@@ -1,4 +1,4 @@
-// Wordings of the rules page.
+// Labels of the rules page.
 
 import type { Severity } from "../../api/generated.ts";
 import type { Span, ViolationState } from "../../state/violations.ts";
@@ -15,7 +15,7 @@ export const STATE_WORDS: Readonly<Record<ViolationState, string>> = {
 
 export const SEVERITY_TONES: Readonly<Record<Severity, Tone>> = { critical: "bad", warning: "warn", info: "accent" };
 
-export const UNKNOWN_NAME = "not known";
+export const UNKNOWN_NAME = "unknown";
 
 export { formatHours } from "../../base/format.ts";
 export { nativeId } from "../../base/workload-id.ts";

@@ -1,9 +1,9 @@
-// One quantity a card: a bar for each run or group, with the 95 % interval of its mean where runs were repeated.
+// A card per quantity: a bar for each run or group, with the 95 % interval of the mean for repeated runs.
 
 import type { RunRow } from "../../api/generated.ts";
 import styles from "./charts.module.css";
 import type { RunGroup } from "./groups.ts";
-import { type RunQuantity, type Spread, sayNumber, spreadOf } from "./quantities.ts";
+import { computeSpread, formatNumber, type RunQuantity, type Spread } from "./quantities.ts";
 
 interface BarsDrawingProps {
   readonly groups: readonly RunGroup[];
@@ -21,15 +21,15 @@ export function BarsDrawing({ groups, quantities }: BarsDrawingProps) {
 }
 
 function QuantityCard({ quantity, groups }: { quantity: RunQuantity; groups: readonly RunGroup[] }) {
-  const spreads = groups.map(({ rows }) => spreadOf(rows, quantity));
-  const most = Math.max(...spreads.map((spread) => (spread ? Math.max(spread.mean, spread.high ?? 0) : 0)));
+  const spreads = groups.map(({ rows }) => computeSpread(rows, quantity));
+  const maximum = Math.max(...spreads.map((spread) => (spread ? Math.max(spread.mean, spread.high ?? 0) : 0)));
   return (
     <section className={styles.card} aria-label={quantity.title}>
       <header>
         <h3 data-tip={quantity.tip} data-drawn-label={true}>
           {quantity.title}
         </h3>
-        <small>{noteOf(quantity, groups)}</small>
+        <small>{describeEnergy(quantity, groups)}</small>
       </header>
       <dl className={styles.bars}>
         {groups.map(({ key, label, color }, at) => {
@@ -40,10 +40,10 @@ function QuantityCard({ quantity, groups }: { quantity: RunQuantity; groups: rea
                 {label}
               </dt>
               <dd>
-                <Bar spread={spread} most={most} color={color} />
+                <Bar spread={spread} maximum={maximum} color={color} />
               </dd>
               <dd className={styles.number} data-drawn-label={true}>
-                {saySpread(spread, quantity)}
+                {formatSpread(spread, quantity)}
               </dd>
             </div>
           );
@@ -53,8 +53,8 @@ function QuantityCard({ quantity, groups }: { quantity: RunQuantity; groups: rea
   );
 }
 
-function Bar({ spread, most, color }: { spread: Spread | null; most: number; color: string }) {
-  const percent = (value: number) => `${Math.min(100, Math.max(0, (value / (most || 1)) * 100))}%`;
+function Bar({ spread, maximum, color }: { spread: Spread | null; maximum: number; color: string }) {
+  const percent = (value: number) => `${Math.min(100, Math.max(0, (value / (maximum || 1)) * 100))}%`;
   return (
     <div className={styles.bar}>
       {spread && <i data-drawn-bar={true} style={{ width: percent(spread.mean), background: color }} />}
@@ -68,19 +68,19 @@ function Bar({ spread, most, color }: { spread: Spread | null; most: number; col
   );
 }
 
-function saySpread(spread: Spread | null, { unit }: RunQuantity) {
-  if (spread === null) return sayNumber(null, unit);
+function formatSpread(spread: Spread | null, { unit }: RunQuantity) {
+  if (spread === null) return formatNumber(null, unit);
   const half = spread.high === null ? null : spread.high - spread.mean;
   return (
     <>
-      {sayNumber(spread.mean, unit)}
-      {half !== null && <small> ± {sayNumber(Number(half.toPrecision(2)), unit)}</small>}
+      {formatNumber(spread.mean, unit)}
+      {half !== null && <small> ± {formatNumber(Number(half.toPrecision(2)), unit)}</small>}
     </>
   );
 }
 
-/** How energy is known differs between runs alone and runs that share a GPU: it is said where it is not measured. */
-function noteOf({ key }: RunQuantity, groups: readonly RunGroup[]): string | null {
+/** A note where energy is estimated, not measured: on shared GPUs. */
+function describeEnergy({ key }: RunQuantity, groups: readonly RunGroup[]): string | null {
   if (key !== "energy" && key !== "joules_per_work") return null;
   const rows: readonly RunRow[] = groups.flatMap((group) => group.rows);
   const methods = new Set(rows.flatMap(({ energy }) => (energy ? [energy.method] : [])));

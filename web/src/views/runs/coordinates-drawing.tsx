@@ -1,4 +1,4 @@
-// Parallel coordinates: each run a line through its params and what came out, so that one sees which settings lead where.
+// Parallel coordinates: each run is a line through its params and results.
 
 import { useRef } from "react";
 import type { RunRow } from "../../api/generated.ts";
@@ -7,16 +7,16 @@ import { useSize } from "../../charts/canvas.tsx";
 import { openRun } from "../../state/runs.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import styles from "./charts.module.css";
-import { type RunGroup, saySharing } from "./groups.ts";
+import { describeSharing, type RunGroup } from "./groups.ts";
 import { RunLegend } from "./legend.tsx";
-import { type RunQuantity, sayNumber } from "./quantities.ts";
+import { formatNumber, type RunQuantity } from "./quantities.ts";
 
 interface CoordinatesDrawingProps {
   readonly groups: readonly RunGroup[];
   readonly quantities: readonly RunQuantity[];
 }
 
-const MOST_AXES = 9;
+const MAX_AXES = 9;
 const SIDE = 60;
 const TOP = 36;
 const BOTTOM = 18;
@@ -24,7 +24,7 @@ const BOTTOM = 18;
 interface Axis {
   readonly key: string;
   readonly title: string;
-  /** 0 at the bottom, 1 at the top; null: the run has none. */
+  /** 0 at the bottom, 1 at the top; null: the run has no value. */
   place(row: RunRow): number | null;
   readonly labels: readonly { readonly at: number; readonly text: string }[];
 }
@@ -45,7 +45,7 @@ export function CoordinatesDrawing({ groups, quantities }: CoordinatesDrawingPro
           <svg width={width} height={height} role="img" aria-label="Each run a line through its params and results">
             {axes.map((axis, at) => (
               <g key={axis.key} transform={`translate(${toX(at)} 0)`}>
-                {/* Neighboring titles stand at two heights: they are wider than their axes are apart. */}
+                {/* Titles alternate between two heights, because they are wider than the axis distance. */}
                 <text y={TOP - (at % 2 === 0 ? 20 : 7)} textAnchor="middle">
                   {axis.title}
                 </text>
@@ -54,7 +54,7 @@ export function CoordinatesDrawing({ groups, quantities }: CoordinatesDrawingPro
             ))}
             {groups.flatMap(({ rows: members, color, label }) =>
               members.map((row) => (
-                // biome-ignore lint/a11y/useSemanticElements: a line of a drawing cannot be a button
+                // biome-ignore lint/a11y/useSemanticElements: an SVG path cannot be a button
                 <path
                   key={row.run}
                   role="button"
@@ -70,7 +70,7 @@ export function CoordinatesDrawing({ groups, quantities }: CoordinatesDrawingPro
                 />
               )),
             )}
-            {/* Last, so that no line runs over a number. */}
+            {/* Drawn last, above the lines. */}
             {axes.flatMap((axis, at) =>
               axis.labels.map((label) => (
                 <text
@@ -110,20 +110,20 @@ function pathOf(
   return path;
 }
 
-/** What is the same for all runs tells nothing and has no axis. */
+/** Axes of values that differ between runs. */
 function listAxes(rows: readonly RunRow[], quantities: readonly RunQuantity[]): readonly Axis[] {
-  const words = [...new Set(rows.flatMap(({ params }) => Object.keys(params)))]
+  const textAxes = [...new Set(rows.flatMap(({ params }) => Object.keys(params)))]
     .filter((name) => !quantities.some(({ key }) => key === `param:${name}`))
-    .map((name) => wordAxis(name, name, rows, ({ params }) => params[name] ?? null));
-  const sharing = wordAxis("collocation", "Sharing", rows, (row) => saySharing(row) ?? "none");
+    .map((name) => textAxis(name, name, rows, ({ params }) => params[name] ?? null));
+  const sharing = textAxis("collocation", "Sharing", rows, (row) => describeSharing(row) ?? "none");
   const params = quantities.filter(({ key }) => key.startsWith("param:"));
-  const outcomes = quantities.filter(({ key }) => !key.startsWith("param:"));
-  return [...words, sharing, ...[...params, ...outcomes].map((each) => numberAxis(each, rows))]
+  const results = quantities.filter(({ key }) => !key.startsWith("param:"));
+  return [...textAxes, sharing, ...[...params, ...results].map((quantity) => numberAxis(quantity, rows))]
     .filter((axis): axis is Axis => axis !== null)
-    .slice(0, MOST_AXES);
+    .slice(0, MAX_AXES);
 }
 
-function wordAxis(
+function textAxis(
   key: string,
   title: string,
   rows: readonly RunRow[],
@@ -154,6 +154,6 @@ function numberAxis(quantity: RunQuantity, rows: readonly RunRow[]): Axis | null
       const value = quantity.of(row);
       return isKnown(value) ? (value - low) / (high - low) : null;
     },
-    labels: [0, 0.5, 1].map((at) => ({ at, text: sayNumber(low + at * (high - low), quantity.unit) })),
+    labels: [0, 0.5, 1].map((at) => ({ at, text: formatNumber(low + at * (high - low), quantity.unit) })),
   };
 }

@@ -1,4 +1,4 @@
-// A comparison as one page that opens without a server: the charts as they stand, and the table below.
+// Exports a comparison as CSV, or as one HTML page with the charts and the table.
 
 import { formatCsv } from "../../base/csv.ts";
 import { downloadText } from "../../base/download.ts";

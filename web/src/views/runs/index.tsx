@@ -1,4 +1,4 @@
-// Runs: what training runs cost on this hardware, alone and sharing a GPU. Chosen on the left, compared in the middle.
+// The runs page: compares training runs by cost and speed on this hardware, alone and sharing a GPU.
 
 import { useMemo, useRef } from "react";
 import type { RunTree } from "../../api/generated.ts";
@@ -12,7 +12,7 @@ import { ViewLayout } from "../../widgets/view-layout.tsx";
 import { BarsDrawing } from "./bars-drawing.tsx";
 import { CoordinatesDrawing } from "./coordinates-drawing.tsx";
 import { saveCsv, saveHtml } from "./export-page.ts";
-import { findRows, groupRuns, listOwnRuns, type ShownPage, showRuns } from "./groups.ts";
+import { findRows, groupRuns, listWorkloadRuns, type ShownPage, showRuns } from "./groups.ts";
 import { RunLegend } from "./legend.tsx";
 import { LinesDrawing } from "./lines-drawing.tsx";
 import { chooseMetrics } from "./metric-menu.tsx";
@@ -30,8 +30,8 @@ export default function Runs() {
   const { runs: page, selection } = useScreen();
   const tree = useRunTree();
   const workload = selection?.kind === "workload" ? selection.key : null;
-  const own = useMemo(() => listOwnRuns(tree.value, workload), [tree.value, workload]);
-  const shown = useMemo(() => showRuns(page, tree.value, own), [page, tree.value, own]);
+  const workloadRuns = useMemo(() => listWorkloadRuns(tree.value, workload), [tree.value, workload]);
+  const shown = useMemo(() => showRuns(page, tree.value, workloadRuns), [page, tree.value, workloadRuns]);
   return (
     <ViewLayout
       strip={<RunsStrip tree={tree.value} page={shown} />}
@@ -48,7 +48,7 @@ export default function Runs() {
       <Frame source={tree} what="runs" isEmpty={({ rows }) => rows.length === 0} empty={<NoRuns />}>
         {(value) => (
           <>
-            {workload !== null && <OfWorkload workload={workload} own={own} shown={shown.runs} />}
+            {workload !== null && <WorkloadNotice workload={workload} workloadRuns={workloadRuns} shown={shown.runs} />}
             <Comparison tree={value} page={shown} />
           </>
         )}
@@ -57,20 +57,31 @@ export default function Runs() {
   );
 }
 
-/** What the selected workload has to do with the runs below. */
-function OfWorkload({ workload, own, shown }: { workload: string; own: readonly string[]; shown: readonly string[] }) {
+/** Whether the runs of the selected workload are compared. */
+function WorkloadNotice({
+  workload,
+  workloadRuns,
+  shown,
+}: {
+  workload: string;
+  workloadRuns: readonly string[];
+  shown: readonly string[];
+}) {
   const change = useChangeScreen();
-  if (own.length > 0 && own.every((run) => shown.includes(run))) return null;
+  if (workloadRuns.length > 0 && workloadRuns.every((run) => shown.includes(run))) return null;
   return (
     <p className={styles.selected} role="status">
-      {own.length === 0 ? (
-        <>No run was tracked in the selected workload {workload}.</>
+      {workloadRuns.length === 0 ? (
+        <>The selected workload {workload} has no tracked runs.</>
       ) : (
         <>
-          {formatPlural(own.length, "run")} of the selected workload {workload} {own.length === 1 ? "is" : "are"} not
-          compared.{" "}
-          <button type="button" onClick={() => change(changeRuns({ runs: own, open: own[0] ?? null }))}>
-            Compare {own.length === 1 ? "it" : "them"}
+          {formatPlural(workloadRuns.length, "run")} of the selected workload {workload}{" "}
+          {workloadRuns.length === 1 ? "is" : "are"} not compared.{" "}
+          <button
+            type="button"
+            onClick={() => change(changeRuns({ runs: workloadRuns, open: workloadRuns[0] ?? null }))}
+          >
+            Compare {workloadRuns.length === 1 ? "it" : "them"}
           </button>
         </>
       )}
@@ -83,23 +94,23 @@ function Comparison({ tree, page }: { tree: RunTree; page: ShownPage }) {
   const rows = useMemo(() => findRows(tree, page.runs), [tree, page.runs]);
   const groups = useMemo(() => groupRuns(rows, tree, page.grouping), [rows, tree, page.grouping]);
   const quantities = useMemo(() => listQuantities(rows), [rows]);
-  const known = useRunMetrics(rows.map(({ run }) => run)).value;
-  const metrics = page.metrics.length > 0 || !known ? page.metrics : chooseMetrics(known);
+  const available = useRunMetrics(rows.map(({ run }) => run)).value;
+  const metrics = page.metrics.length > 0 || !available ? page.metrics : chooseMetrics(available);
   const title = `${formatPlural(rows.length, "run")} compared`;
   return (
     <section ref={place} className={styles.comparison} aria-label={title}>
       <Toolbar
         page={page}
-        known={known}
+        available={available}
         metrics={metrics}
         onCsv={() => saveCsv(groups, quantities)}
         onSvg={() => place.current && saveSvg(place.current, "runs.svg")}
         onPng={() => place.current && void savePng(place.current, "runs.png")}
         onHtml={() => place.current && saveHtml(place.current, title, groups, quantities)}
       />
-      {rows.length === 0 && <p className={styles.quiet}>Choose the runs to compare on the left.</p>}
-      {page.drawing === "lines" && known && rows.length > 0 && (
-        <LinesDrawing page={page} groups={groups} known={known} metrics={metrics} />
+      {rows.length === 0 && <p className={styles.empty}>Select runs to compare on the left.</p>}
+      {page.drawing === "lines" && available && rows.length > 0 && (
+        <LinesDrawing page={page} groups={groups} available={available} metrics={metrics} />
       )}
       {page.drawing === "bars" && (
         <>
@@ -117,8 +128,8 @@ function Comparison({ tree, page }: { tree: RunTree; page: ShownPage }) {
 function NoRuns() {
   return (
     <>
-      <strong>No run was tracked yet</strong>
-      <span>Put this before the command that trains; the script stays as it is:</span>
+      <strong>No tracked runs yet</strong>
+      <span>Start a training with this command; the script does not change:</span>
       <code>clusterscape run --server {window.location.origin} model.py --batch-size 256</code>
     </>
   );

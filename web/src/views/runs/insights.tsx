@@ -1,8 +1,8 @@
-// Insights: comparisons that somebody named and saved on the server, so that everybody can open them again.
+// Insights: comparisons saved on the server under a name, for all users.
 
 import { useState } from "react";
 import { toProblem } from "../../base/problem.ts";
-import { useInsightDeeds, useInsights } from "../../data/runs.ts";
+import { useInsightActions, useInsights } from "../../data/runs.ts";
 import { changeRuns, INITIAL_RUNS, type RunsPage } from "../../state/runs.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { Button } from "../../widgets/button.tsx";
@@ -15,13 +15,17 @@ const VERSION = 1;
 export function InsightMenu({ page }: { page: ShownPage }) {
   const change = useChangeScreen();
   const saved = useInsights().value?.views ?? [];
-  const deeds = useInsightDeeds();
+  const actions = useInsightActions();
   const [isNaming, setNaming] = useState(false);
   const [title, setTitle] = useState("");
   const [problem, setProblem] = useState<string | null>(null);
   const save = async () => {
     try {
-      await deeds.save(toInsightName(title), { title: title.trim(), version: VERSION, page: { ...page, open: null } });
+      await actions.save(toInsightName(title), {
+        title: title.trim(),
+        version: VERSION,
+        page: { ...page, open: null },
+      });
       setNaming(false);
     } catch (error) {
       setProblem(toProblem(error).message);
@@ -37,10 +41,10 @@ export function InsightMenu({ page }: { page: ShownPage }) {
         }}
       >
         <input
-          // biome-ignore lint/a11y/noAutofocus: it appears because one is about to type its name
+          // biome-ignore lint/a11y/noAutofocus: the form was just opened to type a name
           autoFocus
-          aria-label="Name of the insight"
-          placeholder="What does it show?"
+          aria-label="Insight name"
+          placeholder="What the comparison shows"
           value={title}
           onChange={(event) => setTitle(event.target.value)}
         />
@@ -54,9 +58,9 @@ export function InsightMenu({ page }: { page: ShownPage }) {
   }
   return (
     <Menu trigger={<Button>Insights{saved.length > 0 ? ` ${saved.length}` : ""}</Button>}>
-      {saved.map(({ name, title: called, document }) => (
+      {saved.map(({ name, title: savedTitle, document }) => (
         <MenuItem key={name} onSelect={() => change(changeRuns(readInsight(document)))}>
-          {called}
+          {savedTitle}
         </MenuItem>
       ))}
       {saved.length > 0 && <MenuSeparator />}
@@ -65,7 +69,7 @@ export function InsightMenu({ page }: { page: ShownPage }) {
   );
 }
 
-/** The name under which a title is stored, as addresses may hold it. */
+/** The URL-safe name under which a title is stored. */
 export function toInsightName(title: string): string {
   return title
     .trim()
@@ -75,7 +79,7 @@ export function toInsightName(title: string): string {
     .slice(0, 60);
 }
 
-/** Only what this version of the page knows, of the kinds it expects. */
+/** Reads only fields that this version knows, with the expected types. */
 export function readInsight(document: Readonly<Record<string, unknown>>): Partial<RunsPage> {
   const page = (document.page ?? {}) as Readonly<Record<string, unknown>>;
   const entries = Object.entries(INITIAL_RUNS).filter(([key, initial]) => {

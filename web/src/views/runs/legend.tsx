@@ -1,4 +1,4 @@
-// Which color is what; a click opens the run, or the first of those taken together.
+// Legend of groups; a click opens the first run of the group.
 
 import type { ReactNode } from "react";
 import { openRun } from "../../state/runs.ts";

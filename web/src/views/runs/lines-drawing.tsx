@@ -1,4 +1,4 @@
-// Metrics as lines, one chart each, on one axis and with one cursor. Repeats taken together are a line with a band around it.
+// Line charts of metrics on a shared axis with a shared cursor. Grouped runs are a line with a band.
 
 import { useEffect, useMemo, useState } from "react";
 import type { RunMetricName, RunMetrics } from "../../api/generated.ts";
@@ -11,24 +11,24 @@ import styles from "./charts.module.css";
 import type { RunGroup } from "./groups.ts";
 import { RunLegend } from "./legend.tsx";
 import { type DrawnLine, MetricChart } from "./metric-chart.tsx";
-import { sayMetric } from "./metric-menu.tsx";
-import { treatLine } from "./smoothing.ts";
+import { nameMetric } from "./metric-menu.tsx";
+import { processLine } from "./smoothing.ts";
 
 interface LinesDrawingProps {
   readonly page: RunsPage;
   readonly groups: readonly RunGroup[];
-  readonly known: RunMetrics;
+  readonly available: RunMetrics;
   readonly metrics: readonly string[];
 }
 
 const POINTS = 900;
 type Range = readonly [number, number];
 
-export function LinesDrawing({ page, groups, known, metrics }: LinesDrawingProps) {
+export function LinesDrawing({ page, groups, available, metrics }: LinesDrawingProps) {
   const [zoom, setZoom] = useState<Range | null>(null);
   const [cursor, setCursor] = useState<number | null>(null);
-  const isTogether = page.grouping !== "run";
-  const asked = {
+  const isGrouped = page.grouping !== "run";
+  const query = {
     metrics,
     axis: page.axis,
     phase: page.axis === "time" && page.phase !== "" ? page.phase : null,
@@ -38,24 +38,24 @@ export function LinesDrawing({ page, groups, known, metrics }: LinesDrawingProps
   };
   const rows = groups.flatMap((group) => group.rows);
   const isLive = rows.some(({ state }) => state === "running");
-  const lines = useRunLines({ ...asked, runs: isTogether ? [] : rows.map(({ run }) => run) }, isLive);
-  const bandsOf = isTogether ? groups.map((group) => group.rows.map(({ run }) => run)) : [];
-  const bands = useRunBands({ ...asked, groups: bandsOf, band: page.band }, isLive);
-  // What was zoomed into on one axis says nothing on another.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: these are what the zoom was of
+  const lines = useRunLines({ ...query, runs: isGrouped ? [] : rows.map(({ run }) => run) }, isLive);
+  const bandsOf = isGrouped ? groups.map((group) => group.rows.map(({ run }) => run)) : [];
+  const bands = useRunBands({ ...query, groups: bandsOf, band: page.band }, isLive);
+  // A zoom on one axis is meaningless on another.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the zoom belongs to these
   useEffect(() => setZoom(null), [page.axis, page.phase]);
   const drawn = useMemo(
-    () => (isTogether ? drawBands(bands.value ?? [], groups, page) : drawLines(lines.value ?? [], groups, page)),
-    [isTogether, bands.value, lines.value, groups, page],
+    () => (isGrouped ? drawBands(bands.value ?? [], groups, page) : drawLines(lines.value ?? [], groups, page)),
+    [isGrouped, bands.value, lines.value, groups, page],
   );
   const range = zoom ?? extentOf(drawn);
-  const source = isTogether ? bands : lines;
+  const source = isGrouped ? bands : lines;
   return (
     <>
       <RunLegend groups={groups}>
         {zoom && (
           <button type="button" onClick={() => setZoom(null)}>
-            Whole {page.axis}
+            Reset zoom
           </button>
         )}
       </RunLegend>
@@ -63,14 +63,14 @@ export function LinesDrawing({ page, groups, known, metrics }: LinesDrawingProps
         source={source as typeof lines}
         what="the metrics"
         isEmpty={() => drawn.size === 0}
-        empty={<p>Over {page.axis} none of these runs has what was chosen. Try another axis or metric.</p>}
+        empty={<p>No run has the selected metrics over {page.axis}. Select another axis or metric.</p>}
       >
         {() => (
           <div className={styles.charts} data-lines={true}>
             {metrics.map((metric) => (
               <MetricChart
                 key={metric}
-                {...titleOf(metric, known)}
+                {...titleOf(metric, available)}
                 axis={page.axis}
                 lines={drawn.get(metric) ?? []}
                 range={range}
@@ -86,9 +86,9 @@ export function LinesDrawing({ page, groups, known, metrics }: LinesDrawingProps
   );
 }
 
-export function titleOf(metric: string, known: RunMetrics): { title: string; unit: Quantity | null } {
-  const found = known.metrics.find((each) => each.metric === metric);
-  return { title: sayMetric(metric, found?.label ?? null), unit: unitOf(found) };
+export function titleOf(metric: string, available: RunMetrics): { title: string; unit: Quantity | null } {
+  const entry = available.metrics.find((other) => other.metric === metric);
+  return { title: nameMetric(metric, entry?.label ?? null), unit: unitOf(entry) };
 }
 
 function unitOf(metric: RunMetricName | undefined): Quantity | null {
@@ -102,7 +102,7 @@ function drawLines(lines: readonly RunLine[], groups: readonly RunGroup[], page:
   const drawn = new Map<string, DrawnLine[]>();
   for (const line of lines) {
     const group = byRun.get(line.run);
-    const treated = treatLine(line, page);
+    const treated = processLine(line, page);
     if (!group || treated.x.length === 0) continue;
     const label = line.place === null ? group.label : `${group.label} · ${line.place}`;
     const key = `${line.run}/${line.place ?? ""}/${line.scope ?? ""}`;
@@ -115,12 +115,19 @@ function drawBands(bands: readonly RunBandLine[], groups: readonly RunGroup[], p
   const drawn = new Map<string, DrawnLine[]>();
   for (const { group: at, metric, x, mean, low, high } of bands) {
     const group = groups[at];
-    // Outliers are those of single runs: a mean has none to leave out.
-    const treat = (values: Float64Array) => treatLine({ x, values }, { ...page, outliers: 0 });
+    // Outliers are dropped from single runs only, not from means.
+    const treat = (values: Float64Array) => processLine({ x, values }, { ...page, outliers: 0 });
     const line = treat(mean);
     if (!group || line.x.length === 0) continue;
-    const [least, most] = [treat(low).values, treat(high).values];
-    push(drawn, metric, { key: group.key, label: group.label, color: group.color, ...line, low: least, high: most });
+    const [lowValues, highValues] = [treat(low).values, treat(high).values];
+    push(drawn, metric, {
+      key: group.key,
+      label: group.label,
+      color: group.color,
+      ...line,
+      low: lowValues,
+      high: highValues,
+    });
   }
   return drawn;
 }

@@ -1,4 +1,4 @@
-// One metric of the runs or groups that are compared, over time, steps or epochs.
+// Chart of one metric of the compared runs or groups, over time, steps or epochs.
 
 import { useMemo, useRef, useState } from "react";
 import type { Quantity } from "../../base/format.ts";
@@ -8,7 +8,7 @@ import { type ChartBand, type ChartLine, LineChart, type TimeRange } from "../..
 import { findLast, linearScale } from "../../charts/scales.ts";
 import type { RunAxis } from "../../state/runs.ts";
 import styles from "./charts.module.css";
-import { sayNumber } from "./quantities.ts";
+import { formatNumber } from "./quantities.ts";
 
 export interface DrawnLine {
   readonly key: string;
@@ -16,7 +16,7 @@ export interface DrawnLine {
   readonly color: string;
   readonly x: Float64Array;
   readonly values: Float64Array;
-  /** Around the line; null: nothing is known of its spread. */
+  /** The band around the line; null: no band. */
   readonly low: Float64Array | null;
   readonly high: Float64Array | null;
 }
@@ -26,7 +26,7 @@ interface MetricChartProps {
   readonly unit: Quantity | null;
   readonly axis: RunAxis;
   readonly lines: readonly DrawnLine[];
-  /** Shared by all charts, so that they are read against one another. */
+  /** Shared by all charts, so that they can be compared. */
   readonly range: readonly [number, number];
   readonly cursor: number | null;
   onCursor(x: number | null): void;
@@ -44,15 +44,15 @@ export function MetricChart({ title, unit, axis, lines, range, cursor, onCursor,
   const [low, high] = useMemo(() => extentOf(lines, range), [lines, range]);
   const chart = useMemo(() => toChart(lines), [lines]);
   const timeUnit = axis === "time" ? unitOf(range[1]) : 1;
-  const sayTick = (value: number) => (axis === "time" ? sayX(value, axis, timeUnit) : sayNumber(value, null));
-  const x = linearScale(range[0], range[1], width / X_LABEL_PX, sayTick, timeUnit);
-  const y = linearScale(low, high, height / Y_LABEL_PX, (value) => sayNumber(value, unit), bytesUnit(high, unit));
+  const formatTick = (value: number) => (axis === "time" ? formatX(value, axis, timeUnit) : formatNumber(value, null));
+  const x = linearScale(range[0], range[1], width / X_LABEL_PX, formatTick, timeUnit);
+  const y = linearScale(low, high, height / Y_LABEL_PX, (value) => formatNumber(value, unit), bytesUnit(high, unit));
   const values = cursor === null ? null : lines.map((line) => valueAt(line, cursor));
   return (
     <section className={styles.card} aria-label={title}>
       <header>
         <h3>{title}</h3>
-        {cursor !== null && <small>{sayX(cursor, axis)}</small>}
+        {cursor !== null && <small>{formatX(cursor, axis)}</small>}
       </header>
       <div className={styles.plot}>
         <Axis scale={y} side="left" length={height} />
@@ -83,7 +83,7 @@ export function MetricChart({ title, unit, axis, lines, range, cursor, onCursor,
             <li key={line.key}>
               <i data-swatch={true} style={{ background: line.color }} />
               {line.label}
-              <b>{sayNumber(values[at] ?? null, unit)}</b>
+              <b>{formatNumber(values[at] ?? null, unit)}</b>
             </li>
           ))}
         </ul>
@@ -92,36 +92,36 @@ export function MetricChart({ title, unit, axis, lines, range, cursor, onCursor,
   );
 }
 
-/** Bytes are round in powers of 1024. */
+/** Ticks of bytes are multiples of powers of 1024. */
 function bytesUnit(high: number, unit: Quantity | null): number {
   return unit === "bytes" ? 1024 ** Math.floor(Math.log(Math.max(1, high)) / Math.log(1024)) : 1;
 }
 
 /** Seconds up to two minutes, minutes up to two hours, then hours. */
-function unitOf(most: number): 1 | 60 | 3600 {
-  return most < 120 ? 1 : most < 7200 ? 60 : 3600;
+function unitOf(maximum: number): 1 | 60 | 3600 {
+  return maximum < 120 ? 1 : maximum < 7200 ? 60 : 3600;
 }
 
 const TIME_UNITS = { 1: "s", 60: "min", 3600: "h" };
 
-function sayX(x: number, axis: RunAxis, scale: 1 | 60 | 3600 = unitOf(x)): string {
-  return axis === "time" ? `${sayNumber(x / scale, null)} ${TIME_UNITS[scale]}` : `${axis} ${sayNumber(x, null)}`;
+function formatX(x: number, axis: RunAxis, scale: 1 | 60 | 3600 = unitOf(x)): string {
+  return axis === "time" ? `${formatNumber(x / scale, null)} ${TIME_UNITS[scale]}` : `${axis} ${formatNumber(x, null)}`;
 }
 
 function extentOf(lines: readonly DrawnLine[], [from, to]: readonly [number, number]): readonly [number, number] {
   let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const { x, values, low: lows, high: highs } of lines) {
     for (let at = 0; at < x.length; at += 1) {
-      const place = x[at] ?? 0;
-      if (place < from || place > to) continue;
-      const least = lows?.[at] ?? values[at] ?? Number.NaN;
-      const most = highs?.[at] ?? values[at] ?? Number.NaN;
-      if (least < low) low = least;
-      if (most > high) high = most;
+      const position = x[at] ?? 0;
+      if (position < from || position > to) continue;
+      const lowest = lows?.[at] ?? values[at] ?? Number.NaN;
+      const highest = highs?.[at] ?? values[at] ?? Number.NaN;
+      if (lowest < low) low = lowest;
+      if (highest > high) high = highest;
     }
   }
   if (low > high) return [0, 1];
-  // Quantities that cannot be negative are read against nothing, where nothing is near.
+  // Starts at 0 where the values are positive and 0 is near.
   if (low > 0 && low < 0.6 * high) low = 0;
   return low === high ? [low - Math.abs(low || 1) * 0.1, high + Math.abs(high || 1) * 0.1] : [low, high];
 }
@@ -143,7 +143,7 @@ function toChart(drawn: readonly DrawnLine[]): { lines: readonly ChartLine[]; ba
   };
 }
 
-/** Of the last point at or before x. */
+/** The value of the last point at or before x. */
 export function valueAt({ x, values }: { x: Float64Array; values: Float64Array }, place: number): number | null {
   const value = values[findLast(x, place)];
   return value === undefined || Number.isNaN(value) ? null : value;

@@ -1,4 +1,4 @@
-// Which runs are compared: experiments, the workloads in them, their runs. A box chooses all below it; search narrows.
+// Tree of experiments, workloads and runs that selects the runs to compare; with a filter.
 
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import type { RunExperiment, RunRow, RunTree, RunWorkload } from "../../api/generated.ts";
@@ -7,7 +7,7 @@ import { changeRuns, openRun, toggleRuns } from "../../state/runs.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { RelativeTime } from "../../widgets/relative-time.tsx";
 import { TextSearch } from "../../widgets/text-search.tsx";
-import { type ShownPage, sayApart } from "./groups.ts";
+import { labelRuns, type ShownPage } from "./groups.ts";
 import styles from "./picker.module.css";
 import { findRuns } from "./search.ts";
 
@@ -19,26 +19,26 @@ interface PickerProps {
 export function Picker({ tree, page }: PickerProps) {
   const change = useChangeScreen();
   const rows = useMemo(() => new Map(tree.rows.map((row) => [row.run, row])), [tree]);
-  const found = useMemo(() => findRuns(tree.rows, page.text), [tree, page.text]);
-  const shown = tree.experiments.filter((experiment) => runsOf(experiment).some((run) => found.has(run)));
+  const matches = useMemo(() => findRuns(tree.rows, page.text), [tree, page.text]);
+  const shown = tree.experiments.filter((experiment) => runsOf(experiment).some((run) => matches.has(run)));
   return (
     <section className={styles.picker} aria-label="Runs to compare">
       <h2>Runs</h2>
       <TextSearch
         label="Filter runs"
-        hint="Words, or comparisons such as lr>0.1 and user=ada; all must hold"
+        hint="Words, or comparisons such as lr>0.1 and user=ada; all must match"
         value={page.text}
         onChange={(text) => change(changeRuns({ text }), "replace")}
       />
-      {shown.length === 0 && <p className={styles.none}>No run is like that.</p>}
+      {shown.length === 0 && <p className={styles.none}>No runs match.</p>}
       <ul className={styles.tree}>
         {shown.map((experiment, at) => (
           <Experiment
             key={experiment.name ?? ""}
             experiment={experiment}
-            isOpenAtFirst={at === 0 || shown.length <= 3 || page.text !== ""}
+            isInitiallyOpen={at === 0 || shown.length <= 3 || page.text !== ""}
             rows={rows}
-            found={found}
+            matches={matches}
             page={page}
           />
         ))}
@@ -54,21 +54,21 @@ function runsOf({ workloads }: RunExperiment): readonly string[] {
 
 interface BranchProps {
   readonly rows: ReadonlyMap<string, RunRow>;
-  readonly found: ReadonlySet<string>;
+  readonly matches: ReadonlySet<string>;
   readonly page: ShownPage;
 }
 
 function Experiment({
   experiment,
-  isOpenAtFirst,
+  isInitiallyOpen,
   ...branch
-}: BranchProps & { experiment: RunExperiment; isOpenAtFirst: boolean }) {
-  const runs = runsOf(experiment).filter((run) => branch.found.has(run));
+}: BranchProps & { experiment: RunExperiment; isInitiallyOpen: boolean }) {
+  const runs = runsOf(experiment).filter((run) => branch.matches.has(run));
   return (
     <Branch
       runs={runs}
-      chosen={branch.page.runs}
-      isOpenAtFirst={isOpenAtFirst}
+      selected={branch.page.runs}
+      isInitiallyOpen={isInitiallyOpen}
       label={experiment.name ?? "no experiment"}
       detail={
         <>
@@ -90,26 +90,26 @@ function Experiment({
   );
 }
 
-function Workload({ workload, rows, found, page }: BranchProps & { workload: RunWorkload }) {
-  const mine = workload.runs.flatMap((run) => rows.get(run) ?? []).filter(({ run }) => found.has(run));
-  const labels = sayApart(mine);
-  const [only] = mine;
-  if (mine.length === 0) return null;
+function Workload({ workload, rows, matches, page }: BranchProps & { workload: RunWorkload }) {
+  const workloadRows = workload.runs.flatMap((run) => rows.get(run) ?? []).filter(({ run }) => matches.has(run));
+  const labels = labelRuns(workloadRows);
+  const [only] = workloadRows;
+  if (workloadRows.length === 0) return null;
   const leaf = (row: RunRow, label: string) => <Leaf key={row.run} row={row} label={label} page={page} />;
-  if (mine.length === 1 && only) return leaf(only, labels.get(only.run) ?? only.run);
+  if (workloadRows.length === 1 && only) return leaf(only, labels.get(only.run) ?? only.run);
   return (
     <Branch
-      runs={mine.map(({ run }) => run)}
-      chosen={page.runs}
-      isOpenAtFirst
-      label={workload.group ?? "together"}
+      runs={workloadRows.map(({ run }) => run)}
+      selected={page.runs}
+      isInitiallyOpen
+      label={workload.group ?? "workload"}
       detail={
         workload.collocation === null || workload.collocation === "-"
-          ? `${mine.length} at once`
-          : `${mine.length} × ${workload.collocation.replace(/=.*/, "")}`
+          ? `${workloadRows.length} in parallel`
+          : `${workloadRows.length} × ${workload.collocation.replace(/=.*/, "")}`
       }
     >
-      {mine.map((row) => leaf(row, labels.get(row.run) ?? row.run))}
+      {workloadRows.map((row) => leaf(row, labels.get(row.run) ?? row.run))}
     </Branch>
   );
 }
@@ -122,7 +122,7 @@ interface LeafProps {
 
 function Leaf({ row, label, page }: LeafProps) {
   const change = useChangeScreen();
-  const isFine = row.state === "completed" || row.state === "running";
+  const isHealthy = row.state === "completed" || row.state === "running";
   return (
     <li className={styles.leaf} data-open={page.open === row.run || undefined}>
       <input
@@ -134,7 +134,7 @@ function Leaf({ row, label, page }: LeafProps) {
       <button type="button" onClick={() => change(openRun(row))} data-tip={row.run}>
         {label}
       </button>
-      {!isFine && <small data-bad={true}>{row.state.replaceAll("_", " ")}</small>}
+      {!isHealthy && <small data-bad={true}>{row.state.replaceAll("_", " ")}</small>}
       {row.state === "running" && <small>running</small>}
     </li>
   );
@@ -142,26 +142,26 @@ function Leaf({ row, label, page }: LeafProps) {
 
 interface TreeBranchProps {
   readonly runs: readonly string[];
-  readonly chosen: readonly string[];
-  readonly isOpenAtFirst: boolean;
+  readonly selected: readonly string[];
+  readonly isInitiallyOpen: boolean;
   readonly label: string;
   readonly detail: ReactNode;
   readonly isStrong?: boolean;
   readonly children: ReactNode;
 }
 
-function Branch({ runs, chosen, isOpenAtFirst, label, detail, isStrong = false, children }: TreeBranchProps) {
+function Branch({ runs, selected, isInitiallyOpen, label, detail, isStrong = false, children }: TreeBranchProps) {
   const change = useChangeScreen();
-  const [isOpen, setOpen] = useState(isOpenAtFirst);
-  const count = runs.filter((run) => chosen.includes(run)).length;
+  const [isOpen, setOpen] = useState(isInitiallyOpen);
+  const count = runs.filter((run) => selected.includes(run)).length;
   return (
     <li>
       <div className={styles.branch}>
-        <PartBox
+        <TreeCheckbox
           label={`Compare all of ${label}`}
           isOn={count === runs.length}
-          isPartly={count > 0 && count < runs.length}
-          onToggle={() => change(toggleRuns(runs, chosen), "replace")}
+          isPartial={count > 0 && count < runs.length}
+          onToggle={() => change(toggleRuns(runs, selected), "replace")}
         />
         <button
           type="button"
@@ -178,17 +178,17 @@ function Branch({ runs, chosen, isOpenAtFirst, label, detail, isStrong = false, 
   );
 }
 
-interface PartBoxProps {
+interface TreeCheckboxProps {
   readonly label: string;
   readonly isOn: boolean;
-  readonly isPartly: boolean;
+  readonly isPartial: boolean;
   onToggle(): void;
 }
 
-function PartBox({ label, isOn, isPartly, onToggle }: PartBoxProps) {
+function TreeCheckbox({ label, isOn, isPartial, onToggle }: TreeCheckboxProps) {
   const box = useRef<HTMLInputElement>(null);
   useEffect(() => {
-    if (box.current) box.current.indeterminate = isPartly;
-  }, [isPartly]);
+    if (box.current) box.current.indeterminate = isPartial;
+  }, [isPartial]);
   return <input ref={box} type="checkbox" aria-label={label} checked={isOn} onChange={onToggle} />;
 }

@@ -1,5 +1,4 @@
-// What can be said of a run in one number: what it cost, how fast it was, what its script reported, and numbers among its
-// params. Charts and tables take their columns from here.
+// Quantities of a run: cost, speed, results of its script, and numeric params. Charts and tables use them as columns.
 
 import type { RunRow } from "../../api/generated.ts";
 import { formatQuantity, isKnown, MISSING, type Quantity } from "../../base/format.ts";
@@ -7,19 +6,19 @@ import { formatQuantity, isKnown, MISSING, type Quantity } from "../../base/form
 export interface RunQuantity {
   readonly key: string;
   readonly title: string;
-  /** Null: a number of the script's own, whose unit nobody told. */
+  /** Null: a number of the script, without a unit. */
   readonly unit: Quantity | null;
   readonly tip?: string;
   of(row: RunRow): number | null;
 }
 
-const KNOWN: readonly RunQuantity[] = [
+const STANDARD_QUANTITIES: readonly RunQuantity[] = [
   { key: "running", title: "Run time", unit: "seconds", of: ({ times }) => times.running_s },
   {
     key: "throughput",
     title: "Throughput",
     unit: null,
-    tip: "Work a second: samples where the script reports them, else steps",
+    tip: "Work per second: samples if the script reports them, else steps",
     of: ({ work }) => work?.per_second ?? null,
   },
   { key: "energy", title: "GPU energy", unit: "joules", of: ({ energy }) => energy?.joules ?? null },
@@ -27,7 +26,7 @@ const KNOWN: readonly RunQuantity[] = [
     key: "joules_per_work",
     title: "Joules per work",
     unit: "joules",
-    tip: "For one sample where the script reports them, else for one step",
+    tip: "Per sample if the script reports them, else per step",
     of: ({ joules_per_work }) => joules_per_work,
   },
   { key: "power", title: "Power, mean", unit: "watts", of: ({ power_watts }) => power_watts },
@@ -36,7 +35,7 @@ const KNOWN: readonly RunQuantity[] = [
     key: "slowdown",
     title: "Slowdown",
     unit: null,
-    tip: "1.3: the same work takes 30 % longer than alone on such a GPU",
+    tip: "1.3: the same work takes 30 % longer than alone on the same GPU type",
     of: ({ slowdown }) => slowdown?.ratio ?? null,
   },
   {
@@ -54,26 +53,26 @@ const KNOWN: readonly RunQuantity[] = [
   },
 ];
 
-/** Those that at least one of the runs has, the script's own last. */
+/** Quantities that at least one run has, those of the script last. */
 export function listQuantities(rows: readonly RunRow[]): readonly RunQuantity[] {
   const results = namesOf(rows, ({ results }) => results);
   const params = namesOf(rows, ({ params }) => params).filter((name) =>
     rows.some((row) => numberOf(row.params[name]) !== null),
   );
   return [
-    ...KNOWN,
+    ...STANDARD_QUANTITIES,
     ...results.map((name) => ({
       key: `result:${name}`,
       title: name,
       unit: null,
-      tip: "The last value that the script reported",
+      tip: "Last value reported by the script",
       of: (row: RunRow) => row.results[name] ?? null,
     })),
     ...params.map((name) => ({
       key: `param:${name}`,
       title: name,
       unit: null,
-      tip: "A param of the run",
+      tip: "Param of the run",
       of: (row: RunRow) => numberOf(row.params[name]),
     })),
   ].filter(({ of }) => rows.some((row) => isKnown(of(row))));
@@ -90,7 +89,7 @@ function numberOf(text: string | undefined): number | null {
 
 const plain = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 4 });
 
-export function sayNumber(value: number | null | undefined, unit: Quantity | null): string {
+export function formatNumber(value: number | null | undefined, unit: Quantity | null): string {
   if (!isKnown(value)) return MISSING;
   if (unit === "joules" && Math.abs(value) < 1000) return `${plain.format(value)} J`;
   return unit === null ? plain.format(value) : formatQuantity(value, unit);
@@ -98,20 +97,20 @@ export function sayNumber(value: number | null | undefined, unit: Quantity | nul
 
 export interface Spread {
   readonly mean: number;
-  /** 95 % confidence interval of the mean; null: too few to tell. */
+  /** 95 % confidence interval of the mean; null: fewer than two runs. */
   readonly low: number | null;
   readonly high: number | null;
   readonly count: number;
 }
 
-/** Student's t at 97.5 %, by degrees of freedom; beyond the table nearly the normal's. */
+/** Student's t at 97.5 %, by degrees of freedom; beyond the table, the normal quantile is used. */
 const T_975 = [
   12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145, 2.131, 2.12, 2.11,
   2.101, 2.093, 2.086, 2.08, 2.074, 2.069, 2.064, 2.06, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
 
-/** The mean of the runs that have the quantity, with its interval where there are at least two. */
-export function spreadOf(rows: readonly RunRow[], quantity: RunQuantity): Spread | null {
+/** The mean over runs that have the quantity, with its interval from two runs on. */
+export function computeSpread(rows: readonly RunRow[], quantity: RunQuantity): Spread | null {
   const values = rows.map((row) => quantity.of(row)).filter(isKnown);
   if (values.length === 0) return null;
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;

@@ -1,4 +1,4 @@
-// One run: how it went, what it cost, where its time went, and what one needs to run it again.
+// Details of a run: state, cost, times, params, results, the command that repeats it, and problems.
 
 import type { ReactNode } from "react";
 import type { RunAnswer, RunRow } from "../../api/generated.ts";
@@ -16,9 +16,9 @@ import { Frame } from "../../widgets/frame.tsx";
 import { RelativeTime } from "../../widgets/relative-time.tsx";
 import { Tag, type Tone } from "../../widgets/tag.tsx";
 import styles from "./details.module.css";
-import { sayRun } from "./groups.ts";
-import { listQuantities, sayNumber } from "./quantities.ts";
-import { listEnvironment, listTroubles, saySeconds, unitAfter } from "./run-facts.ts";
+import { nameRun } from "./groups.ts";
+import { formatNumber, listQuantities } from "./quantities.ts";
+import { formatSeconds, listEnvironment, listProblems, unitAfter } from "./run-facts.ts";
 
 export function RunDetails({ run }: { run: string }) {
   const answer = useRun(run);
@@ -45,7 +45,7 @@ function Content({ answer }: { answer: RunAnswer }) {
           <IconButton icon="close" label="Close details" onClick={() => change(closeRun(row.workload))} />
         </span>
         <h1>
-          {sayRun(row)} <Tag tone={TONES[row.state] ?? "warn"}>{row.state.replaceAll("_", " ")}</Tag>
+          {nameRun(row)} <Tag tone={TONES[row.state] ?? "warn"}>{row.state.replaceAll("_", " ")}</Tag>
         </h1>
         {row.cause && <p className={styles.cause}>{row.cause}</p>}
         <p>
@@ -57,46 +57,49 @@ function Content({ answer }: { answer: RunAnswer }) {
             </>
           )}
         </p>
-        <div className={styles.ways}>
+        <div className={styles.links}>
           <Button onClick={() => change(diagnose(row.workload))}>Diagnostics</Button>
           <TraceButton workload={row.workload} />
           {owns && <DeleteRun row={row} />}
         </div>
       </header>
-      <Card title="What it cost">
+      <Card title="Cost">
         <Facts
           facts={listQuantities([row])
             .filter(({ key }) => !key.includes(":"))
             .map(({ key, title, unit, of }) => ({
               name: title,
-              value: sayNumber(of(row), unit) + unitAfter(key, row),
+              value: formatNumber(of(row), unit) + unitAfter(key, row),
             }))}
         />
         {row.energy && (
           <p className={styles.note}>
-            Energy is {row.energy.method}, {row.energy.scope === "process" ? "its own part of" : "all of"} its GPUs.
+            Energy is {row.energy.method}, {row.energy.scope === "process" ? "for its own share of" : "for all of"} its
+            GPUs.
             {row.slowdown &&
-              ` Slowdown by ${row.slowdown.basis} against ${formatPlural(row.slowdown.baseline.length, "run")} alone.`}
+              ` Slowdown by ${row.slowdown.basis} compared with ${formatPlural(row.slowdown.baseline.length, "run")} alone.`}
           </p>
         )}
       </Card>
-      <Card title="Where the time went">
+      <Card title="Time">
         <Times answer={answer} />
       </Card>
       <Pairs title="Params" pairs={row.params} />
       <Pairs
         title="Results"
-        pairs={Object.fromEntries(Object.entries(row.results).map(([name, value]) => [name, sayNumber(value, null)]))}
+        pairs={Object.fromEntries(
+          Object.entries(row.results).map(([name, value]) => [name, formatNumber(value, null)]),
+        )}
       />
       <Pairs title="Tags" pairs={row.tags} />
-      <Card title="To run it again">
+      <Card title="Repeat this run">
         <code className={styles.code}>
           clusterscape run --repeat {row.run} --server {window.location.origin}
         </code>
         <code className={styles.code}>{answer.command.join(" ")}</code>
         <Facts facts={listEnvironment(answer)} />
       </Card>
-      <Troubles answer={answer} />
+      <Problems answer={answer} />
     </>
   );
 }
@@ -107,15 +110,15 @@ function DeleteRun({ row }: { row: RunRow }) {
   return (
     <ConfirmDialog
       trigger={<Button>Delete run…</Button>}
-      title={`Delete ${sayRun(row)}?`}
+      title={`Delete ${nameRun(row)}?`}
       verb="Delete run"
       onConfirm={async () => {
         await remove(row.run);
         change(forgetRun(row));
       }}
     >
-      Run {row.run} goes with all of its samples, for everybody and for good. What the machine that ran it has recorded
-      stays there, but cannot be sent again for some weeks.
+      Run {row.run} and all of its samples are deleted permanently, for all users. Files on the machine that ran it are
+      kept, but cannot be uploaded again for some weeks.
     </ConfirmDialog>
   );
 }
@@ -146,28 +149,28 @@ const PARTS = [
   ["Flushing", "flush_s", "var(--muted)"],
 ] as const;
 
-/** Waiting for others is no run time: each part is told by itself. */
+/** Shows each part separately: waiting for other runs is not run time. */
 function Times({ answer: { row } }: { answer: RunAnswer }) {
-  const whole = PARTS.reduce((sum, [, key]) => sum + (row.times[key] ?? 0), 0);
+  const total = PARTS.reduce((sum, [, key]) => sum + (row.times[key] ?? 0), 0);
   return (
     <>
       <div className={styles.times} aria-hidden="true">
         {PARTS.map(([name, key, color]) => (
-          <i key={name} style={{ flexGrow: (row.times[key] ?? 0) / (whole || 1), background: color }} />
+          <i key={name} style={{ flexGrow: (row.times[key] ?? 0) / (total || 1), background: color }} />
         ))}
       </div>
-      <Facts facts={PARTS.map(([name, key]) => ({ name, value: saySeconds(row.times[key]) }))} />
+      <Facts facts={PARTS.map(([name, key]) => ({ name, value: formatSeconds(row.times[key]) }))} />
     </>
   );
 }
 
-function Troubles({ answer }: { answer: RunAnswer }) {
-  const lines = listTroubles(answer);
+function Problems({ answer }: { answer: RunAnswer }) {
+  const lines = listProblems(answer);
   if (lines.length === 0) return null;
   return (
-    <Card title="Trouble">
+    <Card title="Problems">
       {lines.map((line) => (
-        <p key={line} className={styles.trouble}>
+        <p key={line} className={styles.problem}>
           {line}
         </p>
       ))}

@@ -1,9 +1,9 @@
-// What is said of one run and of all that are compared, in words and numbers. Pure: draws nothing.
+// Facts of one run and summaries of all compared runs. Pure.
 
 import type { RunAnswer, RunListener, RunRow } from "../../api/generated.ts";
 import { isKnown, MISSING } from "../../base/format.ts";
 import type { Fact } from "../../widgets/facts.tsx";
-import { listQuantities, type RunQuantity, sayNumber } from "./quantities.ts";
+import { formatNumber, listQuantities, type RunQuantity } from "./quantities.ts";
 
 export interface RunsSummary {
   readonly failed: number;
@@ -21,77 +21,81 @@ export function summarizeRuns(rows: readonly RunRow[]): RunsSummary {
   };
 }
 
-/** The run with the most, or the least, of a quantity; null where fewer than two runs have it. */
-export function findBest(
+/** The run with the maximum or minimum of a quantity; null where fewer than two runs have it. */
+export function findBestRun(
   rows: readonly RunRow[],
   key: string,
-  isMost: boolean,
+  isMaximum: boolean,
 ): { readonly row: RunRow; readonly quantity: RunQuantity } | null {
   const quantity = listQuantities(rows).find((candidate) => candidate.key === key);
   const measured = rows.filter((row) => isKnown(quantity?.of(row)));
   if (!quantity || measured.length < 2) return null;
-  const sign = isMost ? -1 : 1;
+  const sign = isMaximum ? -1 : 1;
   const [row] = measured.toSorted((a, b) => sign * ((quantity.of(a) ?? 0) - (quantity.of(b) ?? 0)));
   return row ? { row, quantity } : null;
 }
 
-/** The unit of the work, where the number alone does not say it. */
+/** The unit of the work, appended to throughput and joules per work. */
 export function unitAfter(key: string, { work }: Pick<RunRow, "work">): string {
   if (work === null) return "";
   if (key === "throughput") return ` ${work.unit}/s`;
-  return key === "joules_per_work" ? ` a ${work.unit.replace(/s$/, "")}` : "";
+  return key === "joules_per_work" ? ` per ${work.unit.replace(/s$/, "")}` : "";
 }
 
-export function saySeconds(seconds: number | null): string {
+export function formatSeconds(seconds: number | null): string {
   if (seconds === null) return MISSING;
-  return seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${sayNumber(seconds, null)} s`;
+  return seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${formatNumber(seconds, null)} s`;
 }
 
-/** What one needs to run it again, as far as it was recorded. */
+/** The recorded environment of a run. */
 export function listEnvironment({
   environment,
   cwd,
   listens_to,
 }: Pick<RunAnswer, "environment" | "cwd" | "listens_to">): readonly Fact[] {
-  const say = (value: unknown) => (typeof value === "string" && value !== "" ? value : null);
+  const toText = (value: unknown) => (typeof value === "string" && value !== "" ? value : null);
   const git = environment.git as Readonly<Record<string, unknown>> | null | undefined;
-  const commit = say(git?.commit)?.slice(0, 12);
+  const commit = toText(git?.commit)?.slice(0, 12);
   const packages = Object.keys((environment.packages as Readonly<Record<string, string>> | null | undefined) ?? {});
   return [
-    { name: "folder", value: cwd },
-    { name: "commit", value: commit ? `${commit}${git?.is_dirty ? " with changes" : ""}` : null },
-    { name: "packages", value: packages.length > 0 ? String(packages.length) : null },
-    { name: "driver", value: findDriver(say(environment.driver)) },
-    { name: "processor", value: say(environment.cpu) },
-    { name: "system", value: say(environment.system)?.split(" ").slice(0, 3).join(" ") ?? null },
-    { name: "listeners", value: listens_to.join(", ") || null },
+    { name: "Folder", value: cwd },
+    { name: "Commit", value: commit ? `${commit}${git?.is_dirty ? ", uncommitted changes" : ""}` : null },
+    { name: "Packages", value: packages.length > 0 ? String(packages.length) : null },
+    { name: "Driver", value: findDriver(toText(environment.driver)) },
+    { name: "Processor", value: toText(environment.cpu) },
+    { name: "System", value: toText(environment.system)?.split(" ").slice(0, 3).join(" ") ?? null },
+    { name: "Listeners", value: listens_to.join(", ") || null },
   ].filter(({ value }) => value !== null);
 }
 
-/** The version, from the table that `nvidia-smi --query-gpu=name,uuid,driver_version,…` gave. */
+/** The driver version in the output of `nvidia-smi --query-gpu=name,uuid,driver_version,…`. */
 function findDriver(table: string | null): string | null {
   const [heads = "", first = ""] = table?.split("\n") ?? [];
   const at = heads.split(",").findIndex((head) => head.trim() === "driver_version");
   return first.split(",")[at]?.trim() || null;
 }
 
-function sayListener([name, { state, message, missed }]: [string, RunListener]): readonly string[] {
-  const why = message ? `: ${message}` : "";
-  if (state === "failed" || state === "unavailable") return [`Listener ${name} ${state}${why}.`];
-  return missed ? [`Listener ${name} missed ${missed} of its ticks.`] : [];
+function describeListener([name, { state, message, missed }]: [string, RunListener]): readonly string[] {
+  const reason = message ? `: ${message}` : "";
+  if (state === "failed" || state === "unavailable") return [`Listener ${name} ${state}${reason}.`];
+  return missed ? [`Listener ${name} missed ${missed} ${missed === 1 ? "sample" : "samples"}.`] : [];
 }
 
-type WithTroubles = Pick<RunAnswer, "exceptions" | "listeners" | "not_finite" | "dropped" | "leftovers" | "left_out">;
+type WithProblems = Pick<RunAnswer, "exceptions" | "listeners" | "not_finite" | "dropped" | "leftovers" | "left_out">;
 
-/** All that went wrong, a line each; empty where nothing did. */
-export function listTroubles(answer: WithTroubles): readonly string[] {
+/** All problems of a run, one line each. */
+export function listProblems(answer: WithProblems): readonly string[] {
   const { exceptions, listeners, not_finite, dropped, leftovers, left_out } = answer;
   return [
     ...exceptions,
-    ...Object.entries(listeners).flatMap(sayListener),
-    not_finite > 0 ? `${not_finite} values were not finite and are not shown.` : null,
-    dropped > 0 ? `${dropped} values could not be kept.` : null,
-    leftovers > 0 ? `${leftovers} processes outlived the run.` : null,
-    ...Object.entries(left_out).map(([what, count]) => `${count} ${what} were left out: more than the server keeps.`),
+    ...Object.entries(listeners).flatMap(describeListener),
+    not_finite > 0
+      ? `${not_finite} ${not_finite === 1 ? "value was not finite and is" : "values were not finite and are"} not shown.`
+      : null,
+    dropped > 0 ? `${dropped} ${dropped === 1 ? "value was" : "values were"} dropped.` : null,
+    leftovers > 0
+      ? `${leftovers} ${leftovers === 1 ? "process was" : "processes were"} still running after the run.`
+      : null,
+    ...Object.entries(left_out).map(([kind, count]) => `${count} ${kind} were dropped: over the limit of the server.`),
   ].filter((line) => line !== null);
 }

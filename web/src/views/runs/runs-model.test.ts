@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
 import type { RunAnswer, RunRow, RunTree, RunWorkload } from "../../api/generated.ts";
 import { INITIAL_RUNS } from "../../state/runs.ts";
-import { findRows, groupRuns, listOwnRuns, sayApart, saySharing, showRuns } from "./groups.ts";
+import { describeSharing, findRows, groupRuns, labelRuns, listWorkloadRuns, showRuns } from "./groups.ts";
 import { readInsight, toInsightName } from "./insights.tsx";
-import { chooseMetrics, sayMetric } from "./metric-menu.tsx";
-import { listQuantities, sayNumber, spreadOf } from "./quantities.ts";
-import { findBest, listEnvironment, listTroubles, saySeconds, summarizeRuns, unitAfter } from "./run-facts.ts";
+import { chooseMetrics, nameMetric } from "./metric-menu.tsx";
+import { computeSpread, formatNumber, listQuantities } from "./quantities.ts";
+import { findBestRun, formatSeconds, listEnvironment, listProblems, summarizeRuns, unitAfter } from "./run-facts.ts";
 import { findRuns } from "./search.ts";
-import { treatLine } from "./smoothing.ts";
+import { processLine } from "./smoothing.ts";
 import { listColumns } from "./table-drawing.tsx";
 
-/** A completed run of which nothing else is known. */
+/** A completed run without other values. */
 function makeRow(run: string, changes: Partial<RunRow> = {}): RunRow {
   return {
     run,
@@ -52,7 +52,7 @@ function makeRow(run: string, changes: Partial<RunRow> = {}): RunRow {
 const NO_TREE: RunTree = { experiments: [], rows: [], left_out: 0 };
 
 describe("quantities of runs", () => {
-  it("are those that some run has, the script's and numeric params among them", () => {
+  it("are those that some run has, with results and numeric params", () => {
     const rows = [
       makeRow("a", { power_watts: 600, results: { loss: 1 }, params: { batch: "32", optimizer: "adam" } }),
       makeRow("b", { params: { batch: "64" } }),
@@ -65,21 +65,21 @@ describe("quantities of runs", () => {
     if (!quantity) throw new Error("no quantity");
     const rows = [10, 12, 14].map((power_watts, at) => makeRow(String(at), { power_watts }));
     // Student's t, 2 degrees of freedom: 12 ± 4.303 · 2/√3.
-    expect(spreadOf(rows, quantity)?.low).toBeCloseTo(12 - (4.303 * 2) / Math.sqrt(3), 9);
-    expect(spreadOf(rows.slice(0, 1), quantity)).toEqual({ mean: 10, low: null, high: null, count: 1 });
-    expect(spreadOf([makeRow("x")], quantity)).toBeNull();
+    expect(computeSpread(rows, quantity)?.low).toBeCloseTo(12 - (4.303 * 2) / Math.sqrt(3), 9);
+    expect(computeSpread(rows.slice(0, 1), quantity)).toEqual({ mean: 10, low: null, high: null, count: 1 });
+    expect(computeSpread([makeRow("x")], quantity)).toBeNull();
   });
 });
 
 describe("groups of runs", () => {
-  it("tell runs of one name apart by what differs", () => {
+  it("label runs of the same name by the params that differ", () => {
     const rows = ["32", "64", "64"].map((batch, at) =>
       makeRow(String(at), { name: "train", params: { batch, lr: "1" } }),
     );
-    expect([...sayApart(rows).values()]).toEqual(["train · batch 32", "train · batch 64", "train · batch 64 (2)"]);
+    expect([...labelRuns(rows).values()]).toEqual(["train · batch 32", "train · batch 64", "train · batch 64 (2)"]);
   });
 
-  it("take runs of an experiment together", () => {
+  it("group the runs of an experiment", () => {
     const rows = [makeRow("a"), makeRow("b"), makeRow("c", { experiment: null })];
     const groups = groupRuns(rows, NO_TREE, "experiment");
     expect(groups.map(({ label, rows: { length } }) => [label, length])).toEqual([
@@ -92,43 +92,43 @@ describe("groups of runs", () => {
 describe("lines of runs", () => {
   const line = { x: Float64Array.from([0, 1, 2, 3]), values: Float64Array.from([9, 1, Number.NaN, 1]) };
 
-  it("lose their beginning where it is warm-up", () => {
-    const { x } = treatLine(line, { smoothing: 0, warmUp: 1, outliers: 0 });
+  it("drop the warm-up", () => {
+    const { x } = processLine(line, { smoothing: 0, warmUp: 1, outliers: 0 });
     expect([...x]).toEqual([1, 2, 3]);
   });
 
-  it("are smoothed without a bias towards zero, gaps staying gaps", () => {
-    const { values } = treatLine(line, { smoothing: 0.5, warmUp: 0, outliers: 0 });
+  it("are smoothed without a bias towards zero, and keep gaps", () => {
+    const { values } = processLine(line, { smoothing: 0.5, warmUp: 0, outliers: 0 });
     expect(values[0]).toBe(9);
     expect(values[1]).toBeCloseTo((0.25 * 9 + 0.5 * 1) / 0.75, 9);
     expect(values[2]).toBeNaN();
   });
 
-  it("lose values far from all others", () => {
+  it("drop outliers", () => {
     const values = Float64Array.from({ length: 101 }, (_, at) => (at === 50 ? 1e6 : at));
-    const treated = treatLine({ x: values.map((_, at) => at), values }, { smoothing: 0, warmUp: 0, outliers: 1 });
+    const treated = processLine({ x: values.map((_, at) => at), values }, { smoothing: 0, warmUp: 0, outliers: 1 });
     expect(Math.max(...treated.values)).toBeLessThanOrEqual(100);
   });
 });
 
 describe("metrics of runs", () => {
-  const named = (metric: string, label: string | null) => ({ metric, label, scopes: ["run"], runs: 1, unit: null });
+  const metricOf = (metric: string, label: string | null) => ({ metric, label, scopes: ["run"], runs: 1, unit: null });
 
-  it("shows what the script says and what its work cost first", () => {
+  it("shows metrics of the script and derived ones first", () => {
     const metrics = [
-      named("power_watts", "Power"),
-      named("process_cpu_cores", null),
-      named("loss", null),
-      named("joules_per_work", "Joules per sample"),
+      metricOf("power_watts", "Power"),
+      metricOf("process_cpu_cores", null),
+      metricOf("loss", null),
+      metricOf("joules_per_work", "Joules per sample"),
     ];
-    const known = { metrics, phases: [], has_steps: false, has_epochs: false };
-    expect(chooseMetrics(known)).toEqual(["loss", "joules_per_work", "power_watts"]);
+    const available = { metrics, phases: [], has_steps: false, has_epochs: false };
+    expect(chooseMetrics(available)).toEqual(["loss", "joules_per_work", "power_watts"]);
   });
 
-  it("says names of processes in words", () => {
-    expect(sayMetric("process_cpu_cores", null)).toBe("Process CPU cores");
-    expect(sayMetric("val/acc", null)).toBe("val/acc");
-    expect(sayMetric("power_watts", "Power")).toBe("Power");
+  it("has readable names of process metrics", () => {
+    expect(nameMetric("process_cpu_cores", null)).toBe("Process CPU cores");
+    expect(nameMetric("val/acc", null)).toBe("val/acc");
+    expect(nameMetric("power_watts", "Power")).toBe("Power");
   });
 });
 
@@ -146,31 +146,31 @@ describe("the runs that are shown", () => {
   const many = Array.from({ length: 30 }, (_, at) => `run${at}`);
   const tree = makeTree([makeWorkload("w", many)]);
 
-  it("are those that were chosen, even if none", () => {
+  it("are the selected ones, even if none", () => {
     expect(showRuns({ ...INITIAL_RUNS, runs: ["run3"] }, tree, ["run1"]).runs).toEqual(["run3"]);
     expect(showRuns({ ...INITIAL_RUNS, runs: [] }, tree, ["run1"]).runs).toEqual([]);
   });
 
-  it("are those of the selected workload, the first opened, where nobody chose", () => {
-    const own = listOwnRuns(tree, "run:run7");
-    expect(own).toEqual(["run7"]);
-    expect(showRuns(INITIAL_RUNS, tree, own)).toMatchObject({ runs: ["run7"], open: "run7" });
-    expect(showRuns({ ...INITIAL_RUNS, open: "run2" }, tree, own)).toMatchObject({ open: "run2" });
+  it("are by default those of the selected workload, with the first opened", () => {
+    const workloadRuns = listWorkloadRuns(tree, "run:run7");
+    expect(workloadRuns).toEqual(["run7"]);
+    expect(showRuns(INITIAL_RUNS, tree, workloadRuns)).toMatchObject({ runs: ["run7"], open: "run7" });
+    expect(showRuns({ ...INITIAL_RUNS, open: "run2" }, tree, workloadRuns)).toMatchObject({ open: "run2" });
   });
 
-  it("are some of the newest experiment where nothing is selected", () => {
+  it("are by default some of the newest experiment", () => {
     const { runs, open } = showRuns(INITIAL_RUNS, tree, []);
     expect(runs).toEqual(many.slice(0, 24));
     expect(open).toBeNull();
     expect(showRuns(INITIAL_RUNS, undefined, []).runs).toEqual([]);
   });
 
-  it("belong to no workload where none is selected", () => {
-    expect(listOwnRuns(tree, null)).toEqual([]);
-    expect(listOwnRuns(undefined, "run:run7")).toEqual([]);
+  it("are none of a workload where none is selected", () => {
+    expect(listWorkloadRuns(tree, null)).toEqual([]);
+    expect(listWorkloadRuns(undefined, "run:run7")).toEqual([]);
   });
 
-  it("keep their order, without those that were deleted", () => {
+  it("keep their order, without deleted ones", () => {
     expect(findRows(tree, ["run5", "gone", "run2"]).map(({ run }) => run)).toEqual(["run5", "run2"]);
   });
 });
@@ -186,7 +186,7 @@ describe("repeats", () => {
   }));
   const rows = ["w1", "w2", "w3"].map((executed_with, at) => makeRow(`r${at}`, { executed_with, group: "mps" }));
 
-  it("are one group with the name that they share", () => {
+  it("are one group with their common name", () => {
     const workloads = ["w1", "w2", "w3"].map((id, at) => makeWorkload(id, [`r${at}`], { group: "mps" }));
     const groups = groupRuns(rows, makeTree(workloads, repeats), "repeats");
     expect(groups.map(({ label, rows: members }) => [label, members.length])).toEqual([
@@ -212,9 +212,9 @@ describe("repeats", () => {
     ]);
   });
 
-  it("share nothing where they ran alone", () => {
-    expect(saySharing(makeRow("a", { collocation: "-" }))).toBeNull();
-    expect(saySharing(makeRow("a", { collocation: "mps" }))).toBe("mps");
+  it("have no sharing where they ran alone", () => {
+    expect(describeSharing(makeRow("a", { collocation: "-" }))).toBeNull();
+    expect(describeSharing(makeRow("a", { collocation: "mps" }))).toBe("mps");
   });
 });
 
@@ -223,7 +223,7 @@ describe("runs in numbers", () => {
   const work = (per_second: number) => ({ amount: null, basis: "samples", per_second, unit: "samples" });
   const slowdown = (ratio: number) => ({ baseline: ["a"], basis: "work", energy_ratio: null, ratio });
 
-  it("count what failed, add up joules and average slowdowns over those that have one", () => {
+  it("count failures, add up joules and average slowdowns", () => {
     const rows = [
       makeRow("a", { energy: energy(1000), slowdown: slowdown(1.5) }),
       makeRow("b", { energy: energy(500), slowdown: slowdown(2.5), state: "out_of_memory" }),
@@ -233,54 +233,54 @@ describe("runs in numbers", () => {
     expect(summarizeRuns([makeRow("c")])).toEqual({ failed: 0, joules: 0, slowdown: null });
   });
 
-  it("have a best only where two can be compared", () => {
+  it("have a best one only from two runs on", () => {
     const rows = [
       makeRow("slow", { work: work(10), joules_per_work: 3 }),
       makeRow("fast", { work: work(90), joules_per_work: 5 }),
       makeRow("unknown"),
     ];
-    expect(findBest(rows, "throughput", true)?.row.run).toBe("fast");
-    expect(findBest(rows, "joules_per_work", false)?.row.run).toBe("slow");
-    expect(findBest(rows.slice(0, 1), "throughput", true)).toBeNull();
-    expect(findBest(rows, "slowdown", false)).toBeNull();
+    expect(findBestRun(rows, "throughput", true)?.row.run).toBe("fast");
+    expect(findBestRun(rows, "joules_per_work", false)?.row.run).toBe("slow");
+    expect(findBestRun(rows.slice(0, 1), "throughput", true)).toBeNull();
+    expect(findBestRun(rows, "slowdown", false)).toBeNull();
   });
 
-  it("say the unit of the work where a number needs it", () => {
+  it("have the unit of the work after a number", () => {
     const row = makeRow("a", { work: work(1) });
     expect(unitAfter("throughput", row)).toBe(" samples/s");
-    expect(unitAfter("joules_per_work", row)).toBe(" a sample");
+    expect(unitAfter("joules_per_work", row)).toBe(" per sample");
     expect(unitAfter("power", row)).toBe("");
     expect(unitAfter("throughput", makeRow("b"))).toBe("");
   });
 
-  it("say short times in milliseconds and missing ones as such", () => {
-    expect([0.0042, 1.5, null].map(saySeconds)).toEqual(["4 ms", "1.5 s", "–"]);
-    expect(sayNumber(12.3456, "joules")).toBe("12.35 J");
-    expect(sayNumber(Number.NaN, null)).toBe("–");
+  it("format short times in milliseconds and missing ones as a dash", () => {
+    expect([0.0042, 1.5, null].map(formatSeconds)).toEqual(["4 ms", "1.5 s", "–"]);
+    expect(formatNumber(12.3456, "joules")).toBe("12.35 J");
+    expect(formatNumber(Number.NaN, null)).toBe("–");
   });
 });
 
 describe("the environment of a run", () => {
   const answer = { environment: {}, cwd: "/home/ada", listens_to: [] };
 
-  it("is what was recorded, and nothing else", () => {
-    expect(listEnvironment(answer)).toEqual([{ name: "folder", value: "/home/ada" }]);
+  it("lists recorded values only", () => {
+    expect(listEnvironment(answer)).toEqual([{ name: "Folder", value: "/home/ada" }]);
   });
 
-  it("says the commit in short and whether files differed from it", () => {
+  it("shows the short commit and whether there were uncommitted changes", () => {
     const git = { commit: "0123456789abcdef0123", is_dirty: true };
     const facts = listEnvironment({ ...answer, environment: { git } });
-    expect(facts).toContainEqual({ name: "commit", value: "0123456789ab with changes" });
+    expect(facts).toContainEqual({ name: "Commit", value: "0123456789ab, uncommitted changes" });
     expect(listEnvironment({ ...answer, environment: { git: { ...git, is_dirty: false } } })).toContainEqual({
-      name: "commit",
+      name: "Commit",
       value: "0123456789ab",
     });
   });
 
-  it("finds the driver in the column that names it", () => {
+  it("finds the driver version by its column", () => {
     const driver = "name, uuid, driver_version\nH200, GPU-1, 570.86.10\nH200, GPU-2, 570.86.10";
     expect(listEnvironment({ ...answer, environment: { driver } })).toContainEqual({
-      name: "driver",
+      name: "Driver",
       value: "570.86.10",
     });
     expect(listEnvironment({ ...answer, environment: { driver: "name\nH200" } })).toHaveLength(1);
@@ -289,22 +289,22 @@ describe("the environment of a run", () => {
   it("counts packages and shortens the system", () => {
     const environment = { packages: { torch: "2.13", numpy: "2.4" }, system: "Linux 6.8.0 #1 SMP Ubuntu", cpu: "" };
     expect(listEnvironment({ ...answer, environment, listens_to: ["nvml", "host"] }).slice(1)).toEqual([
-      { name: "packages", value: "2" },
-      { name: "system", value: "Linux 6.8.0 #1" },
-      { name: "listeners", value: "nvml, host" },
+      { name: "Packages", value: "2" },
+      { name: "System", value: "Linux 6.8.0 #1" },
+      { name: "Listeners", value: "nvml, host" },
     ]);
   });
 });
 
-describe("troubles of a run", () => {
-  const calm = { exceptions: [], listeners: {}, not_finite: 0, dropped: 0, leftovers: 0, left_out: {} };
+describe("problems of a run", () => {
+  const noProblems = { exceptions: [], listeners: {}, not_finite: 0, dropped: 0, leftovers: 0, left_out: {} };
 
   it("are none where nothing went wrong", () => {
-    expect(listTroubles({ ...calm, listeners: { nvml: { state: "ended", missed: 0 } } })).toEqual([]);
+    expect(listProblems({ ...noProblems, listeners: { nvml: { state: "ended", missed: 0 } } })).toEqual([]);
   });
 
-  it("are said a line each, listeners with their reason", () => {
-    const answer: Pick<RunAnswer, keyof typeof calm> = {
+  it("are listed one per line, listeners with their reason", () => {
+    const answer: Pick<RunAnswer, keyof typeof noProblems> = {
       exceptions: ["ValueError: no data"],
       listeners: {
         nvml: { state: "unavailable", message: "no driver" },
@@ -315,14 +315,14 @@ describe("troubles of a run", () => {
       leftovers: 4,
       left_out: { marks: 7 },
     };
-    expect(listTroubles(answer)).toEqual([
+    expect(listProblems(answer)).toEqual([
       "ValueError: no data",
       "Listener nvml unavailable: no driver.",
-      "Listener host missed 3 of its ticks.",
+      "Listener host missed 3 samples.",
       "2 values were not finite and are not shown.",
-      "1 values could not be kept.",
-      "4 processes outlived the run.",
-      "7 marks were left out: more than the server keeps.",
+      "1 value was dropped.",
+      "4 processes were still running after the run.",
+      "7 marks were dropped: over the limit of the server.",
     ]);
   });
 });
@@ -341,7 +341,7 @@ describe("searching runs", () => {
     expect(search("optimizer=adam")).toEqual(["a"]);
   });
 
-  it("finds words in names and params, and everything where nothing is searched", () => {
+  it("finds words in names and params, and all runs without a search", () => {
     expect(search("grace")).toEqual(["b"]);
     expect(search("")).toEqual(["a", "b"]);
     expect(search("nobody")).toEqual([]);
@@ -349,7 +349,7 @@ describe("searching runs", () => {
 });
 
 describe("the table of runs", () => {
-  it("has a column for each param and quantity that some run has, with what is exported", () => {
+  it("has a column for each param and quantity that some run has", () => {
     const rows = [
       makeRow("a", { params: { optimizer: "adam", batch: "32" }, started_at: 0 }),
       makeRow("b", { params: { optimizer: "sgd" }, collocation: "-" }),
@@ -373,13 +373,13 @@ describe("the table of runs", () => {
 });
 
 describe("insights", () => {
-  it("are stored under a name that addresses may hold", () => {
+  it("are stored under a URL-safe name", () => {
     expect(toInsightName("  What sharing costs: 20 %! ")).toBe("what-sharing-costs-20");
     expect(toInsightName("…")).toBe("");
     expect(toInsightName("x".repeat(99))).toHaveLength(60);
   });
 
-  it("bring back what this version knows, and nothing of another kind", () => {
+  it("restore known fields of the expected type", () => {
     const page = { runs: ["a"], drawing: "bars", smoothing: "much", metrics: ["loss"], open: "a", mood: "good" };
     expect(readInsight({ page })).toEqual({ ...INITIAL_RUNS, runs: ["a"], drawing: "bars", metrics: ["loss"] });
     expect(readInsight({})).toEqual(INITIAL_RUNS);

@@ -1,4 +1,4 @@
-// Two quantities against each other, a point for each run: joules per sample against throughput, loss against batch size.
+// Scatter plot of two quantities, one point per run: joules per sample by throughput, loss by batch size.
 
 import { isKnown } from "../../base/format.ts";
 import { Plot, usePlotArea } from "../../charts/plot.tsx";
@@ -8,7 +8,7 @@ import { useChangeScreen } from "../../state/use-screen.ts";
 import styles from "./charts.module.css";
 import type { RunGroup } from "./groups.ts";
 import { RunLegend } from "./legend.tsx";
-import { type RunQuantity, sayNumber } from "./quantities.ts";
+import { formatNumber, type RunQuantity } from "./quantities.ts";
 
 interface ScatterDrawingProps {
   readonly page: RunsPage;
@@ -16,9 +16,9 @@ interface ScatterDrawingProps {
   readonly quantities: readonly RunQuantity[];
 }
 
-/** Room for numbers with their units. */
+/** Width of the axis labels. */
 const LEFT_PX = 64;
-const MOST_TICKS = 10;
+const MAX_TICKS = 10;
 
 export function ScatterDrawing({ page, groups, quantities }: ScatterDrawingProps) {
   const x = choose(page.x, ["throughput", "gpu_util", "running"], quantities);
@@ -26,11 +26,11 @@ export function ScatterDrawing({ page, groups, quantities }: ScatterDrawingProps
   return (
     <>
       <RunLegend groups={groups} />
-      <section className={styles.wide} aria-label="Two quantities">
+      <section className={styles.wide} aria-label="Scatter plot">
         <div className={styles.axes}>
-          <QuantityChoice label="Up" value={y} quantities={quantities} field="y" />
-          against
-          <QuantityChoice label="Right" value={x} quantities={quantities} field="x" />
+          <QuantityChoice label="Vertical axis" value={y} quantities={quantities} field="y" />
+          by
+          <QuantityChoice label="Horizontal axis" value={x} quantities={quantities} field="x" />
         </div>
         {x && y && <Points x={x} y={y} groups={groups} open={page.open} />}
       </section>
@@ -39,13 +39,15 @@ export function ScatterDrawing({ page, groups, quantities }: ScatterDrawingProps
 }
 
 function choose(
-  wanted: string,
-  usual: readonly string[],
+  requested: string,
+  defaults: readonly string[],
   quantities: readonly RunQuantity[],
   other?: RunQuantity,
 ): RunQuantity | undefined {
-  const named = [wanted, ...usual].map((key) => quantities.find((each) => each.key === key && each !== other));
-  return named.find(Boolean) ?? quantities.find((each) => each !== other);
+  const candidates = [requested, ...defaults].map((key) =>
+    quantities.find((quantity) => quantity.key === key && quantity !== other),
+  );
+  return candidates.find(Boolean) ?? quantities.find((quantity) => quantity !== other);
 }
 
 interface QuantityChoiceProps {
@@ -87,14 +89,16 @@ function Points({ x, y, groups, open }: PointsProps) {
       return isKnown(right) && isKnown(up) ? [{ row, group, right, up }] : [];
     }),
   );
-  const xScale = linearScale(...pad(points.map(({ right }) => right)), MOST_TICKS, (value) => sayNumber(value, x.unit));
-  const yScale = linearScale(...pad(points.map(({ up }) => up)), MOST_TICKS, (value) => sayNumber(value, y.unit));
+  const xScale = linearScale(...pad(points.map(({ right }) => right)), MAX_TICKS, (value) =>
+    formatNumber(value, x.unit),
+  );
+  const yScale = linearScale(...pad(points.map(({ up }) => up)), MAX_TICKS, (value) => formatNumber(value, y.unit));
   const [place, area] = usePlotArea(xScale, yScale, LEFT_PX);
   return (
     <div ref={place} style={{ flex: 1, minHeight: 0 }}>
-      <Plot area={area} x={xScale} y={yScale} xTitle={x.title} label={`${y.title} against ${x.title}`}>
+      <Plot area={area} x={xScale} y={yScale} xTitle={x.title} label={`${y.title} by ${x.title}`}>
         {points.map(({ row, group, right, up }) => (
-          // biome-ignore lint/a11y/useSemanticElements: a circle of a drawing cannot be a button
+          // biome-ignore lint/a11y/useSemanticElements: an SVG circle cannot be a button
           <circle
             key={row.run}
             role="button"
@@ -106,7 +110,7 @@ function Points({ x, y, groups, open }: PointsProps) {
             fill={group.color}
             fillOpacity={0.85}
             stroke="var(--panel)"
-            data-tip={`${group.label}: ${sayNumber(up, y.unit)} at ${sayNumber(right, x.unit)}`}
+            data-tip={`${group.label}: ${formatNumber(up, y.unit)} at ${formatNumber(right, x.unit)}`}
             onClick={() => change(openRun(row))}
             onKeyDown={(event) => {
               if (event.key === "Enter" || event.key === " ") change(openRun(row));
@@ -114,7 +118,7 @@ function Points({ x, y, groups, open }: PointsProps) {
           />
         ))}
       </Plot>
-      {points.length === 0 && <p>None of the runs has both.</p>}
+      {points.length === 0 && <p>No run has both quantities.</p>}
     </div>
   );
 }

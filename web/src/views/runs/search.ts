@@ -1,9 +1,8 @@
-// Which runs a search means: words in a run's names, state or params; `batch=64`, `loss<0.5` compare a param, a result or a
-// quantity of the run with a value.
+// Searches runs: words in names, state or params; comparisons such as `batch=64` or `loss<0.5` with a param, result or quantity.
 
 import type { RunRow } from "../../api/generated.ts";
 import { makeSearch } from "../../base/search.ts";
-import { sayRun } from "./groups.ts";
+import { nameRun } from "./groups.ts";
 import { listQuantities } from "./quantities.ts";
 
 export function findRuns(rows: readonly RunRow[], text: string): ReadonlySet<string> {
@@ -11,7 +10,7 @@ export function findRuns(rows: readonly RunRow[], text: string): ReadonlySet<str
   const read = (row: RunRow, name: string) =>
     textOf(row, name) ??
     quantities.find(({ key, title }) => nameOf(key) === name || title.toLowerCase() === name)?.of(row);
-  const test = makeSearch(text, listWords, read);
+  const test = makeSearch(text, listTexts, read);
   return new Set(rows.filter(test).map(({ run }) => run));
 }
 
@@ -30,12 +29,12 @@ function textOf(row: RunRow, name: string): string | undefined {
     collocation: row.collocation,
   };
   const record = { ...row.tags, ...row.params };
-  const key = Object.keys(record).find((each) => each.toLowerCase() === name);
+  const key = Object.keys(record).find((field) => field.toLowerCase() === name);
   return (key === undefined ? facts[name] : record[key]) ?? undefined;
 }
 
-function listWords(row: RunRow): readonly (string | null)[] {
-  const named = [sayRun(row), row.run, row.workload, row.experiment, row.group, row.user, row.host, row.state];
+function listTexts(row: RunRow): readonly (string | null)[] {
+  const named = [nameRun(row), row.run, row.workload, row.experiment, row.group, row.user, row.host, row.state];
   const params = Object.entries({ ...row.params, ...row.tags }).map(([name, value]) => `${name} ${value}`);
   return [...named, row.cause, row.collocation, ...params];
 }

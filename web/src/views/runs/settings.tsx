@@ -1,4 +1,4 @@
-// How lines are made readable: smoothing, the beginning left out, outliers left out.
+// Settings of lines: smoothing, warm-up and outliers.
 
 import { changeRuns, type RunsPage } from "../../state/runs.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
@@ -25,7 +25,7 @@ export function Settings({ page }: { page: RunsPage }) {
         <output>{page.smoothing === 0 ? "off" : page.smoothing.toFixed(2)}</output>
       </label>
       <label>
-        Leave out first
+        Skip first
         <input
           type="number"
           min={0}
@@ -35,11 +35,11 @@ export function Settings({ page }: { page: RunsPage }) {
         <output>{AXIS_UNITS[page.axis]}</output>
       </label>
       <label>
-        Leave out beyond
+        Drop outliers beyond
         <select value={page.outliers} onChange={(event) => set({ outliers: Number(event.target.value) })}>
           {[0, 0.5, 1, 2, 5].map((percentile) => (
             <option key={percentile} value={percentile}>
-              {percentile === 0 ? "nothing" : `p${percentile} and p${100 - percentile}`}
+              {percentile === 0 ? "none" : `p${percentile} and p${100 - percentile}`}
             </option>
           ))}
         </select>

@@ -1,37 +1,37 @@
-// Lines made readable: the beginning left out, outliers left out, an exponential mean. Nothing here changes what is stored.
+// Processes lines for display: drops the warm-up and outliers, then smooths. Stored values do not change.
 
 export interface XyLine {
   readonly x: Float64Array;
   readonly values: Float64Array;
 }
 
-export interface Treatment {
-  /** Weight of what was before, 0–0.99. */
+export interface LineProcessing {
+  /** Weight of previous values, 0–0.99. */
   readonly smoothing: number;
-  /** In units of x, from each line's first. */
+  /** In units of x, from the first point of each line. */
   readonly warmUp: number;
-  /** Percentile left out on either side; 0: none. */
+  /** Percentile dropped on either side; 0: none. */
   readonly outliers: number;
 }
 
-export function treatLine(line: XyLine, { smoothing, warmUp, outliers }: Treatment): XyLine {
+export function processLine(line: XyLine, { smoothing, warmUp, outliers }: LineProcessing): XyLine {
   return smooth(dropOutliers(dropWarmUp(line, warmUp), outliers), smoothing);
 }
 
 function dropWarmUp({ x, values }: XyLine, warmUp: number): XyLine {
   const first = x[0];
   if (warmUp <= 0 || first === undefined) return { x, values };
-  const from = x.findIndex((each) => each >= first + warmUp);
+  const from = x.findIndex((position) => position >= first + warmUp);
   return from < 0
     ? { x: x.subarray(0, 0), values: values.subarray(0, 0) }
     : { x: x.subarray(from), values: values.subarray(from) };
 }
 
 function dropOutliers({ x, values }: XyLine, percentile: number): XyLine {
-  const known = values.filter((value) => !Number.isNaN(value)).sort();
-  if (percentile <= 0 || known.length < 10) return { x, values };
-  const low = known[Math.floor((known.length - 1) * (percentile / 100))] ?? Number.NEGATIVE_INFINITY;
-  const high = known[Math.ceil((known.length - 1) * (1 - percentile / 100))] ?? Number.POSITIVE_INFINITY;
+  const sorted = values.filter((value) => !Number.isNaN(value)).sort();
+  if (percentile <= 0 || sorted.length < 10) return { x, values };
+  const low = sorted[Math.floor((sorted.length - 1) * (percentile / 100))] ?? Number.NEGATIVE_INFINITY;
+  const high = sorted[Math.ceil((sorted.length - 1) * (1 - percentile / 100))] ?? Number.POSITIVE_INFINITY;
   const kept = x.map((_, at) => at).filter((at) => inside(values[at], low, high));
   return { x: Float64Array.from(kept, (at) => x[at] ?? 0), values: Float64Array.from(kept, (at) => values[at] ?? 0) };
 }
@@ -40,7 +40,7 @@ function inside(value: number | undefined, low: number, high: number): boolean {
   return value !== undefined && value >= low && value <= high;
 }
 
-/** Without the bias towards zero that a mean starting from nothing has; a gap does not forget what was before. */
+/** Exponential moving average with bias correction; gaps (NaN) keep the state. */
 function smooth({ x, values }: XyLine, weight: number): XyLine {
   if (weight <= 0) return { x, values };
   const means = new Float64Array(values.length);

@@ -1,4 +1,4 @@
-// The runs as a table: what they are, their params, and every quantity that one of them has.
+// The runs as a table: names, params, and every quantity that a run has.
 
 import { useMemo, useState } from "react";
 import type { RunRow } from "../../api/generated.ts";
@@ -9,8 +9,8 @@ import { Text } from "../../widgets/data-table/cells.tsx";
 import type { Column } from "../../widgets/data-table/columns.ts";
 import { DataTable, type TableSort } from "../../widgets/data-table/data-table.tsx";
 import { RelativeTime } from "../../widgets/relative-time.tsx";
-import { type RunGroup, saySharing } from "./groups.ts";
-import { type RunQuantity, sayNumber } from "./quantities.ts";
+import { describeSharing, type RunGroup } from "./groups.ts";
+import { formatNumber, type RunQuantity } from "./quantities.ts";
 
 interface TableDrawingProps {
   readonly page: RunsPage;
@@ -48,14 +48,14 @@ export function listColumns(
 ): readonly Column<RunRow>[] {
   const rows = groups.flatMap((group) => group.rows);
   const labels = new Map(groups.flatMap((group) => group.rows.map(({ run }) => [run, group.label])));
-  const words = [...new Set(rows.flatMap(({ params }) => Object.keys(params)))]
+  const textParams = [...new Set(rows.flatMap(({ params }) => Object.keys(params)))]
     .filter((name) => !quantities.some(({ key }) => key === `param:${name}`))
     .sort();
   return [
-    word("run", "Run", (row) => labels.get(row.run) ?? row.run, { width: 180, grow: 2, rank: 0 }),
-    word("experiment", "Experiment", ({ experiment }) => experiment, { rank: 3 }),
-    word("state", "State", ({ state }) => state, { width: 90, rank: 1 }),
-    word("collocation", "Sharing", saySharing, { width: 90, rank: 6 }),
+    textColumn("run", "Run", (row) => labels.get(row.run) ?? row.run, { width: 180, grow: 2, rank: 0 }),
+    textColumn("experiment", "Experiment", ({ experiment }) => experiment, { rank: 3 }),
+    textColumn("state", "State", ({ state }) => state, { width: 90, rank: 1 }),
+    textColumn("collocation", "Sharing", describeSharing, { width: 90, rank: 6 }),
     {
       key: "started",
       title: "Started",
@@ -67,31 +67,31 @@ export function listColumns(
       sortKey: ({ started_at }) => started_at,
       csv: ({ started_at }) => (started_at === null ? null : new Date(started_at).toISOString()),
     },
-    ...words.map((name) => word(`param:${name}`, name, ({ params }) => params[name] ?? null, { rank: 5 })),
-    ...quantities.map((quantity, at) => numeric(quantity, at)),
+    ...textParams.map((name) => textColumn(`param:${name}`, name, ({ params }) => params[name] ?? null, { rank: 5 })),
+    ...quantities.map((quantity, at) => numberColumn(quantity, at)),
   ];
 }
 
-interface Room {
+interface ColumnSize {
   readonly width?: number;
   readonly grow?: number;
   readonly rank: number;
 }
 
-function word(key: string, title: string, of: (row: RunRow) => string | null, room: Room): Column<RunRow> {
+function textColumn(key: string, title: string, of: (row: RunRow) => string | null, size: ColumnSize): Column<RunRow> {
   return {
     key,
     title,
-    width: room.width ?? 110,
-    grow: room.grow ?? 1,
-    rank: room.rank,
+    width: size.width ?? 110,
+    grow: size.grow ?? 1,
+    rank: size.rank,
     cell: (row) => <Text>{of(row)}</Text>,
     sortKey: of,
     csv: of,
   };
 }
 
-function numeric(quantity: RunQuantity, at: number): Column<RunRow> {
+function numberColumn(quantity: RunQuantity, at: number): Column<RunRow> {
   return {
     key: quantity.key,
     title: quantity.title,
@@ -101,7 +101,7 @@ function numeric(quantity: RunQuantity, at: number): Column<RunRow> {
     align: "right",
     rank: 2 + at,
     isLargestFirst: true,
-    cell: (row) => sayNumber(quantity.of(row), quantity.unit),
+    cell: (row) => formatNumber(quantity.of(row), quantity.unit),
     sortKey: (row) => quantity.of(row),
     csv: (row) => quantity.of(row),
   };

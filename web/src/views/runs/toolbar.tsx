@@ -1,4 +1,4 @@
-// Above the charts: how runs are drawn, over what, taken together or not, and how to take the comparison along.
+// Toolbar of the comparison: chart type, grouping, axis, metrics, insights and export.
 
 import type { RunMetrics } from "../../api/generated.ts";
 import {
@@ -22,7 +22,7 @@ import styles from "./runs.module.css";
 
 interface ToolbarProps {
   readonly page: ShownPage;
-  readonly known: RunMetrics | undefined;
+  readonly available: RunMetrics | undefined;
   readonly metrics: readonly string[];
   onCsv(): void;
   onSvg(): void;
@@ -38,59 +38,59 @@ const DRAWINGS: readonly { readonly value: RunDrawing; readonly title: string }[
   { value: "table", title: "Table" },
 ];
 
-const AXIS_WORDS: Readonly<Record<RunAxis, string>> = { time: "over time", step: "over steps", epoch: "over epochs" };
-const GROUPING_WORDS: Readonly<Record<RunGrouping, string>> = {
-  run: "each run",
-  repeats: "repeats together",
-  workload: "workloads together",
-  experiment: "experiments together",
+const AXIS_TITLES: Readonly<Record<RunAxis, string>> = { time: "Over time", step: "Over steps", epoch: "Over epochs" };
+const GROUPING_TITLES: Readonly<Record<RunGrouping, string>> = {
+  run: "Each run",
+  repeats: "Group repeats",
+  workload: "Group workloads",
+  experiment: "Group experiments",
 };
-const BAND_WORDS: Readonly<Record<RunBand, string>> = {
+const BAND_TITLES: Readonly<Record<RunBand, string>> = {
   interval: "95 % interval",
-  range: "lowest to highest",
-  deviation: "± one deviation",
+  range: "Minimum to maximum",
+  deviation: "± 1 standard deviation",
 };
 
-export function Toolbar({ page, known, metrics, onCsv, onSvg, onPng, onHtml }: ToolbarProps) {
+export function Toolbar({ page, available, metrics, onCsv, onSvg, onPng, onHtml }: ToolbarProps) {
   const change = useChangeScreen();
   const set = (changes: Partial<RunsPage>) => change(changeRuns(changes), "replace");
   const axes = RUN_AXES.filter(
-    (axis) => axis === page.axis || axis === "time" || (axis === "step" ? known?.has_steps : known?.has_epochs),
+    (axis) => axis === page.axis || axis === "time" || (axis === "step" ? available?.has_steps : available?.has_epochs),
   );
   return (
     <div className={styles.toolbar} role="toolbar" aria-label="Comparison">
       <Segmented
-        label="Drawn as"
+        label="Display as"
         name="chart"
         options={DRAWINGS}
         value={page.drawing}
         onChange={(drawing) => change(changeRuns({ drawing }))}
       />
       <Choice
-        label="What is one line or bar"
+        label="Grouping"
         value={page.grouping}
-        words={GROUPING_WORDS}
+        titles={GROUPING_TITLES}
         choices={RUN_GROUPINGS}
         onChange={(grouping) => set({ grouping })}
       />
       {page.drawing === "lines" && (
         <>
           <Choice
-            label="Over what"
+            label="X axis"
             value={page.axis}
-            words={AXIS_WORDS}
+            titles={AXIS_TITLES}
             choices={axes}
             onChange={(axis) => set({ axis })}
           />
-          {page.axis === "time" && known && known.phases.length > 0 && (
+          {page.axis === "time" && available && available.phases.length > 0 && (
             <Choice
-              label="Aligned at"
+              label="Align at"
               value={page.phase}
-              words={{
-                "": "from the start",
-                ...Object.fromEntries(known.phases.map((name) => [name, `from ${name}`])),
+              titles={{
+                "": "From the start",
+                ...Object.fromEntries(available.phases.map((name) => [name, `From ${name}`])),
               }}
-              choices={["", ...known.phases]}
+              choices={["", ...available.phases]}
               onChange={(phase) => set({ phase })}
             />
           )}
@@ -98,12 +98,12 @@ export function Toolbar({ page, known, metrics, onCsv, onSvg, onPng, onHtml }: T
             <Choice
               label="Band"
               value={page.band}
-              words={BAND_WORDS}
+              titles={BAND_TITLES}
               choices={RUN_BANDS}
               onChange={(band) => set({ band })}
             />
           )}
-          {known && <MetricMenu known={known} metrics={metrics} />}
+          {available && <MetricMenu available={available} metrics={metrics} />}
         </>
       )}
       <span className={styles.space} />
@@ -121,17 +121,17 @@ export function Toolbar({ page, known, metrics, onCsv, onSvg, onPng, onHtml }: T
 interface ChoiceProps<T extends string> {
   readonly label: string;
   readonly value: T;
-  readonly words: Readonly<Record<T, string>>;
+  readonly titles: Readonly<Record<T, string>>;
   readonly choices: readonly T[];
   onChange(value: T): void;
 }
 
-function Choice<T extends string>({ label, value, words, choices, onChange }: ChoiceProps<T>) {
+function Choice<T extends string>({ label, value, titles, choices, onChange }: ChoiceProps<T>) {
   return (
     <select aria-label={label} value={value} onChange={(event) => onChange(event.target.value as T)}>
       {choices.map((choice) => (
         <option key={choice} value={choice}>
-          {words[choice]}
+          {titles[choice]}
         </option>
       ))}
     </select>

@@ -1,4 +1,4 @@
-// Scheduling: why a job waits, when it starts, what another policy would do. A frame of tabs, each loaded when it is looked at.
+// The scheduling page: why a job waits, when it starts, what another policy would do. Tabs are loaded on first use.
 
 import { Suspense } from "react";
 import { changeScheduling } from "../../state/scheduling.ts";
@@ -10,8 +10,8 @@ import { TABS } from "./tabs.ts";
 export default function Scheduling() {
   const { scheduling } = useScreen();
   const change = useChangeScreen();
-  const shown = TABS.find(({ name }) => name === scheduling.tab) ?? TABS[0];
-  const Tab = shown?.component;
+  const activeTab = TABS.find(({ name }) => name === scheduling.tab) ?? TABS[0];
+  const Tab = activeTab?.component;
   return (
     <div className={styles.page}>
       {TABS.length > 1 && (
@@ -19,7 +19,7 @@ export default function Scheduling() {
           <Segmented
             label="Tab"
             name="tab"
-            value={shown?.name ?? "queue"}
+            value={activeTab?.name ?? "queue"}
             options={TABS.map(({ name, title }) => ({ value: name, title }))}
             onChange={(tab) => change(changeScheduling({ tab }))}
           />

@@ -1,4 +1,4 @@
-// Which tabs the scheduling page has. A tab is a folder here and an entry; those that are not there are not shown.
+// The tabs of the scheduling page. To add one, add a folder and an entry here.
 
 import { type ComponentType, type LazyExoticComponent, lazy } from "react";
 import type { SchedulingTab } from "../../state/scheduling.ts";

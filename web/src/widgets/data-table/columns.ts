@@ -1,4 +1,4 @@
-// What a column of a table is, which columns fit a given width, and how rows are sorted by one.
+// The definition of a table column, which columns fit a given width, and sorting by column.
 
 import type { ReactNode } from "react";
 import type { CsvValue } from "../../base/csv.ts";
@@ -30,13 +30,13 @@ export function fitColumns<C extends { readonly key: string; readonly width: num
 ): readonly C[] {
   const rankOf = (column: C) => (column.key === sortedBy ? 0 : column.rank);
   let usedPx = 0;
-  const kept = new Set<C>();
+  const fitting = new Set<C>();
   for (const column of columns.toSorted((a, b) => rankOf(a) - rankOf(b))) {
     usedPx += column.width;
     if (rankOf(column) > 0 && usedPx > widthPx) break;
-    kept.add(column);
+    fitting.add(column);
   }
-  return columns.filter((column) => kept.has(column));
+  return columns.filter((column) => fitting.has(column));
 }
 
 /** In the given order where no column has that name. */

@@ -1,5 +1,5 @@
-// A dense table of any length: only rows in sight are drawn. Rows come sorted and filtered; this draws them, tells which
-// heading or row was chosen, and is walked through with the arrow keys.
+// A virtualized table: only visible rows are rendered. Rows come sorted and filtered; the table renders them, reports
+// clicks on headings and rows, and supports arrow keys.
 
 import { useVirtualizer } from "@tanstack/react-virtual";
 import {
@@ -131,7 +131,7 @@ interface TableRowProps<Row> {
   readonly isCursor: boolean;
 }
 
-/** Drawn again only when something of it changed: scrolling costs the rows that come into sight and no others. */
+/** Rendered again only if its row changed: scrolling renders only rows that become visible. */
 const TableRow = memo(function TableRow<Row>(props: TableRowProps<Row>) {
   const { id, index, top, row, columns, template, isSelected, isCursor } = props;
   return (
@@ -188,7 +188,7 @@ function useCursor<Row>(props: DataTableProps<Row>, scrollTo: (index: number) =>
   useEffect(() => {
     if (selectedIndex < 0) return;
     setCursor(selectedIndex);
-    // Only a new selection is brought into sight: rows that move under it by a new tick must not scroll the page.
+    // Only a new selection is scrolled into view: rows that move with a new tick must not scroll the page.
     if (shownKey.current !== selectedKey) scroll.current(selectedIndex);
     shownKey.current = selectedKey;
   }, [selectedIndex, selectedKey]);

@@ -1,9 +1,9 @@
-// Where the arrow keys lead in a list of rows.
+// Keyboard navigation in a list of rows.
 
 export interface GridMove {
   readonly index: number;
   readonly count: number;
-  /** Rows in sight, for page up and down. */
+  /** Visible rows, for Page Up and Page Down. */
   readonly page: number;
 }
 

@@ -1,4 +1,4 @@
-// The width of an element, followed as it changes.
+// The width of an element, updated on resize.
 
 import { type RefObject, useLayoutEffect, useState } from "react";
 

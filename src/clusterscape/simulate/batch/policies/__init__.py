@@ -1,20 +1,20 @@
-"""Queue orders, one file each: a file that defines POLICY is a policy under its own name.
+"""Queue orders, one file each: a file that defines POLICY is a policy named after the file.
 
-LABEL and TITLE are what the page calls it, where its name does not do.
+LABEL and TITLE set its name on the page, if the file's name is not suitable.
 """
 
 from clusterscape.simulate.batch.contract import Policy
-from clusterscape.simulate.choices import Folder
+from clusterscape.simulate.choices import ChoiceFolder
 
-POLICIES = Folder(__name__, __path__, "policy")
+POLICIES = ChoiceFolder(__name__, __path__, "policy")
 
 
 def policy_names() -> list[str]:
-    """Every policy there is, as it is written on the command line."""
+    """Names of all policies, as on the command line."""
     return POLICIES.names()
 
 
 def find_policy(name: str) -> Policy:
-    """The policy of that name with its usual parameters; raises QueryError where there is none."""
+    """The policy of that name with default parameters; raises QueryError if there is none."""
     policy: Policy = POLICIES.load(name).POLICY
     return policy

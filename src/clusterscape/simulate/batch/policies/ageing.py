@@ -1,13 +1,12 @@
-"""Priority that grows with the wait up to a cap, plus one for size: Slurm's multifactor plugin with two of its factors."""
+"""Priority that grows with the wait up to a cap, plus a size factor: Slurm's multifactor plugin with two of its factors."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from clusterscape.model.samples import Float64s
+from clusterscape.model.arrays import Float64s
+from clusterscape.model.durations import WEEK_S
 from clusterscape.simulate.batch.contract import Waiting
-
-WEEK_S = 7 * 86_400
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clusterscape.model.samples import Float64s
+from clusterscape.model.arrays import Float64s
 from clusterscape.simulate.batch.contract import Waiting
 
 
 @dataclass(frozen=True, slots=True)
 class F1:
-    """``weight`` of the submission, which is taken from the first of the trace and at least 1 s after it."""
+    """``weight`` of the submission time, which counts from the first of the trace and is at least 1 s."""
 
     weight: float = 870.0
     is_static: bool = True

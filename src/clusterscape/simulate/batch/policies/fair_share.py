@@ -1,11 +1,12 @@
-"""Fair share: who has used least goes first. Processor-seconds are charged by the estimate at the start, settled at the end."""
+"""Fair share: jobs of the user with the least usage go first. Processor-seconds are charged by the estimate at the start and
+corrected at the end.
+"""
 
 from dataclasses import dataclass
 
-from clusterscape.model.samples import Float64s
+from clusterscape.model.arrays import Float64s
+from clusterscape.model.durations import WEEK_S
 from clusterscape.simulate.batch.contract import Waiting
-
-WEEK_S = 7 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,7 @@ class FairShare:
     is_static: bool = False
 
     def score(self, waiting: Waiting) -> Float64s:
-        """What the job's user has been charged."""
+        """The usage of the job's user."""
         return waiting.user_usage
 
 

@@ -2,18 +2,18 @@
 
 from dataclasses import dataclass
 
-from clusterscape.model.samples import Float64s
+from clusterscape.model.arrays import Float64s
 from clusterscape.simulate.batch.contract import Waiting
 
 
 @dataclass(frozen=True, slots=True)
 class Fcfs:
-    """By submission."""
+    """Orders by submission."""
 
     is_static: bool = True
 
     def score(self, waiting: Waiting) -> Float64s:
-        """Seconds since the trace began."""
+        """Submission in seconds since the first of the trace."""
         return (waiting.submit_s - waiting.origin_s).astype(float)
 
 

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from clusterscape.model.samples import Float64s
+from clusterscape.model.arrays import Float64s
 from clusterscape.simulate.batch.contract import Waiting
 
 
 @dataclass(frozen=True, slots=True)
 class SizePriority:
-    """By processors, downward."""
+    """Orders by processors, descending."""
 
     is_static: bool = True
 

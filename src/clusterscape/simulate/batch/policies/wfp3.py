@@ -2,18 +2,18 @@
 
 from dataclasses import dataclass
 
-from clusterscape.model.samples import Float64s
+from clusterscape.model.arrays import Float64s
 from clusterscape.simulate.batch.contract import Waiting
 
 
 @dataclass(frozen=True, slots=True)
 class Wfp3:
-    """The wait is what the job has waited so far."""
+    """Orders by WFP3; the wait is the time that the job has waited so far."""
 
     is_static: bool = False
 
     def score(self, waiting: Waiting) -> Float64s:
-        """Negated: the smallest goes first."""
+        """The WFP3 value, negated: the smallest goes first."""
         ratio: Float64s = waiting.wait_s / waiting.estimate_s
         return -(ratio * ratio * ratio) * waiting.processors
 

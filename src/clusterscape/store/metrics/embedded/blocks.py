@@ -1,30 +1,29 @@
 """Samples in memory as wide tables: one row per (unit, time), one column per metric, NaN where there is no sample.
 
-Owns pivoting and selecting of such tables. Knows nothing of files. NaN never leaves this package: results have
-nulls or no row.
+Pivots, selects and merges such tables: owns the order of rows, and which of two duplicate samples is kept. NaN never leaves this
+package: results have nulls or no row.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from clusterscape.model.samples import Float64s, Int32s, Int64s
+from clusterscape.model.arrays import Bools, Float64s, Int32s, Int64s
 
-Bools = NDArray[np.bool_]
 LAST_MS = 4_102_444_800_000
-"""2100: no clock shows a later time, nor one before 1970. Files are kept by days, and named after them."""
+"""The year 2100. Later times and times before 1970 are invalid: files are stored in folders by day."""
 
 
 def is_possible(time_ms: Int64s) -> Bools:
-    """Which times a clock can have shown."""
+    """Which times are valid (1970–2100)."""
     return (time_ms >= 0) & (time_ms < LAST_MS)
 
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The rows of a table: runs of one unit each, time rising strictly within a run.
+    """The rows of a table: runs of one unit each, with strictly increasing time within a run.
 
     Run ``i`` is unit ``units[i]`` (a code of the store) and rows ``offsets[i]:offsets[i + 1]``; no unit has two runs and no
     run is empty. ``time_ms`` has one entry per row.
@@ -63,11 +62,11 @@ class Block:
 
     @property
     def cells(self) -> int:
-        """Rows times columns: what the block costs in memory and in work."""
+        """Rows times columns: the cost in memory and work."""
         return len(self.keys) * len(self.columns)
 
     def count_samples(self) -> int:
-        """Cells that hold a value."""
+        """Number of cells with a value."""
         return self.cells - sum(int(np.count_nonzero(np.isnan(column))) for column in self.columns.values())
 
 
@@ -75,14 +74,14 @@ EMPTY = Block(Keys(np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0, np.
 
 
 def keys_of_rows(unit: Int32s, time_ms: Int64s) -> Keys:
-    """Keys of rows that are already grouped by unit and rise in time within it."""
+    """Keys of rows that are already grouped by unit and sorted by time."""
     starts = np.flatnonzero(np.diff(unit)) + 1
     offsets = np.concatenate(([0], starts, [len(unit)])) if len(unit) else np.zeros(1, np.int64)
     return Keys(unit[offsets[:-1]], offsets.astype(np.int64), time_ms)
 
 
 def pivot(unit: Int32s, metric: Int32s, time_ms: Int64s, value: Float64s, metric_names: Sequence[str]) -> Block:
-    """The wide table of long rows; of several rows with the same (unit, metric, time) the last one counts.
+    """The wide table of long rows; of several rows with the same (unit, metric, time) the last one wins.
 
     Costs O(rows) for one scrape (one time per unit), for rows stacked metric by metric with the same sorted (unit, time)
     rows each (backfill, nothing is copied), and for times on a grid; otherwise it sorts.
@@ -121,14 +120,14 @@ def _repeats(column: Int32s | Int64s, rows: int) -> bool:
 
 
 def is_rising(keys: Keys) -> bool:
-    """Whether time rises strictly within each run."""
+    """Whether time increases strictly within each run."""
     rising = np.diff(keys.time_ms) > 0
     rising[keys.offsets[1:-1] - 1] = True  # a new unit may start earlier
     return bool(rising.all())
 
 
 def _find_scrape_rows(unit: Int32s, time_ms: Int64s) -> tuple[Keys, Int64s] | None:
-    """The rows of one scrape, one for each unit, and the row of each sample; None where a unit has two times."""
+    """The rows of one scrape, one per unit, and the row of each sample; None if a unit has two times."""
     time_of = np.zeros(int(unit.max()) + 1, np.int64)
     time_of[unit] = time_ms
     if not np.array_equal(time_of[unit], time_ms):
@@ -175,7 +174,7 @@ def _scatter(keys: Keys, row: Int64s, metric: Int32s, value: Float64s, names: Se
     table = np.full(len(present) * len(keys), np.nan)
     table[cell] = value
     if len(table) - int(np.count_nonzero(np.isnan(table))) != len(value):
-        # Some cell was written twice, and numpy does not promise which write stays.
+        # A cell was written twice, and numpy does not define which write wins.
         last = np.full(len(table), -1, np.int64)
         np.maximum.at(last, cell, np.arange(len(value)))
         written = last >= 0
@@ -209,7 +208,7 @@ def take_rows(block: Block, keep: Bools) -> Block:
 
 
 def count_merged_cells(tables: Iterable[tuple[int, Iterable[str]]]) -> int:
-    """How many cells one table has in the place of several (rows, names): all rows times all names."""
+    """Number of cells of the merged table of several (rows, names): all rows times all names."""
     rows = 0
     names: set[str] = set()
     for table_rows, table_names in tables:
@@ -219,14 +218,14 @@ def count_merged_cells(tables: Iterable[tuple[int, Iterable[str]]]) -> int:
 
 
 def drop_impossible_times(block: Block) -> tuple[Block, int]:
-    """The block without rows of times that no clock shows, and how many those are."""
+    """The block without rows of invalid times, and the number of those rows."""
     keep = is_possible(block.keys.time_ms)
     kept = take_rows(block, keep)
     return (kept if len(kept) else EMPTY), len(keep) - int(keep.sum())
 
 
 def join_columns(blocks: Sequence[Block]) -> list[Block]:
-    """Blocks that have the same rows and different columns become one (a backfill comes metric by metric)."""
+    """Join blocks with the same rows and different columns (a backfill arrives metric by metric)."""
     joined: list[Block] = []
     for block in blocks:
         if not len(block):
@@ -238,3 +237,136 @@ def join_columns(blocks: Sequence[Block]) -> list[Block]:
         else:
             joined.append(block)
     return joined
+
+
+class Merge:
+    """How the rows of several tables become one table, and the same for each of their columns.
+
+    ``tables``, none empty, come in the order they were written: where two hold a sample of the same (metric, unit, time),
+    the later one's counts. Rows come out by ``rank[unit]``, then time.
+    """
+
+    def __init__(self, tables: Sequence[Keys], rank: Int64s) -> None:
+        self._tables = tables
+        self._count = sum(map(len, tables))
+        self._sequence, is_disjoint = _in_time_order(tables)
+        lengths = np.zeros(len(rank), np.int64)
+        for table in tables:
+            lengths[table.units] += table.lengths
+        units = np.flatnonzero(lengths).astype(np.int32)
+        units = units[np.argsort(rank[units], kind="stable")]
+        offsets = np.concatenate(([0], np.cumsum(lengths[units])))
+        self._runs_of = _align(tables, units, len(rank))
+        self._places = [] if self._runs_of else self._place(units, offsets, len(rank))
+        self._order: Int64s | None = None
+        self._first_of_group: Int64s | None = None
+        time_ms = np.empty(self._count, np.int64)
+        self._lay([table.time_ms for table in tables], time_ms)
+        self.keys = Keys(units, offsets, time_ms)
+        if not is_disjoint and not is_rising(self.keys):
+            self._sort()
+
+    def _place(self, units: Int32s, offsets: Int64s, codes: int) -> list[Int64s]:
+        """For each table the target of its rows: each run after those of the same unit in earlier tables."""
+        cursor = np.zeros(codes, np.int64)
+        cursor[units] = offsets[:-1]
+        places = [np.empty(0, np.int64)] * len(self._tables)
+        for index in self._sequence:
+            table = self._tables[index]
+            places[index] = np.arange(len(table)) + np.repeat(cursor[table.units] - table.offsets[:-1], table.lengths)
+            cursor[table.units] += table.lengths
+        return places
+
+    def _lay(self, parts: Sequence[Float64s | Int64s | None], into: Float64s | Int64s) -> None:
+        """Copy the parts of a column to their places."""
+        if not self._runs_of:
+            for place, part in zip(self._places, parts, strict=True):
+                if part is not None:
+                    into[place] = part
+            return
+        runs = len(self._runs_of[0])
+        grid = into.reshape(runs, -1)
+        column = 0
+        for index in self._sequence:
+            part, width = parts[index], len(self._tables[index]) // runs
+            if part is not None:
+                grid[:, column : column + width] = part.reshape(runs, width)[self._runs_of[index]]
+            column += width
+
+    def _sort(self) -> None:
+        """Order rows by time within each unit, and find rows that stand for the same (unit, time).
+
+        Rows lie in the order they were written here (see ``_in_time_order``), and the sort is stable.
+        """
+        keys = self.keys
+        run = np.repeat(np.arange(len(keys.units)), keys.lengths)
+        order = _stable_order(run, keys.time_ms)
+        time_ms, run = keys.time_ms[order], run[order]
+        is_first = np.ones(len(order), np.bool_)
+        is_first[1:] = (np.diff(time_ms) != 0) | (np.diff(run) != 0)
+        self._order = order
+        if not is_first.all():
+            self._first_of_group = np.flatnonzero(is_first)
+            time_ms = time_ms[is_first]
+        lengths = np.bincount(run[is_first], minlength=len(keys.units))
+        self.keys = Keys(keys.units, np.concatenate(([0], np.cumsum(lengths))), time_ms)
+
+    def column(self, parts: Sequence[Float64s | None]) -> Float64s:
+        """The merged column of its parts, one per table; None for a table without it."""
+        is_whole = all(part is not None for part in parts)
+        merged = np.empty(self._count) if is_whole else np.full(self._count, np.nan)
+        self._lay(parts, merged)
+        if self._order is None:
+            return merged
+        merged = merged[self._order]
+        if self._first_of_group is None:
+            return merged
+        row = np.where(np.isnan(merged), -1, np.arange(len(merged)))
+        last = np.maximum.reduceat(row, self._first_of_group)
+        return np.where(last >= 0, merged[last], np.nan)
+
+
+def _align(tables: Sequence[Keys], units: Int32s, codes: int) -> list[Int64s]:
+    """For each table the order of its runs in the result; empty unless each has all units and runs of one length.
+
+    That is the usual case, every unit scraped every time; columns are then copied as matrices, without an index per row.
+    """
+    runs_of = []
+    for table in tables:
+        width = len(table) // len(units)
+        if len(table.units) < len(units) or not np.array_equal(table.offsets, np.arange(len(units) + 1) * width):
+            return []
+        run = np.empty(codes, np.int64)
+        run[table.units] = np.arange(len(units))
+        runs_of.append(run[units])
+    return runs_of
+
+
+def _stable_order(run: Int64s, time_ms: Int64s) -> Int64s:
+    """The stable order by (run, time)."""
+    start = int(time_ms.min())
+    span = int(time_ms.max()) - start + 1
+    if (int(run[-1]) + 1) * span >= 2**63:
+        return np.lexsort((time_ms, run))
+    # One key instead of two: the stable sort exploits sorted runs.
+    return np.argsort(run * span + (time_ms - start), kind="stable")
+
+
+def _in_time_order(tables: Sequence[Keys]) -> tuple[list[int], bool]:
+    """The tables' indices by time and True where their ranges do not overlap; else as written (the last row then wins)."""
+    ranges = sorted((int(table.time_ms.min()), int(table.time_ms.max()), i) for i, table in enumerate(tables))
+    if all(before[1] < after[0] for before, after in pairwise(ranges)):
+        return [i for _, _, i in ranges], True
+    return list(range(len(tables))), False
+
+
+def merge_blocks(blocks: Sequence[Block], rank: Int64s) -> Block:
+    """Merge tables, given in the order of writes; see :class:`Merge`."""
+    blocks = [block for block in blocks if len(block)]
+    if not blocks:
+        return EMPTY
+    if len(blocks) == 1 and (np.diff(rank[blocks[0].keys.units]) > 0).all():
+        return blocks[0]
+    merge = Merge([block.keys for block in blocks], rank)
+    names = dict.fromkeys(name for block in blocks for name in block.columns)
+    return Block(merge.keys, {name: merge.column([block.columns.get(name) for block in blocks]) for name in names})

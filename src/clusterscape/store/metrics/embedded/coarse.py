@@ -1,6 +1,6 @@
 """Coarse values: mean, min, max, last and count of each step, as columns ``metric#mean`` and so on of a block.
 
-Owns their layout and how they come from samples and from one another. Does not decide when; see ``compaction``.
+Owns their layout and computation; ``compaction`` decides when.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from dataclasses import astuple
 
 import numpy as np
 
-from clusterscape.model.samples import Float64s, Int64s
+from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.store.metrics.embedded.blocks import EMPTY, Block, Keys, keys_of_rows
 from clusterscape.store.metrics.kernels import Aggregates, aggregate_aggregates, aggregate_samples, group_steps
 
@@ -44,7 +44,7 @@ def downsample(block: Block, step_ms: int) -> Block:
 
 
 def add_late(old: Block, new: Block, step_ms: int, rank: Int64s) -> Block:
-    """The coarse values of both, where ``new`` comes from samples that ``old`` has not seen."""
+    """The coarse values of both; ``new`` is of samples that are not in ``old``."""
     if not len(old) or not len(new):
         return new if len(new) else old
     unit = np.concatenate([np.repeat(block.keys.units, block.keys.lengths) for block in (old, new)])

@@ -1,6 +1,6 @@
-"""Fewer and better files: recent writes become segments, segments become larger ones, whole days get coarse values.
+"""Compaction and downsampling: recent writes become segments, segments are merged, complete days get coarse values.
 
-Owns which files are put together and the writing of the result. The store puts it in the manifest, or forgets it.
+Decides which files are merged, and writes the result; the store adds it to the manifest.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from clusterscape.model.samples import Float64s, Int32s
-from clusterscape.store.metrics.embedded.blocks import Block, count_merged_cells, take_rows
+from clusterscape.model.arrays import Float64s, Int32s
+from clusterscape.model.durations import DAY_MS, HOUR_MS, MINUTE_MS
+from clusterscape.store.files import make_folder
+from clusterscape.store.metrics.embedded.blocks import Block, Merge, count_merged_cells, merge_blocks, take_rows
 from clusterscape.store.metrics.embedded.coarse import add_late, coarse_columns, coarse_metrics, downsample
-from clusterscape.store.metrics.embedded.files import make_folder
 from clusterscape.store.metrics.embedded.manifest import SegmentEntry
-from clusterscape.store.metrics.embedded.merging import Merge, merge_blocks
-from clusterscape.store.metrics.embedded.reading import DAY_MS, View, damage_of, read_segment
+from clusterscape.store.metrics.embedded.reading import View, damage_of, read_segment
 from clusterscape.store.metrics.embedded.recent import SPARSE_CELLS, RecentBlock, Ring
 from clusterscape.store.metrics.embedded.segments import RUNS_SUFFIX, Segment, UnitNames, write_segment
 
@@ -28,14 +28,14 @@ _GROUPS_TRIED = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionPolicy:
-    """When files are put together. A cell is one row of one metric: 8 bytes in memory while it is worked on."""
+    """When files are merged. A cell is one row of one metric: 8 bytes in memory during compaction."""
 
-    wait_ms: int = 30 * 60_000  # a write waits at most so long for its compaction
-    wait_cells: int = 8_000_000  # nor do more cells wait
-    segment_cells: int = 32_000_000  # segments do not grow beyond this
-    fan_in: int = 4  # so many neighbors of similar size become one
-    small_cells: int = 65_536  # all segments up to this size are of similar size
-    late_ms: int = 2 * 3_600_000  # a day is complete so long after its end
+    wait_ms: int = 30 * MINUTE_MS  # longest time until a write is compacted
+    wait_cells: int = 8_000_000  # most cells that are not compacted
+    segment_cells: int = 32_000_000  # largest segment
+    fan_in: int = 4  # number of neighbors of similar size that are merged
+    small_cells: int = 65_536  # all segments up to this size count as similar
+    late_ms: int = 2 * HOUR_MS  # a day is complete this long after its end
 
 
 def day_of(time_ms: int) -> int:
@@ -62,7 +62,7 @@ class Compactor:
         return cells >= self._policy.wait_cells or now_ms - oldest_ms >= self._policy.wait_ms
 
     def is_overdue(self, view: View) -> bool:
-        """Whether so much waits, since nobody maintains the store, that appending itself should compact."""
+        """Whether so much waits that ``append`` itself should compact, because maintenance does not run."""
         waiting = view.ring.waiting(view.compacted_seq)
         return sum(recent.block.cells for recent in waiting) >= _OVERDUE * self._policy.wait_cells
 
@@ -72,7 +72,7 @@ class Compactor:
         rank = self._units.rank()
         others = [recent for recent in waiting if not recent.is_of_runs]
         groups = [others] if others else []
-        groups += _group_alike([recent for recent in waiting if recent.is_of_runs])
+        groups += _group_by_fit([recent for recent in waiting if recent.is_of_runs])
         with self._all_or_nothing() as entries:
             for group in groups:
                 block = merge_blocks([recent.block for recent in group], rank)
@@ -88,7 +88,7 @@ class Compactor:
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[list[SegmentEntry]]:
-        """A list for segments; where writing fails, those in it are deleted."""
+        """A list for new segments; on errors their files are deleted."""
         entries: list[SegmentEntry] = []
         try:
             yield entries
@@ -123,7 +123,7 @@ class Compactor:
         return groups
 
     def _find_in_day(self, segments: list[Segment], *, is_complete: bool) -> list[list[Segment]]:
-        """Neighbors of similar size; once the day is complete, whatever fits together."""
+        """Neighbors of similar size; for complete days, all that fit together."""
         fan_in = 2 if is_complete else self._policy.fan_in
         groups: list[list[Segment]] = []
         group: list[Segment] = []
@@ -138,7 +138,7 @@ class Compactor:
         return [group for group in groups if len(group) >= fan_in and not _is_interleaved(group, segments)]
 
     def _fit(self, segments: Sequence[Segment]) -> bool:
-        """Whether these make one segment that is neither too large nor mostly empty."""
+        """Whether these can be one segment that is neither too large nor mostly empty."""
         merged = count_merged_cells((segment.entry.rows, segment.entry.metrics) for segment in segments)
         most = max(SPARSE_CELLS, 2 * sum(segment.cells for segment in segments))
         return merged <= min(most, self._policy.segment_cells)
@@ -147,12 +147,12 @@ class Compactor:
         return max(0, int(np.log(segment.cells / self._policy.small_cells) / np.log(self._policy.fan_in)))
 
     def merge(self, segments: Sequence[Segment]) -> SegmentEntry:
-        """One segment in the place of several, column by column."""
+        """Merge segments into one, column by column."""
         segments = sorted(segments, key=lambda segment: segment.entry.seq)
         keys, names = [], sorted({name for segment in segments for name in segment.entry.metrics})
         parts: dict[str, list[Float64s | None]] = {name: [] for name in names}
         for segment in segments:
-            segment.check()  # what is rotten must not be copied on
+            segment.check()  # damaged data must not be copied
             with damage_of(segment):
                 keys.append(segment.read_keys())
                 for name in names:
@@ -164,8 +164,8 @@ class Compactor:
         return self._write(folder, block, segments[-1].entry.seq, is_of_runs=segments[0].is_of_runs)
 
     def write_without(self, segment: Segment, units: Int32s) -> list[SegmentEntry]:
-        """A segment with the rows of all other units; none where there are none."""
-        segment.check()  # what is rotten must not be copied on
+        """Rewrite a segment without ``units``; an empty list if no rows are left."""
+        segment.check()  # damaged data must not be copied
         entry = segment.entry
         block = read_segment(segment, entry.metrics, entry.start_ms, entry.last_ms + 1)
         kept = take_rows(block, np.repeat(~np.isin(block.keys.units, units), block.keys.lengths))
@@ -174,13 +174,13 @@ class Compactor:
         folder = entry.file.rpartition("/")[0]
         return [self._write(folder, kept, entry.seq, step_ms=entry.step_ms, is_of_runs=segment.is_of_runs)]
 
-    def write_coarse(self, view: View, day: int, *, beside: Sequence[Segment] = ()) -> list[SegmentEntry]:
-        """The coarse values of a day from all its raw samples, together with those of ``beside`` (from samples long gone)."""
+    def write_coarse(self, view: View, day: int, *, existing: Sequence[Segment] = ()) -> list[SegmentEntry]:
+        """Coarse values of a day from all its raw samples, combined with ``existing`` ones (of samples that were dropped)."""
         start_ms, end_ms = day * DAY_MS, (day + 1) * DAY_MS
-        view = replace(view, ring=Ring())  # what is not compacted yet would be taken in twice
+        view = replace(view, ring=Ring())  # samples that are not compacted yet would be counted twice
         raw = [segment for segment in view.raw if segment.overlaps(start_ms, end_ms)]
         of_others = {name for segment in raw if not segment.is_of_runs for name in segment.entry.metrics}
-        of_others |= {name for segment in beside for name in coarse_metrics(segment.entry.metrics)}
+        of_others |= {name for segment in existing for name in coarse_metrics(segment.entry.metrics)}
         of_runs = {name for segment in raw if segment.is_of_runs for name in segment.entry.metrics} - of_others
         rows = sum(segment.entry.rows for segment in raw)
         rows_of_runs = sum(segment.entry.rows for segment in raw if segment.is_of_runs)
@@ -190,7 +190,7 @@ class Compactor:
         with self._all_or_nothing() as entries:
             for metrics, most_rows in batches:
                 columns = [column for metric in metrics for column in coarse_columns(metric)]
-                kept = [read_segment(segment, columns, start_ms, end_ms) for segment in beside]
+                kept = [read_segment(segment, columns, start_ms, end_ms) for segment in existing]
                 old = merge_blocks(kept, self._units.rank())
                 new = self._downsample(view, metrics, start_ms, end_ms, most_rows)
                 block = add_late(old, new, self._step_ms, self._units.rank())
@@ -199,11 +199,11 @@ class Compactor:
         return entries
 
     def _batches(self, names: set[str], rows: int) -> Iterator[Sequence[str]]:
-        """As many metrics at once as fit into a segment."""
+        """Batches of metrics that fit into a segment."""
         return _batched(sorted(names), max(1, self._policy.segment_cells // max(1, rows)))
 
     def _downsample(self, view: View, metrics: Sequence[str], start_ms: int, end_ms: int, rows: int) -> Block:
-        """Window by window, so that no more than about ``segment_cells`` are in memory."""
+        """In time windows, so that at most about ``segment_cells`` are in memory."""
         windows = -(-rows * len(metrics) // self._policy.segment_cells)
         width_ms = -(-(end_ms - start_ms) // (windows * self._step_ms)) * self._step_ms
         parts = []
@@ -248,7 +248,7 @@ class _Group:
         self._cells = first.block.cells
 
     def take(self, block: RecentBlock) -> bool:
-        """Add ``block``, unless most of the table would then be empty: runs with other names share no columns."""
+        """Add ``block`` unless most of the table would be empty: runs with different metric names share no columns."""
         rows, cells = self._rows + len(block.block), self._cells + block.block.cells
         names = self._names | block.block.columns.keys()
         if rows * len(names) > max(SPARSE_CELLS, 2 * cells):
@@ -258,8 +258,8 @@ class _Group:
         return True
 
 
-def _group_alike(blocks: Sequence[RecentBlock]) -> list[list[RecentBlock]]:
-    """Blocks of runs by what fits together; those of one run stay in their order."""
+def _group_by_fit(blocks: Sequence[RecentBlock]) -> list[list[RecentBlock]]:
+    """Group blocks of runs that fit together; blocks of one run keep their order."""
     groups: list[_Group] = []
     for block in blocks:
         if not any(group.take(block) for group in groups[-_GROUPS_TRIED:]):
@@ -274,7 +274,7 @@ def _between(block: Block, start_ms: int, end_ms: int) -> Block:
 def _is_interleaved(group: Sequence[Segment], segments: Sequence[Segment]) -> bool:
     """Whether a segment outside the group was written between its members and at the same times.
 
-    To merge the group would then put an older sample before that segment's newer one.
+    Merging the group would then give an older sample precedence over a newer one.
     """
     seqs = [segment.entry.seq for segment in group]
     start_ms = min(segment.entry.start_ms for segment in group)

@@ -1,6 +1,6 @@
-"""The files that make up the store now, and how that changes: load, publish, retire, set aside.
+"""The current files of the store and their changes: load, publish, retire, quarantine.
 
-Owns the manifest in memory and on the disk, and the view that readers get. Decides nothing about what is written when.
+Owns the manifest in memory and on disk, and the view that readers get.
 """
 
 import logging
@@ -11,22 +11,29 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from clusterscape.model.run_units import is_run_unit
-from clusterscape.model.samples import Int32s
+from clusterscape.model.arrays import Int32s
+from clusterscape.model.durations import DAY_MS
+from clusterscape.model.runs import is_run_unit
+from clusterscape.store.files import TEMPORARY_SUFFIX
 from clusterscape.store.metrics.embedded.blocks import drop_impossible_times
-from clusterscape.store.metrics.embedded.files import TEMPORARY_SUFFIX
-from clusterscape.store.metrics.embedded.kept_columns import KeptColumns
 from clusterscape.store.metrics.embedded.manifest import Manifest, SegmentEntry, read_manifest, write_manifest
-from clusterscape.store.metrics.embedded.reading import DAY_MS, View, read_segment
+from clusterscape.store.metrics.embedded.reading import View, read_segment
 from clusterscape.store.metrics.embedded.recent import RecentBlock, Ring
-from clusterscape.store.metrics.embedded.segments import UNREADABLE, DamagedSegmentError, Segment, UnitNames, read_block
+from clusterscape.store.metrics.embedded.segments import (
+    UNREADABLE,
+    ColumnCache,
+    DamagedSegmentError,
+    Segment,
+    UnitNames,
+    read_block,
+)
 
 _log = logging.getLogger(__name__)
 FOREVER_MS = 2**62
 
 
 class LiveFiles:
-    """The store's state. Every method may be called from any thread."""
+    """The store's state. Thread-safe."""
 
     def __init__(self, folder: Path, units: UnitNames, *, ring_ms: int) -> None:
         self._folder = folder
@@ -35,7 +42,7 @@ class LiveFiles:
         self._lock = threading.RLock()
         self._generation = 0
         self._readers: Counter[int] = Counter()  # of each generation
-        self._retired: list[tuple[int, Path]] = []  # files that left the store, and the generation that lacks them
+        self._retired: list[tuple[int, Path]] = []  # removed files, and the first generation without them
         self._manifest = read_manifest(folder)
         self._sealed_seq = self._manifest.compacted_seq
         self._clear_leftovers()
@@ -46,7 +53,7 @@ class LiveFiles:
     # -- loading -----------------------------------------------------------------------------------------------------
 
     def _clear_leftovers(self) -> None:
-        """Delete what a crash left: unfinished files, and files that the manifest does not or no longer name."""
+        """Delete leftovers of a crash: temporary files, and files that the manifest does not list."""
         live = {entry.file for entry in (*self._manifest.raw, *self._manifest.coarse)}
         for path in self._folder.glob(f"**/*{TEMPORARY_SUFFIX}"):
             path.unlink()
@@ -69,7 +76,7 @@ class LiveFiles:
             compacted_seq=self._manifest.compacted_seq,
             raw_from_ms=self._manifest.raw_from_ms,
             coarse_days=self._manifest.coarse_days,
-            kept=KeptColumns(),
+            kept=ColumnCache(),
         )
         self._view = view
         for segment in (*view.raw, *view.coarse):
@@ -92,10 +99,10 @@ class LiveFiles:
             self._move_aside(path, error)
             return None
         possible, left_out = drop_impossible_times(block)
-        if left_out:  # as earlier versions took them: no day can be named after such a time
-            _log.warning("%s: %d rows are left out: their times are before 1970 or after 2100", path, left_out)
+        if left_out:  # written by earlier versions: such times have no day folder
+            _log.warning("%s: %d rows were dropped: their times are before 1970 or after 2100", path, left_out)
         if not len(possible):
-            self._move_aside(path, "no time in it is possible")
+            self._move_aside(path, "all its times are before 1970 or after 2100")
             return None
         of_runs = all(map(is_run_unit, self._units.decode(possible.keys.units)))
         return RecentBlock.of(possible, seq=int(path.stem), size_bytes=path.stat().st_size, is_of_runs=of_runs)
@@ -112,17 +119,17 @@ class LiveFiles:
 
     @property
     def view(self) -> View:
-        """The view of now, for the one thread that maintains."""
+        """The current view, for the maintenance thread."""
         return self._view
 
     @property
     def manifest(self) -> Manifest:
-        """The manifest of now."""
+        """The current manifest."""
         return self._manifest
 
     @contextmanager
     def reading(self) -> Iterator[View]:
-        """The view of now; its files stay until the end of the block."""
+        """The current view; its files are kept until the end of the block."""
         with self._lock:
             generation, view = self._generation, self._view
             self._readers[generation] += 1
@@ -137,17 +144,17 @@ class LiveFiles:
     # -- changing ----------------------------------------------------------------------------------------------------
 
     def next_seq(self) -> int:
-        """A number for a write, higher than all before."""
+        """The number of the next write."""
         with self._lock:
             self._last_seq += 1
             return self._last_seq
 
     def recent_path(self, seq: int) -> Path:
-        """Where write number ``seq`` lies until it is compacted."""
+        """The file of write number ``seq`` until it is compacted."""
         return self._folder / "recent" / f"{seq:010d}.parquet"
 
     def add_recent(self, block: RecentBlock) -> None:
-        """Show a write, which is durable, to readers."""
+        """Make a durable write visible to readers."""
         while True:
             view, sealed_seq = self._view, self._sealed_seq
             ring = view.ring.add(block, sealed_seq=sealed_seq)
@@ -158,7 +165,7 @@ class LiveFiles:
                     return
 
     def forget_units(self, units: Int32s) -> None:
-        """Take units out of the blocks in memory, which must be compacted."""
+        """Remove units from the blocks in memory, which must be compacted."""
         while True:
             view = self._view
             ring = view.ring.without(units)
@@ -168,7 +175,7 @@ class LiveFiles:
                     return
 
     def seal(self) -> View:
-        """The view of now, whose recent blocks will not change any more: they can be compacted."""
+        """The current view, whose recent blocks no longer change and can be compacted."""
         with self._lock:
             self._sealed_seq = max([self._sealed_seq, *(block.seq for block in self._view.ring.blocks)])
             return self._view
@@ -184,18 +191,18 @@ class LiveFiles:
         coarse_days: Mapping[int, int] | None = None,
         tail: RecentBlock | None = None,
     ) -> None:
-        """Switch to a manifest with the new segments and without some old ones, durably, then show it to readers.
+        """Write a manifest with the new segments and without ``without``, then make it visible to readers.
 
-        ``tail`` is the newest part of new segments for the ring.
+        ``tail``: the latest part of new segments, for the ring buffer.
         """
-        gone = {segment.entry.file for segment in without}
+        removed = {segment.entry.file for segment in without}
         with self._lock:
             old, view = self._manifest, self._view
             manifest = Manifest(
                 compacted_seq=old.compacted_seq if compacted_seq is None else compacted_seq,
                 raw_from_ms=old.raw_from_ms if raw_from_ms is None else raw_from_ms,
-                raw=(*(entry for entry in old.raw if entry.file not in gone), *raw),
-                coarse=(*(entry for entry in old.coarse if entry.file not in gone), *coarse),
+                raw=(*(entry for entry in old.raw if entry.file not in removed), *raw),
+                coarse=(*(entry for entry in old.coarse if entry.file not in removed), *coarse),
                 coarse_days=old.coarse_days if coarse_days is None else dict(coarse_days),
             )
             self._switch(manifest, new=(*raw, *coarse))
@@ -231,12 +238,12 @@ class LiveFiles:
                     (self._folder / entry.file).unlink(missing_ok=True)
             raise
 
-    def _segments(self, known: Sequence[Segment], entries: Sequence[SegmentEntry]) -> tuple[Segment, ...]:
-        by_file = {segment.entry.file: segment for segment in known}
+    def _segments(self, current: Sequence[Segment], entries: Sequence[SegmentEntry]) -> tuple[Segment, ...]:
+        by_file = {segment.entry.file: segment for segment in current}
         return tuple(by_file.get(entry.file) or Segment(self._folder, entry, self._units) for entry in entries)
 
     def delete_retired(self) -> None:
-        """Delete files that left the store and that no reader can still be reading."""
+        """Delete removed files that no reader uses any more."""
         with self._lock:
             oldest = min(self._readers, default=self._generation)
             free = [path for generation, path in self._retired if generation <= oldest]
@@ -247,13 +254,13 @@ class LiveFiles:
                 path.parent.rmdir()
 
     def set_aside(self, segment: Segment, reason: object) -> None:
-        """Take a damaged segment out of the store, keep its file under ``damaged/`` and warn. Once, whoever finds it."""
+        """Remove a damaged segment from the store, move its file to ``damaged/`` and log a warning. Idempotent."""
         with self._lock:
             live = (*self._manifest.raw, *self._manifest.coarse)
             if segment.entry.file not in {entry.file for entry in live}:
                 return  # another reader was first
             days = self._manifest.coarse_days
-            if segment.entry.step_ms:  # to be written again, as long as the samples are there
+            if segment.entry.step_ms:  # computed again if the raw samples still exist
                 days = {day: seq for day, seq in days.items() if day != segment.entry.start_ms // DAY_MS}
             self.publish(without=[segment], coarse_days=days)
             self._retired = [item for item in self._retired if item[1] != segment.path]
@@ -268,6 +275,4 @@ class LiveFiles:
         except FileNotFoundError:
             _log.warning("%s is missing; its samples are lost", path)
             return
-        _log.warning(
-            "%s is damaged (%s); it was set aside as %s and the store goes on without it", path, reason, target
-        )
+        _log.warning("%s is damaged (%s); it was moved to %s, and the store continues without it", path, reason, target)

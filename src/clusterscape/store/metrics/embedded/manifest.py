@@ -1,28 +1,33 @@
-"""Which files the embedded store consists of: format version, lock, and the manifest that switches them atomically.
+"""The files of the embedded store: format version, lock, the manifest that replaces files atomically, and consistent
+snapshots for backups while the server writes.
 
-A segment lives only while the manifest names it, and a recent file only while its number is above ``compacted_seq``; so one
-rename of the manifest puts new segments in the place of old files, and a crash before or after it loses and doubles nothing.
+A segment is live only while the manifest lists it, and a recent file only while its number is above ``compacted_seq``. So one
+rename of the manifest replaces old files by new segments, and a crash before or after it neither loses nor duplicates samples.
+
+Files never change, so a snapshot is consistent if the manifest is the same before and after; hard links keep files that are
+compacted later.
 """
 
 import json
+import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from clusterscape.errors import StoreError, StoreVersionError
-from clusterscape.store.locks import hold_lock
-from clusterscape.store.metrics.embedded.files import write_file
+from clusterscape.errors import StoreBusyError, StoreError, StoreVersionError
+from clusterscape.store.files import hold_lock, write_file
 
 FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentEntry:
-    """What the manifest knows of one segment file."""
+    """One segment file in the manifest."""
 
     file: str  # relative to the store's folder
-    seq: int  # number of the last write in it: the later of two equal samples has the higher one
+    seq: int  # number of its last write: of duplicate samples the higher number wins
     start_ms: int  # of its first sample
     last_ms: int  # of its last sample, inclusive
     rows: int
@@ -38,19 +43,19 @@ class Manifest:
     """The live files of a store."""
 
     compacted_seq: int = 0  # recent files up to this number are in segments
-    raw_from_ms: int = 0  # before this time only coarse values are left
+    raw_from_ms: int = 0  # before this time only coarse values exist
     raw: tuple[SegmentEntry, ...] = ()
     coarse: tuple[SegmentEntry, ...] = ()
-    coarse_days: dict[int, int] = field(default_factory=dict)  # day number → seq its coarse values take in
+    coarse_days: dict[int, int] = field(default_factory=dict)  # day number → last write included in its coarse values
 
     @property
     def last_seq(self) -> int:
-        """The highest number given to a write so far, as far as segments tell."""
+        """The highest number of a write in segments."""
         return max([self.compacted_seq, *(entry.seq for entry in self.raw), *self.coarse_days.values()])
 
 
 def check_version(folder: Path) -> None:
-    """Refuse a folder that a newer version has written. Touches nothing."""
+    """Raise if a newer version wrote the folder. Changes nothing."""
     path = folder / "FORMAT"
     if not path.exists():
         return
@@ -58,17 +63,18 @@ def check_version(folder: Path) -> None:
     version = words[1] if len(words) == 2 and words[0] == "clusterscape-metrics" else ""
     if not version.isdecimal():
         raise StoreError(
-            f"{path} does not name a format version", hint="Give `storage.data_dir` a folder of ClusterScape's own."
+            f"{path} does not name a format version",
+            hint="Set `storage.data_dir` to a folder that only ClusterScape uses.",
         )
     if int(version) > FORMAT_VERSION:
         raise StoreVersionError(
-            f"{folder} has format {version}, this version of ClusterScape knows formats up to {FORMAT_VERSION}",
-            hint="Start the newer version again, or give `storage.data_dir` another folder.",
+            f"{folder} has format {version}, this version of ClusterScape supports formats up to {FORMAT_VERSION}",
+            hint="Use the newer version, or set `storage.data_dir` to another folder.",
         )
 
 
 def create(folder: Path) -> None:
-    """Make ``folder`` an empty store of this version's format, unless it is one already."""
+    """Create an empty store in ``folder`` unless it has one."""
     path = folder / "FORMAT"
     if not path.exists():
         write_manifest(folder, Manifest())
@@ -77,7 +83,7 @@ def create(folder: Path) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the store against other processes (and other stores of this process)."""
+    """Lock the store against other processes and other stores of this process."""
     with hold_lock(folder / "lock", guards=folder):
         yield
 
@@ -86,18 +92,18 @@ def read_manifest(folder: Path) -> Manifest:
     """The manifest of ``folder``."""
     path = folder / "manifest.json"
     try:
-        known = json.loads(path.read_text(encoding="utf-8"))
+        fields = json.loads(path.read_text(encoding="utf-8"))
         return Manifest(
-            compacted_seq=int(known["compacted_seq"]),
-            raw_from_ms=int(known["raw_from_ms"]),
-            raw=tuple(_entry(item) for item in known["raw"]),
-            coarse=tuple(_entry(item) for item in known["coarse"]),
-            coarse_days={int(day): int(seq) for day, seq in known["coarse_days"].items()},
+            compacted_seq=int(fields["compacted_seq"]),
+            raw_from_ms=int(fields["raw_from_ms"]),
+            raw=tuple(_entry(item) for item in fields["raw"]),
+            coarse=tuple(_entry(item) for item in fields["coarse"]),
+            coarse_days={int(day): int(seq) for day, seq in fields["coarse_days"].items()},
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreError(
-            f"{path} cannot be read: {error}",
-            hint="Restore it from a backup, or move the folder away; its Parquet files stay readable by other tools.",
+            f"cannot read {path}: {error}",
+            hint="Restore it from a backup, or move the folder away; other tools can read its Parquet files.",
         ) from error
 
 
@@ -109,5 +115,49 @@ def _entry(item: dict[str, object]) -> SegmentEntry:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Switch the store to ``manifest``, atomically and durably."""
+    """Write the manifest atomically and durably."""
     write_file(folder / "manifest.json", json.dumps(asdict(manifest), indent=1).encode())
+
+
+TRIES = 20
+
+
+def link_files(folder: Path, into: Path) -> None:
+    """Link (copy, on another device) the store's live files to ``into``, which then is a complete store.
+
+    Raises StoreBusyError if compaction changed the files every time, which only happens on very slow disks.
+    """
+    check_version(folder)
+    for _ in range(TRIES):
+        before = (folder / "manifest.json").read_bytes()
+        try:
+            for name in _live_names(folder):
+                _link(folder / name, into / name)
+            is_same = (folder / "manifest.json").read_bytes() == before
+        except FileNotFoundError:  # compacted away since the manifest was read
+            is_same = False
+        if is_same:
+            (into / "manifest.json").write_bytes(before)
+            return
+        shutil.rmtree(into)
+    raise StoreBusyError(
+        f"the files of {folder} changed {TRIES} times while they were being linked", hint="Try again in a minute."
+    )
+
+
+def _live_names(folder: Path) -> list[str]:
+    manifest = read_manifest(folder)
+    recent = sorted(
+        path.relative_to(folder).as_posix() for path in (folder / "recent").iterdir() if path.suffix == ".parquet"
+    )
+    return ["FORMAT", *(entry.file for entry in (*manifest.raw, *manifest.coarse)), *recent]
+
+
+def _link(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, target)
+    except FileNotFoundError:
+        raise
+    except OSError:  # another device, or a file system without links
+        shutil.copyfile(source, target)

@@ -1,6 +1,6 @@
-"""Answers from the files and blocks of one moment: latest values, series, statistics.
+"""Reads latest values, series and statistics from a consistent view of files and blocks.
 
-Owns how raw samples and coarse values are put together. Changes nothing: a view stays as it is while the store goes on.
+Combines raw samples and coarse values. A view is immutable while the store continues to change.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,14 +11,13 @@ import numpy as np
 import polars as pl
 
 from clusterscape.errors import StoreError
-from clusterscape.model.samples import Float64s, Int64s
-from clusterscape.store.metrics.contract import Statistic
-from clusterscape.store.metrics.embedded.blocks import EMPTY, Block, Bools, Keys, select, take_rows
+from clusterscape.model.arrays import Bools, Float64s, Int64s
+from clusterscape.model.durations import DAY_MS
+from clusterscape.store.metrics.contract import SeriesStatistic
+from clusterscape.store.metrics.embedded.blocks import EMPTY, Block, Keys, Merge, merge_blocks, select, take_rows
 from clusterscape.store.metrics.embedded.coarse import aggregates_of, coarse_columns
-from clusterscape.store.metrics.embedded.kept_columns import KeptColumns
-from clusterscape.store.metrics.embedded.merging import Merge, merge_blocks
 from clusterscape.store.metrics.embedded.recent import Ring
-from clusterscape.store.metrics.embedded.segments import UNREADABLE, Segment, UnitNames
+from clusterscape.store.metrics.embedded.segments import UNREADABLE, ColumnCache, Segment, UnitNames
 from clusterscape.store.metrics.kernels import (
     Aggregates,
     aggregate_aggregates,
@@ -28,13 +27,12 @@ from clusterscape.store.metrics.kernels import (
     is_counter,
 )
 
-DAY_MS = 86_400_000
 Range = tuple[int, int]
 
 
 @contextmanager
 def damage_of(segment: Segment) -> Iterator[None]:
-    """Find out whether a failure to read comes from damage: then DamagedSegmentError, else StoreError."""
+    """Convert read errors to DamagedSegmentError if the file is damaged, else to StoreError."""
     try:
         yield
     except UNREADABLE as error:
@@ -44,19 +42,19 @@ def damage_of(segment: Segment) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """The live files and blocks at one moment."""
+    """A consistent set of files and blocks."""
 
     units: UnitNames
     raw: tuple[Segment, ...]
     coarse: tuple[Segment, ...]
     ring: Ring
     compacted_seq: int
-    raw_from_ms: int  # before this time only coarse values are left
-    coarse_days: Mapping[int, int]  # day → number of the last write that its coarse values take in
-    kept: KeptColumns
+    raw_from_ms: int  # before this time only coarse values exist
+    coarse_days: Mapping[int, int]  # day → last write included in its coarse values
+    kept: ColumnCache
 
     def read_short(self, metrics: Sequence[str], start_ms: int, end_ms: int) -> list[Block]:
-        """As ``read_raw`` of all units for a short time, likely to be asked for again with its neighbors."""
+        """As ``read_raw`` of all units for a short time; columns are cached, because neighboring times are likely to follow."""
         parts = []
         for segment in self.raw:
             if segment.overlaps(start_ms, end_ms):
@@ -82,7 +80,7 @@ class View:
         end_ms: int,
         only: Sequence[str] | None,
     ) -> list[Block]:
-        """``parts`` (number of the write, block) and what waits to be compacted, in the order they were written."""
+        """``parts`` (number of the write, block) and blocks that are not compacted, in the order of writes."""
         wanted = None
         if only is not None:
             wanted = np.zeros(len(self.units), np.bool_)
@@ -109,8 +107,8 @@ class View:
     def find_sources(self, start_ms: int, end_ms: int, step_ms: int | None) -> tuple[list[Range], list[Range]]:
         """Which parts of [start, end) are read from raw samples and which from coarse values.
 
-        Coarse values serve where nothing else is left (late samples may stand beside them until they are taken in), and
-        where the step is a multiple of theirs and they are up to date: the answer is the same and less is read.
+        Coarse values are used where raw samples were dropped (late samples may exist until they are included), and where the
+        step is a multiple of theirs and they are up to date: the result is the same and less is read.
         """
         raw, coarse = [], []
         if start_ms < self.raw_from_ms:
@@ -128,7 +126,7 @@ class View:
         return [part for part in raw if part[0] < part[1]], coarse
 
     def _current_days(self, start_ms: int, end_ms: int, step_ms: int) -> Iterator[tuple[int, int]]:
-        """The days whose coarse values take in every sample and fit the step, and the step of those values."""
+        """The days whose coarse values include every sample and fit the step, and the step of those values."""
         waiting = self.ring.waiting(self.compacted_seq)
         for day, seq in sorted(self.coarse_days.items()):
             begin_ms, stop_ms = day * DAY_MS, (day + 1) * DAY_MS
@@ -140,7 +138,7 @@ class View:
                 yield day, min(steps)
 
     def rank(self, only: Sequence[str] | None) -> Int64s:
-        """The order of units in an answer: alphabetical among those named, any where all are asked for."""
+        """The order of units in a result: alphabetical among ``only``, arbitrary for all units."""
         size = len(self.units)
         if only is None:
             return np.arange(size)
@@ -153,13 +151,13 @@ class View:
 def read_segment(
     segment: Segment, metrics: Sequence[str], start_ms: int, end_ms: int, only: Sequence[str] | None = None
 ) -> Block:
-    """As ``segment.read``; raises DamagedSegmentError where the file cannot be read."""
+    """As ``segment.read``; raises DamagedSegmentError if the file is damaged."""
     with damage_of(segment):
         return segment.read(metrics, start_ms=start_ms, end_ms=end_ms, only=only)
 
 
 def read_latest(view: View, metrics: Sequence[str], at_ms: int, lookback_ms: int) -> pl.DataFrame:
-    """See ``MetricStore.latest``. O(units × metrics) while the ring holds the time asked for; else segments are decoded."""
+    """See ``MetricStore.latest``. O(units × metrics) while the ring buffer covers the time; otherwise segments are decoded."""
     metrics = list(dict.fromkeys(metrics))
     start_ms, end_ms = at_ms - lookback_ms, at_ms + 1
     if start_ms >= view.ring.complete_from_ms:
@@ -170,16 +168,16 @@ def read_latest(view: View, metrics: Sequence[str], at_ms: int, lookback_ms: int
         ]
     else:
         blocks = view.read_short(metrics, start_ms, end_ms)
-        # A coarse value stands for its whole step.
+        # A coarse value represents its whole step.
         step_ms = max((segment.entry.step_ms for segment in view.coarse), default=1)
         coarse_end_ms = min(end_ms, view.raw_from_ms)
         blocks += map(_as_samples, view.read_coarse(metrics, start_ms - step_ms + 1, coarse_end_ms, None))
     value = np.full((len(metrics), len(view.units)), np.nan)
     for block in _newest_first(blocks, view):
         _fill(value, block, metrics)
-    seen = np.flatnonzero(~np.isnan(value).all(axis=0)) if metrics else np.empty(0, np.int64)
-    columns = [pl.Series(name, value[i, seen], nan_to_null=True) for i, name in enumerate(metrics)]
-    return pl.DataFrame([view.units.decode_series(seen), *columns])
+    codes = np.flatnonzero(~np.isnan(value).all(axis=0)) if metrics else np.empty(0, np.int64)
+    columns = [pl.Series(name, value[i, codes], nan_to_null=True) for i, name in enumerate(metrics)]
+    return pl.DataFrame([view.units.decode_series(codes), *columns])
 
 
 def _as_samples(coarse: Block) -> Block:
@@ -192,7 +190,7 @@ def _as_samples(coarse: Block) -> Block:
 
 
 def _newest_first(blocks: Sequence[Block], view: View) -> Iterator[Block]:
-    """The blocks from the newest to the oldest, those that overlap in time merged into one."""
+    """The blocks from newest to oldest; those that overlap in time are merged."""
     left = [(int(b.keys.time_ms.max()), int(b.keys.time_ms.min()), i, b) for i, b in enumerate(blocks) if len(b)]
     left.sort(key=lambda item: item[:3])
     while left:
@@ -231,7 +229,7 @@ def _aggregated(
     only: Sequence[str] | None,
     step_ms: int | None = None,
 ) -> tuple[Keys, dict[str, Aggregates]]:
-    """Coarse values and raw samples (as steps of one sample each) side by side."""
+    """Coarse values and raw samples (as steps of one sample each) together."""
     raw_ranges, coarse_ranges = view.find_sources(start_ms, end_ms, step_ms)
     coarse_blocks = [block for part in coarse_ranges for block in view.read_coarse(metrics, *part, only)]
     raw_blocks = [block for part in raw_ranges for block in view.read_raw(metrics, *part, only)]
@@ -270,7 +268,7 @@ def read_series(
 ) -> pl.DataFrame:
     """See ``MetricStore.series``. O(samples of the row groups that hold these units) for each segment in the range.
 
-    Without ``units`` all of them, in no order; which these are is known only when the segments have been read.
+    Without ``units``, all units in no order.
     """
     metrics, only = sorted(set(metrics)), None if units is None else sorted(set(units))
     keys, aggregates = _aggregated(view, metrics, start_ms, end_ms, only, step_ms)
@@ -307,7 +305,7 @@ def _series_frame(units: UnitNames, metric: str, keys: Keys, values: Aggregates,
 def read_statistics(
     view: View,
     metric: str,
-    statistics: Sequence[Statistic],
+    statistics: Sequence[SeriesStatistic],
     start_ms: int,
     end_ms: int,
     units: Sequence[str] | None,
@@ -331,7 +329,7 @@ def read_statistics(
 
 
 def _without_holes(keys: Keys, is_there: Bools) -> tuple[Keys, Bools | slice]:
-    """The keys of the rows that hold a value, and an index that picks those rows."""
+    """The keys of the rows with a value, and the index of those rows."""
     if is_there.all():
         return keys, slice(None)
     block = take_rows(Block(keys, {}), is_there)

@@ -1,6 +1,6 @@
-"""The latest writes in memory: what is not compacted yet, and at least the last minutes, for the live page.
+"""Ring buffer of the latest writes: those that are not compacted yet, and at least the last minutes for live pages.
 
-Owns what is kept and for how long. Immutable: a change makes a new ring, so that readers need no lock.
+Immutable: a change creates a new ring, so that readers need no lock.
 """
 
 from collections.abc import Sequence
@@ -8,18 +8,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from clusterscape.model.samples import Int32s
-from clusterscape.store.metrics.embedded.blocks import Block, count_merged_cells, take_rows
-from clusterscape.store.metrics.embedded.merging import merge_blocks
+from clusterscape.model.arrays import Int32s
+from clusterscape.store.metrics.embedded.blocks import Block, count_merged_cells, merge_blocks, take_rows
 
 _FAN_IN = 8
 SPARSE_CELLS = 1_000_000
-"""Tables up to this size are put together whatever their names."""
+"""Tables up to this size are merged regardless of their metrics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentBlock:
-    """One write in memory, or several that follow one another, and the numbers of their files."""
+    """One or several consecutive writes in memory, with the numbers of their files."""
 
     first_seq: int
     seq: int  # of the last write
@@ -29,7 +28,7 @@ class RecentBlock:
     last_ms: int
     samples: int
     size_bytes: int
-    is_of_runs: bool = False  # samples that tracked runs sent: names of their own, so that they are kept apart
+    is_of_runs: bool = False  # samples of tracked runs, which have many metric names and are kept separate
 
     @classmethod
     def of(cls, block: Block, *, seq: int, size_bytes: int, is_of_runs: bool = False) -> "RecentBlock":
@@ -48,7 +47,7 @@ class RecentBlock:
         )
 
     def overlaps(self, start_ms: int, end_ms: int) -> bool:
-        """Whether it may hold samples in [start, end)."""
+        """Whether it may contain samples in [start, end)."""
         return self.start_ms < end_ms and self.last_ms >= start_ms
 
 
@@ -63,7 +62,7 @@ def _is_full(blocks: Sequence[RecentBlock], sealed_seq: int) -> bool:
 
 
 def _fit_together(blocks: Sequence[RecentBlock]) -> bool:
-    """Whether one table of these is not much larger than they are: runs with other names share no columns."""
+    """Whether a merged table is not much larger than its parts: runs with different metric names share no columns."""
     merged = count_merged_cells((len(block.block), block.block.columns) for block in blocks)
     return merged <= max(SPARSE_CELLS, 2 * sum(block.block.cells for block in blocks))
 
@@ -90,47 +89,47 @@ def _take_out(recent: RecentBlock, units: Int32s) -> RecentBlock | None:
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """Blocks in the order they were written. Every sample since ``complete_from_ms`` is in here, but for those of runs."""
+    """Blocks in the order they were written. Contains every sample since ``complete_from_ms``, except those of runs."""
 
     blocks: tuple[RecentBlock, ...] = ()
     complete_from_ms: int = 0
 
     def add(self, block: RecentBlock, *, sealed_seq: int) -> "Ring":
-        """With one more block at the end.
+        """Append a block.
 
-        Every eight writes become one block, and eight of those again, so that a reader meets few blocks; but those up to
-        ``sealed_seq``, which are compacted or about to be, stay apart from those after, and those of runs from the others.
+        Every eight writes are merged to one block, and eight of those again, so that readers have few blocks. Blocks up to
+        ``sealed_seq``, which are being compacted, are not merged with later ones, nor those of runs with others.
         """
-        # A joined block stands where its last write does; what lies between its writes has none of its units.
-        others = [each for each in self.blocks if each.is_of_runs != block.is_of_runs]
-        alike = [each for each in self.blocks if each.is_of_runs == block.is_of_runs]
+        # A merged block is placed at its last write; blocks between its writes have none of its units.
+        others = [other for other in self.blocks if other.is_of_runs != block.is_of_runs]
+        alike = [other for other in self.blocks if other.is_of_runs == block.is_of_runs]
         alike.append(block)
         while _is_full(alike[-_FAN_IN:], sealed_seq):
             alike[-_FAN_IN:] = [_join(alike[-_FAN_IN:])]
-        blocks = sorted([*others, *alike], key=lambda each: each.seq) if others else alike
+        blocks = sorted([*others, *alike], key=lambda recent: recent.seq) if others else alike
         return replace(self, blocks=tuple(blocks))
 
     def without(self, units: Int32s) -> "Ring":
-        """Without the rows of these units; blocks that hold nothing else go."""
+        """Without the rows of these units, and without blocks that become empty."""
         blocks = [_take_out(block, units) for block in self.blocks]
         return replace(self, blocks=tuple(block for block in blocks if block is not None))
 
     def complete_from(self, time_ms: int) -> "Ring":
-        """Without the promise for samples before ``time_ms``."""
+        """The ring is complete only from ``time_ms`` on."""
         return replace(self, complete_from_ms=max(self.complete_from_ms, time_ms))
 
     def newest_ms(self) -> int | None:
-        """Time of the newest sample."""
+        """Time of the latest sample."""
         return max((block.last_ms for block in self.blocks), default=None)
 
     def waiting(self, compacted_seq: int) -> tuple[RecentBlock, ...]:
-        """The blocks that no segment holds yet."""
+        """The blocks that are not compacted yet."""
         return tuple(block for block in self.blocks if block.seq > compacted_seq)
 
     def trim(self, *, compacted_seq: int, keep_ms: int) -> "Ring":
-        """Without compacted blocks that end ``keep_ms`` or more before the newest sample, and all compacted ones of runs.
+        """Drop compacted blocks that end ``keep_ms`` or more before the latest sample, and all compacted ones of runs.
 
-        Those are large for what they hold, and nobody asks for the latest values of runs.
+        Blocks of runs are sparse, and the latest values of runs are not queried.
         """
         newest_ms = self.newest_ms()
         if newest_ms is None:

@@ -1,12 +1,14 @@
-"""One Parquet file of samples: ``unit``, ``time_ms`` and one Float64 column per metric, sorted by (unit, time).
+"""One Parquet file of samples (``unit``, ``time_ms`` and one Float64 column per metric, sorted by unit and time), and
+an LRU cache of decoded columns.
 
-Owns the file layout and reading parts of it; any other tool reads these files as they are. A wide row stores a time once
-for all metrics of a scrape. Row groups are small, so that reading some units of a large file decodes little else.
+Owns the file layout and partial reads; other tools can read these files, too. A wide row stores a time once for all metrics of
+a scrape. Row groups are small, so that reading some units of a large file decodes little else.
 """
 
 import io
 import threading
 import zlib
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -14,27 +16,60 @@ import numpy as np
 import polars as pl
 
 from clusterscape.model import Names
-from clusterscape.model.samples import Float64s, Int32s, Int64s
-from clusterscape.store.metrics.embedded.blocks import EMPTY, Block, Bools, Keys, take_rows
-from clusterscape.store.metrics.embedded.files import write_file
-from clusterscape.store.metrics.embedded.kept_columns import Column, KeptColumns
+from clusterscape.model.arrays import Bools, Float64s, Int32s, Int64s
+from clusterscape.store.files import write_file
+from clusterscape.store.metrics.embedded.blocks import EMPTY, Block, Keys, take_rows
 from clusterscape.store.metrics.embedded.manifest import SegmentEntry
+
+KEPT_BYTES = 256 * 1024 * 1024
+
+Column = Float64s | Int64s
+
+
+class ColumnCache:
+    """LRU cache of at most ``limit_bytes`` of columns by (file, name); columns must not be modified. Thread-safe."""
+
+    def __init__(self, limit_bytes: int = KEPT_BYTES) -> None:
+        self._limit_bytes = limit_bytes
+        self._columns: OrderedDict[tuple[str, str], Column] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def find(self, file: str, name: str) -> Column | None:
+        """The cached column, or None."""
+        with self._lock:
+            column = self._columns.get((file, name))
+            if column is not None:
+                self._columns.move_to_end((file, name))
+            return column
+
+    def keep(self, file: str, name: str, column: Column) -> None:
+        """Cache the column, evicting others if needed."""
+        with self._lock:
+            if (file, name) in self._columns or column.nbytes > self._limit_bytes:
+                return
+            self._columns[file, name] = column
+            self._bytes += column.nbytes
+            while self._bytes > self._limit_bytes:
+                _, dropped = self._columns.popitem(last=False)
+                self._bytes -= dropped.nbytes
+
 
 UNIT, TIME = "unit", "time_ms"
 _ESCAPE = "metric:"
 RUNS_SUFFIX = "-runs.parquet"
-"""Of files with samples of tracked runs: their names of metrics are many, so that they are never put beside others."""
+"""Suffix of files with samples of tracked runs, which have many metric names and are never merged with others."""
 ROW_GROUP_ROWS = 16_384
-_GAP_ROWS = 2 * ROW_GROUP_ROWS  # reading on over a gap this short is cheaper than opening the file again
+_GAP_ROWS = 2 * ROW_GROUP_ROWS  # reading across a gap this short is cheaper than another read
 _MAX_SLICES = 24  # beyond this, decoding whole columns is cheaper
-# Polars would else find that the slices have the scan in common, and read the whole file once for all of them.
-_EACH_BY_ITSELF = pl.QueryOptFlags(comm_subplan_elim=False)
+# Otherwise polars would detect the common scan of the slices, and read the whole file.
+_SEPARATE_SCANS = pl.QueryOptFlags(comm_subplan_elim=False)
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
-"""What reading a damaged file may raise."""
+"""Errors of reading a damaged file."""
 
 
 class DamagedSegmentError(Exception):
-    """A file is not what was written; the store sets it aside and goes on without it."""
+    """A file is damaged; the store moves it away and continues without it."""
 
     def __init__(self, segment: "Segment", reason: object) -> None:
         super().__init__(str(reason))
@@ -42,7 +77,7 @@ class DamagedSegmentError(Exception):
 
 
 class UnitNames:
-    """The store's own dictionary of unit names. Safe to use from several threads."""
+    """The store's dictionary of unit names. Thread-safe."""
 
     def __init__(self) -> None:
         self._names = Names()
@@ -53,12 +88,12 @@ class UnitNames:
         return len(self._names)
 
     def encode(self, names: Iterable[str]) -> Int32s:
-        """The code of each name, given on first sight."""
+        """The code of each name, assigned on first use."""
         with self._lock:
             return np.array([self._names.code(name) for name in names], dtype=np.int32)
 
     def find(self, names: Iterable[str]) -> Int32s:
-        """The codes of those names that are known."""
+        """The codes of those names that have one."""
         codes = (self._names.find(name) for name in names)
         return np.array([code for code in codes if code is not None], dtype=np.int32)
 
@@ -75,13 +110,13 @@ class UnitNames:
 
     def decode_series(self, codes: Int32s | Int64s) -> pl.Series:
         """The name of each code, as a String series; O(codes) after the first call for a dictionary of this size."""
-        known = self._series
-        if len(known) < len(self._names):
-            known = self._series = pl.Series(UNIT, self._names.values[:], dtype=pl.String)
-        return known[codes]  # `gather` would go through polars' engine and its threads
+        names = self._series
+        if len(names) < len(self._names):
+            names = self._series = pl.Series(UNIT, self._names.values[:], dtype=pl.String)
+        return names[codes]  # `gather` would use polars' thread pool
 
     def rank(self) -> Int64s:
-        """For each code its place among all names in alphabetical order."""
+        """For each code its position in the alphabetical order of all names."""
         values = self._names.values[:]
         order = sorted(range(len(values)), key=values.__getitem__)
         rank = np.empty(len(values), np.int64)
@@ -90,7 +125,7 @@ class UnitNames:
 
 
 def column_of(metric: str) -> str:
-    """The column that holds ``metric``: its name, unless that is taken by a key column."""
+    """The column of ``metric``: its name, unless a key column has that name."""
     return f"{_ESCAPE}{metric}" if metric in (UNIT, TIME) else metric
 
 
@@ -134,7 +169,7 @@ class Segment:
 
     @property
     def is_of_runs(self) -> bool:
-        """Whether it holds samples of tracked runs."""
+        """Whether it contains samples of tracked runs."""
         return self.entry.file.endswith(RUNS_SUFFIX)
 
     @property
@@ -143,11 +178,11 @@ class Segment:
         return self.entry.rows * len(self.entry.metrics)
 
     def overlaps(self, start_ms: int, end_ms: int) -> bool:
-        """Whether it may hold samples in [start, end)."""
+        """Whether it may contain samples in [start, end)."""
         return self.entry.start_ms < end_ms and self.entry.last_ms >= start_ms
 
     def check(self) -> None:
-        """Read the whole file; raises DamagedSegmentError unless it is what was written."""
+        """Verify the size and checksum of the file; raises DamagedSegmentError."""
         try:
             content = self.path.read_bytes()
         except FileNotFoundError as error:
@@ -156,7 +191,7 @@ class Segment:
             raise DamagedSegmentError(self, "its checksum is wrong")
 
     def runs(self) -> tuple[Int32s, Int64s]:
-        """Unit codes and row offsets of the runs; read once, O(rows), then kept (12 bytes a unit)."""
+        """Unit codes and row offsets of the runs; read once, O(rows), then cached (12 bytes per unit)."""
         if self._runs is None:
             self._runs = _runs(pl.read_parquet(self.path, columns=[UNIT]), self._units)
         return self._runs
@@ -167,13 +202,13 @@ class Segment:
         return Keys(units, offsets, _times(self._read([TIME], None)))
 
     def read_column(self, name: str) -> Float64s | None:
-        """One whole column, NaN where there is no sample; None where the segment lacks it."""
+        """One column, NaN where there is no sample; None if the segment does not have it."""
         if name not in self.entry.metrics:
             return None
         return _values(self._read([column_of(name)], None), column_of(name))
 
-    def read_short(self, metrics: Sequence[str], kept: KeptColumns, *, start_ms: int, end_ms: int) -> Block:
-        """As ``read`` for all units, quicker for short times: decoded columns are ``kept`` for the next question."""
+    def read_short(self, metrics: Sequence[str], kept: ColumnCache, *, start_ms: int, end_ms: int) -> Block:
+        """As ``read`` for all units, faster for short times: decoded columns are cached in ``kept``."""
         names = [name for name in metrics if name in self.entry.metrics]
         if not names or not self.overlaps(start_ms, end_ms):
             return EMPTY
@@ -187,20 +222,20 @@ class Segment:
         keys = Keys(units[left], np.concatenate(([0], np.cumsum(lengths[left]))), time_ms[rows])
         return Block(keys, {name: wanted[column_of(name)][rows].astype(np.float64, copy=False) for name in names})
 
-    def _read_kept(self, columns: Sequence[str], kept: KeptColumns) -> dict[str, Column]:
-        """The whole columns, those that are not kept read together."""
+    def _read_kept(self, columns: Sequence[str], kept: ColumnCache) -> dict[str, Column]:
+        """The columns; those that are not cached are read together."""
         file = self.entry.file
-        found = {column: kept.find(file, column) for column in columns}
-        missing = [column for column, values in found.items() if values is None]
+        by_name = {column: kept.find(file, column) for column in columns}
+        missing = [column for column, values in by_name.items() if values is None]
         frame = self._read(missing, None) if missing else None
         for column in missing:
             assert frame is not None
-            found[column] = values = _times(frame) if column == TIME else _values(frame, column)
+            by_name[column] = values = _times(frame) if column == TIME else _values(frame, column)
             kept.keep(file, column, values)
-        return {column: values for column, values in found.items() if values is not None}
+        return {column: values for column, values in by_name.items() if values is not None}
 
     def read(self, metrics: Sequence[str], *, start_ms: int, end_ms: int, only: Sequence[str] | None = None) -> Block:
-        """The named metrics in [start, end), of all units or ``only`` of those named.
+        """The named metrics in [start, end), of all units or of ``only``.
 
         Decodes the named columns whole for all units; for some units, the row groups that hold them.
         """
@@ -234,7 +269,7 @@ class Segment:
             return pl.read_parquet(self.path, columns=list(columns))
         scan = pl.scan_parquet(self.path).select(columns)
         parts = [scan.slice(start, stop - start) for start, stop in slices]
-        return pl.concat(pl.collect_all(parts, optimizations=_EACH_BY_ITSELF))
+        return pl.concat(pl.collect_all(parts, optimizations=_SEPARATE_SCANS))
 
 
 def _runs(frame: pl.DataFrame, units: UnitNames) -> tuple[Int32s, Int64s]:
@@ -254,7 +289,7 @@ def _values(frame: pl.DataFrame, column: str) -> Float64s:
 
 
 def _slices(starts: Int64s, stops: Int64s, rows: int) -> list[tuple[int, int]] | None:
-    """Few row ranges that cover [start, stop) pairs, which rise; None where reading everything is cheaper."""
+    """A few row ranges that cover the increasing [start, stop) pairs; None if reading everything is cheaper."""
     breaks = np.flatnonzero(starts[1:] - stops[:-1] > _GAP_ROWS) + 1
     if len(breaks) >= _MAX_SLICES:
         return None
@@ -266,7 +301,7 @@ def _slices(starts: Int64s, stops: Int64s, rows: int) -> list[tuple[int, int]] |
 
 
 def _covered(offsets: Int64s, slices: list[tuple[int, int]] | None) -> Bools:
-    """Which runs lie within the slices."""
+    """Which runs are within the slices."""
     if slices is None:
         return np.ones(len(offsets) - 1, np.bool_)
     covered = np.zeros(len(offsets) - 1, np.bool_)

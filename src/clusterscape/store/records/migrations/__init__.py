@@ -1,6 +1,6 @@
-"""Brings a database's schema to this program's revision, or refuses one that a newer program wrote without touching it.
+"""Upgrades a database's schema to the revision of this version; rejects a newer schema without changes.
 
-``versions`` has one file per revision; what was released is never changed.
+``versions`` has one file per revision; released ones never change.
 """
 
 import logging
@@ -23,13 +23,13 @@ log = logging.getLogger(__name__)
 _VERSION = select(column("version_num", String)).select_from(table(VERSION_TABLE))
 
 
-def bring_up_to_date(engine: Engine, where: str) -> None:
-    """Create or upgrade the schema in one transaction; raises StoreVersionError where it is newer than this program."""
+def upgrade_schema(engine: Engine, where: str) -> None:
+    """Create or upgrade the schema in one transaction; raises StoreVersionError if it is newer than this version."""
     revision = stored_revision(engine)
     if revision == REVISION:
-        return  # the ordinary start: Alembic is not even imported
+        return  # the usual start: Alembic is not imported
     _refuse_newer(revision, where)
-    # Of several processes that start at once one upgrades, under the writers' lock; however long it takes, the others wait.
+    # If several processes start, one upgrades under the writers' lock, and the others wait.
     with engine.execution_options(writes=True, unhurried=True).begin() as connection:
         revision = _read_revision(connection)  # again under the lock: another process may have been first
         if revision == REVISION:
@@ -48,7 +48,7 @@ def stored_revision(engine: Engine) -> str | None:
     path = Path(str(engine.url.database))
     if not path.exists():
         return None
-    # Not through the engine: its connections switch the file to WAL and fold the log into it when they close.
+    # Not through the engine, whose connections switch the file to WAL and checkpoint it when they close.
     file = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)
     try:
         tables = file.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
@@ -70,7 +70,7 @@ def upgrade(connection: Connection, revision: str) -> None:
 
 
 def known_revisions() -> Set[str]:
-    """Every revision this program can upgrade from, its own included."""
+    """Every revision that this version can upgrade from, including its own."""
     from alembic.script import ScriptDirectory
 
     return {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
@@ -94,6 +94,6 @@ def _refuse_newer(revision: str | None, where: str) -> None:
     if revision is None or revision in known_revisions():
         return
     raise StoreVersionError(
-        f"the records in {where} were written by a newer ClusterScape (schema {revision}, this one knows {REVISION})",
+        f"the records in {where} were written by a newer ClusterScape (schema {revision}, this version has {REVISION})",
         hint="Install that version or a later one; nothing was changed.",
     )

@@ -1,4 +1,4 @@
-"""Prometheus' Alertmanager, API v2: an alert per (rule, workload), repeated while it fires, ended when it stops."""
+"""Alertmanager, API v2: one alert per (rule, workload), repeated while it fires, resolved when it stops."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -8,8 +8,8 @@ from typing import Any
 
 from clusterscape.model.ids import UnixMs
 from clusterscape.watch.alerts.channels.http import post
-from clusterscape.watch.alerts.channels.letterhead import Letterhead
-from clusterscape.watch.alerts.contract import Answer, Firing, Message, MessageKind, Policy
+from clusterscape.watch.alerts.channels.site_info import SiteInfo
+from clusterscape.watch.alerts.contract import DeliveryResult, Firing, Message, MessageKind, SendingPolicy
 from clusterscape.watch.alerts.turns import AlertTurn
 
 _TEST_ALERT_MS = 60_000
@@ -19,11 +19,11 @@ _BATCH = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertmanagerChannel:
-    """An alert that is not repeated within ``resolve_timeout_ms`` ends by itself: nobody knows whether it still fires."""
+    """An Alertmanager. It resolves alerts that are not repeated within ``resolve_timeout_ms``."""
 
     name: str
-    policy: Policy
-    letterhead: Letterhead
+    policy: SendingPolicy
+    site: SiteInfo
     clock: Callable[[], UnixMs]
     url: str
     token: str | None = None
@@ -35,52 +35,52 @@ class AlertmanagerChannel:
 
     @property
     def refresh_every_ms(self) -> int:
-        """Two repetitions may be lost before the alert ends."""
+        """A third of the resolve timeout, so that two repetitions may be lost."""
         return self.resolve_timeout_ms // 3
 
     def can_reach(self, turn: AlertTurn) -> bool:
-        """Always: routing is Alertmanager's."""
+        """Always: Alertmanager routes alerts itself."""
         del turn
         return True
 
-    async def send(self, message: Message) -> Answer:
-        """The subjects of the message, as they are after it. To say the same twice changes nothing there."""
+    async def send(self, message: Message) -> DeliveryResult:
+        """Post the new state of the message's subjects. Idempotent."""
         now = self.clock()
         if message.kind is MessageKind.TEST:
             return await self._post([self._test_alert(now)], now)
         stopped_at = {turn.subject: turn.at for turn in message.turns if not turn.is_start}
         alerts = [
-            self._alert(each, now, None if each.parts else stopped_at.get(subject, now))
-            for subject, each in message.firing.items()
+            self._alert(firing, now, None if firing.parts else stopped_at.get(subject, now))
+            for subject, firing in message.firing.items()
         ]
         return await self._post(alerts, now)
 
-    async def refresh(self, firing: Sequence[Firing]) -> Answer:
-        """Everything that fires, once more."""
+    async def refresh(self, firing: Sequence[Firing]) -> DeliveryResult:
+        """Post all firing alerts again."""
         now = self.clock()
-        return await self._post([self._alert(each, now, None) for each in firing], now)
+        return await self._post([self._alert(alert, now, None) for alert in firing], now)
 
-    async def _post(self, alerts: Sequence[dict[str, Any]], now: UnixMs) -> Answer:
+    async def _post(self, alerts: Sequence[dict[str, Any]], now: UnixMs) -> DeliveryResult:
         headers = {"Content-Type": "application/json"}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
         address = f"{self.url.rstrip('/')}/api/v2/alerts"
-        answer = Answer(is_accepted=True, text="nothing to say")
+        result = DeliveryResult(is_accepted=True, text="nothing to send")
         for first in range(0, len(alerts), _BATCH):
             body = json.dumps(alerts[first : first + _BATCH], ensure_ascii=False).encode()
-            answer = await post(address, body, headers, timeout_s=self.timeout_s, proxy=self.proxy, now=now)
-            if not answer.is_accepted:
+            result = await post(address, body, headers, timeout_s=self.timeout_s, proxy=self.proxy, now=now)
+            if not result.is_accepted:
                 break
-        return answer
+        return result
 
     def _alert(self, firing: Firing, now: UnixMs, ended_at: UnixMs | None) -> dict[str, Any]:
-        """Labels are the alert's identity: they come from the turn that began it, whatever changed since."""
+        """Labels identify the alert, so they come from its first turn, even if properties changed later."""
         turn = firing.first
         labels = {
             "alertname": turn.rule,
             "severity": turn.severity.value,
             "workload": turn.workload,
-            "cluster": self.letterhead.cluster,
+            "cluster": self.site.cluster,
             "user": turn.user,
             "project": turn.project,
             "partition": turn.partition,
@@ -98,14 +98,14 @@ class AlertmanagerChannel:
             "startsAt": _iso(min(turn.since, ends_at)),
             "endsAt": _iso(ends_at),
         }
-        url = self.letterhead.workload_url(turn.workload)
+        url = self.site.workload_url(turn.workload)
         return alert if url is None else {**alert, "generatorURL": url}
 
     def _test_alert(self, now: UnixMs) -> dict[str, Any]:
-        labels = {"alertname": "ClusterScapeTest", "severity": "info", "cluster": self.letterhead.cluster}
+        labels = {"alertname": "ClusterScapeTest", "severity": "info", "cluster": self.site.cluster}
         return {
             "labels": {**labels, **self.labels},
-            "annotations": {"summary": "Test message: alerts of ClusterScape arrive here"},
+            "annotations": {"summary": "Test message: alerts of ClusterScape are delivered here"},
             "startsAt": _iso(now),
             "endsAt": _iso(now + _TEST_ALERT_MS),
         }

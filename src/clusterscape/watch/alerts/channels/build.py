@@ -1,4 +1,4 @@
-"""Makes channels from their settings."""
+"""Builds channels from their settings."""
 
 import ssl
 from collections.abc import Callable
@@ -10,41 +10,41 @@ from clusterscape.settings import (
     AlertmanagerSettings,
     AlertsSettings,
     AnyChannelSettings,
+    AppriseSettings,
     ChannelSettings,
     EmailSettings,
     SlackSettings,
     WebhookSettings,
 )
 from clusterscape.watch.alerts.channels.alertmanager import AlertmanagerChannel
-from clusterscape.watch.alerts.channels.letterhead import Letterhead
+from clusterscape.watch.alerts.channels.apprise import AppriseChannel, open_service
 from clusterscape.watch.alerts.channels.mail import PERSONAL, MailChannel
+from clusterscape.watch.alerts.channels.site_info import SiteInfo
 from clusterscape.watch.alerts.channels.slack import SlackChannel
 from clusterscape.watch.alerts.channels.webhook import WebhookChannel
-from clusterscape.watch.alerts.contract import Channel, Policy
+from clusterscape.watch.alerts.contract import Channel, SendingPolicy
 
 ARRAY_INTERVAL_MS = 24 * 3_600_000
-"""Tasks of an array break a rule one after another, for one cause: its user is told once, and of the rest a day later."""
+"""Tasks of an array violate a rule one after another for the same cause: the user gets one message per day."""
 
 _SMTP_PORTS = {"plain": 25, "starttls": 587, "tls": 465}
 
 
 def build_channels(alerts: AlertsSettings, *, cluster: str, clock: Callable[[], UnixMs]) -> list[Channel]:
-    """Every configured channel."""
-    letterhead = Letterhead(cluster=cluster, page_url=alerts.page_url)
-    return [build_channel(name, each, letterhead, clock) for name, each in alerts.channels.items()]
+    """Build all configured channels."""
+    site = SiteInfo(cluster=cluster, page_url=alerts.page_url)
+    return [build_channel(name, settings, site, clock) for name, settings in alerts.channels.items()]
 
 
-def build_channel(
-    name: str, settings: AnyChannelSettings, letterhead: Letterhead, clock: Callable[[], UnixMs]
-) -> Channel:
-    """One channel."""
+def build_channel(name: str, settings: AnyChannelSettings, site: SiteInfo, clock: Callable[[], UnixMs]) -> Channel:
+    """Build one channel."""
     policy = _policy(settings)
     match settings:
         case WebhookSettings():
             return WebhookChannel(
                 name=name,
                 policy=policy,
-                letterhead=letterhead,
+                site=site,
                 clock=clock,
                 url=settings.url,
                 token=settings.token,
@@ -57,7 +57,7 @@ def build_channel(
             return SlackChannel(
                 name=name,
                 policy=policy,
-                letterhead=letterhead,
+                site=site,
                 clock=clock,
                 url=settings.url,
                 proxy=settings.proxy,
@@ -67,7 +67,7 @@ def build_channel(
             return MailChannel(
                 name=name,
                 policy=policy,
-                letterhead=letterhead,
+                site=site,
                 clock=clock,
                 host=settings.host,
                 port=settings.port or _SMTP_PORTS[settings.security],
@@ -76,14 +76,14 @@ def build_channel(
                 password=settings.password,
                 sender=settings.sender,
                 to=settings.to,
-                trust=_trust(settings.ca_file),
+                trust=_load_trust(settings.ca_file),
                 timeout_s=settings.timeout_s,
             )
         case AlertmanagerSettings():
             return AlertmanagerChannel(
                 name=name,
                 policy=policy,
-                letterhead=letterhead,
+                site=site,
                 clock=clock,
                 url=settings.url,
                 token=settings.token,
@@ -92,25 +92,33 @@ def build_channel(
                 proxy=settings.proxy,
                 timeout_s=settings.timeout_s,
             )
+        case AppriseSettings():
+            return AppriseChannel(
+                name=name,
+                policy=policy,
+                site=site,
+                service=open_service(name, settings.url, settings.timeout_s),
+                timeout_s=settings.timeout_s,
+            )
 
 
-def _trust(ca_file: Path | None) -> ssl.SSLContext | None:
+def _load_trust(ca_file: Path | None) -> ssl.SSLContext | None:
     if ca_file is None:
         return None
     try:
         return ssl.create_default_context(cafile=ca_file)
     except OSError as error:  # SSLError is one
         raise ConfigError(
-            f"`ca_file` {ca_file} holds no certificates: {error}", hint="Give a readable PEM file."
+            f"cannot load certificates from `ca_file` {ca_file}: {error}", hint="Set it to a readable PEM file."
         ) from None
 
 
-def _policy(settings: ChannelSettings) -> Policy:
+def _policy(settings: ChannelSettings) -> SendingPolicy:
     is_personal = isinstance(settings, EmailSettings) and any(PERSONAL in address for address in settings.to)
-    return Policy(
+    return SendingPolicy(
         severities=frozenset(settings.severities),
         rules=settings.rules,
-        is_stop_told=settings.tell_stops,
+        sends_stops=settings.send_resolved,
         group_by=(*settings.group_by, "array") if is_personal else settings.group_by,
         lane_by=("user",) if is_personal else (),
         array_interval_ms=ARRAY_INTERVAL_MS if is_personal else 0,

@@ -1,4 +1,4 @@
-"""Any HTTP endpoint: JSON of a documented, versioned shape (docs/guide/alerts.md), signed after Standard Webhooks."""
+"""Any HTTP endpoint: JSON with a versioned schema (docs/guide/alerts.md), signed as in Standard Webhooks."""
 
 import base64
 import binascii
@@ -12,8 +12,8 @@ from typing import Any
 
 from clusterscape.model.ids import UnixMs
 from clusterscape.watch.alerts.channels.http import post
-from clusterscape.watch.alerts.channels.letterhead import Letterhead
-from clusterscape.watch.alerts.contract import Answer, Firing, Message, Policy, Tally
+from clusterscape.watch.alerts.channels.site_info import SiteInfo
+from clusterscape.watch.alerts.contract import DeliveryResult, Firing, Message, SendingPolicy, Tally
 from clusterscape.watch.alerts.turns import AlertTurn
 
 SHAPE_VERSION = 1
@@ -21,11 +21,11 @@ SHAPE_VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookChannel:
-    """``secret`` signs; ``token`` is sent as a bearer token."""
+    """A webhook. ``secret`` signs the body; ``token`` is sent as a bearer token."""
 
     name: str
-    policy: Policy
-    letterhead: Letterhead
+    policy: SendingPolicy
+    site: SiteInfo
     clock: Callable[[], UnixMs]
     url: str
     token: str | None = None
@@ -41,38 +41,38 @@ class WebhookChannel:
         del turn
         return True
 
-    async def send(self, message: Message) -> Answer:
-        """One POST."""
+    async def send(self, message: Message) -> DeliveryResult:
+        """Send one POST."""
         now = self.clock()
-        body = json.dumps(payload(message, self.name, self.letterhead), ensure_ascii=False).encode()
-        headers = {**self.headers, **_identify(message.key, body, now, self.secret)}
+        body = json.dumps(payload(message, self.name, self.site), ensure_ascii=False).encode()
+        headers = {**self.headers, **_build_headers(message.key, body, now, self.secret)}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
         return await post(self.url, body, headers, timeout_s=self.timeout_s, proxy=self.proxy, now=now)
 
-    async def refresh(self, firing: Sequence[Firing]) -> Answer:
-        """Nothing: a webhook is told changes."""
+    async def refresh(self, firing: Sequence[Firing]) -> DeliveryResult:
+        """Do nothing: a webhook only receives changes."""
         del firing
-        return Answer(is_accepted=True, text="")
+        return DeliveryResult(is_accepted=True, text="")
 
 
-def payload(message: Message, channel: str, letterhead: Letterhead) -> dict[str, Any]:
-    """The body. Fields may be added within a version; none changes its meaning."""
+def payload(message: Message, channel: str, site: SiteInfo) -> dict[str, Any]:
+    """The body. Fields may be added within a version; existing fields never change their meaning."""
     return {
         "version": SHAPE_VERSION,
         "kind": message.kind.value,
         "key": message.key,
-        "cluster": letterhead.cluster,
+        "cluster": site.cluster,
         "channel": channel,
         "created_at": _iso(message.created_at),
-        "page_url": letterhead.page_url,
+        "page_url": site.page_url,
         "group": dict(message.group),
-        "turns": [_plain_turn(turn, letterhead) for turn in message.turns],
-        "tallies": [_plain_tally(each) for each in message.tallies],
+        "turns": [_plain_turn(turn, site) for turn in message.turns],
+        "tallies": [_plain_tally(tally) for tally in message.tallies],
     }
 
 
-def _plain_turn(turn: AlertTurn, letterhead: Letterhead) -> dict[str, Any]:
+def _plain_turn(turn: AlertTurn, site: SiteInfo) -> dict[str, Any]:
     return {
         "id": turn.id,
         "turn": turn.turn.value,
@@ -92,22 +92,22 @@ def _plain_turn(turn: AlertTurn, letterhead: Letterhead) -> dict[str, Any]:
         "units": list(turn.units),
         "values": dict(turn.values),
         "readings": turn.readings,
-        "url": letterhead.workload_url(turn.workload),
+        "url": site.workload_url(turn.workload),
     }
 
 
-def _plain_tally(each: Tally) -> dict[str, Any]:
+def _plain_tally(tally: Tally) -> dict[str, Any]:
     return {
-        "rule": {"key": each.rule, "name": each.rule_name, "severity": each.severity.value},
-        "started": each.started,
-        "stopped": each.stopped,
-        "first_at": _iso(each.first_at),
-        "last_at": _iso(each.last_at),
+        "rule": {"key": tally.rule, "name": tally.rule_name, "severity": tally.severity.value},
+        "started": tally.started,
+        "stopped": tally.stopped,
+        "first_at": _iso(tally.first_at),
+        "last_at": _iso(tally.last_at),
     }
 
 
-def _identify(key: str, body: bytes, now: UnixMs, secret: str | None) -> dict[str, str]:
-    """The key under both names that receivers look for, and the signature of standardwebhooks.com."""
+def _build_headers(key: str, body: bytes, now: UnixMs, secret: str | None) -> dict[str, str]:
+    """Headers with the idempotency key under both common names, and the signature of standardwebhooks.com."""
     sent_s = str(now // 1000)
     headers = {
         "Content-Type": "application/json",
@@ -124,7 +124,7 @@ def _identify(key: str, body: bytes, now: UnixMs, secret: str | None) -> dict[st
 
 
 def signing_key(secret: str) -> bytes:
-    """The bytes of a secret: ``whsec_`` and base64, as the standard writes them, or any text as it is."""
+    """The bytes of a secret: ``whsec_`` and base64, as in the standard, or any text."""
     if secret.startswith("whsec_"):
         try:
             return base64.b64decode(secret.removeprefix("whsec_"), validate=True)

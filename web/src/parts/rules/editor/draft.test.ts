@@ -44,7 +44,7 @@ describe("the scope of a rule", () => {
   it("says which field is wrong", () => {
     const fields = toScopeFields(SCOPE);
     const wrong = [readScope({ ...fields, min_age_ms: "soon" }), readScope({ ...fields, min_gpus: "" })];
-    expect(wrong.map((one) => isFault(one) && one.path)).toEqual(["scope.min_age_ms", "scope.min_gpus"]);
+    expect(wrong.map((result) => isFault(result) && result.path)).toEqual(["scope.min_age_ms", "scope.min_gpus"]);
   });
 });
 

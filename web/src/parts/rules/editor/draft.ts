@@ -1,5 +1,5 @@
-// A rule while it is edited: its conditions as rows, whom it judges as fields, and the same as text and JSON. Pure; reading
-// what was typed is the server's, so that there is one language.
+// A rule while it is edited: conditions as rows, scope as fields, and the same as text and JSON. Pure; the server
+// parses the text, so that the language has one parser.
 
 import type { FormRow, RuleAnswer, RuleFault, RuleReading, Severity } from "../../../api/generated.ts";
 
@@ -124,7 +124,7 @@ export function toScopeFields(source: unknown): ScopeFields {
     min_age_ms: writeDuration(Number(scope.min_age_ms ?? 0)),
     min_samples: String(scope.min_samples ?? SCOPE_DEFAULTS.min_samples),
     min_gpus: String(scope.min_gpus ?? SCOPE_DEFAULTS.min_gpus),
-    quantifier: QUANTIFIERS.find((one) => one === scope.quantifier) ?? "each",
+    quantifier: QUANTIFIERS.find((quantifier) => quantifier === scope.quantifier) ?? "each",
     share: typeof share === "number" ? String(Number((share * 100).toFixed(4))) : SCOPE_DEFAULTS.share,
   };
 }
@@ -132,13 +132,14 @@ export function toScopeFields(source: unknown): ScopeFields {
 /** The scope as a document has it, or what is wrong with the fields. */
 export function readScope(fields: ScopeFields): Readonly<Record<string, unknown>> | RuleFault {
   const age = readDuration(fields.min_age_ms);
-  if (age === null) return fault("scope.min_age_ms", `${quote(fields.min_age_ms)} is no time; write 10m or 1h30m`);
+  if (age === null)
+    return fault("scope.min_age_ms", `${quote(fields.min_age_ms)} is not a duration; write 10m or 1h30m`);
   const numbers: Record<string, number> = {};
   for (const name of ["min_samples", "min_gpus", "share"] as const) {
     const number = Number(fields[name]);
     if (name === "share" && fields.quantifier !== "share") continue;
     if (fields[name].trim() === "" || !Number.isFinite(number)) {
-      return fault(`scope.${name}`, `${quote(fields[name])} is no number`);
+      return fault(`scope.${name}`, `${quote(fields[name])} is not a number`);
     }
     numbers[name] = number;
   }

@@ -1,4 +1,4 @@
-// The conditions of a rule as rows of fields, and whom it judges.
+// The conditions of a rule as rows of fields, and its scope.
 
 import type { FormRow, RuleFault } from "../../../api/generated.ts";
 import type { MetricWords, RuleLanguage } from "../../../api/rules-client.ts";
@@ -15,7 +15,7 @@ interface FormTabProps {
 
 export function FormTab({ state, language }: FormTabProps) {
   const { draft, fault, change } = state;
-  if (language === undefined) return <p className={styles.note}>Loading the words …</p>;
+  if (language === undefined) return <p className={styles.note}>Loading metrics…</p>;
   if (draft.rows.length === 0) {
     return (
       <p className={styles.note}>
@@ -74,27 +74,27 @@ function ConditionFields({ row, at, language, fault, onChange }: ConditionProps)
   const statistic = language.statistics.find(({ kind }) => kind === row.statistic);
   const argument = statistic?.argument ?? null;
   const units = withOwn(statistic?.units ?? metric?.units ?? [], row.unit);
-  const said = (field: string) => `Condition ${at + 1}: ${field}`;
+  const labelOf = (field: string) => `Condition ${at + 1}: ${field}`;
   const isWrong = (field: string) => fault?.path === `rows.${at}.${field}` || undefined;
   return (
     <>
       <Choose
-        label={said("metric")}
+        label={labelOf("metric")}
         value={row.metric}
         tip={metric?.help}
         options={orderMetrics(language.metrics).map(({ name, label }) => [name, label])}
         onChange={(name) => {
-          const next = language.metrics.find((one) => one.name === name);
+          const next = language.metrics.find((metric) => metric.name === name);
           onChange({ metric: name, ...(statistic?.units ? {} : { unit: next?.units[0] ?? "" }) });
         }}
       />
       <Choose
-        label={said("statistic")}
+        label={labelOf("statistic")}
         value={row.statistic}
         tip={statistic?.help}
         options={language.statistics.map(({ kind, label }) => [kind, label])}
         onChange={(kind) => {
-          const next = language.statistics.find((one) => one.kind === kind);
+          const next = language.statistics.find((statistic) => statistic.kind === kind);
           onChange({
             statistic: kind as FormRow["statistic"],
             argument: next?.argument === "percentile" ? "95" : next?.argument ? "5" : null,
@@ -108,7 +108,7 @@ function ConditionFields({ row, at, language, fault, onChange }: ConditionProps)
           type="text"
           inputMode="decimal"
           className={styles.number}
-          aria-label={said(argument)}
+          aria-label={labelOf(argument)}
           aria-invalid={isWrong("argument")}
           value={row.argument ?? ""}
           onChange={(event) => onChange({ argument: event.target.value })}
@@ -116,14 +116,14 @@ function ConditionFields({ row, at, language, fault, onChange }: ConditionProps)
       )}
       {argument === "threshold" && (
         <Choose
-          label={said("unit of the threshold")}
+          label={labelOf("unit of the threshold")}
           value={row.argument_unit ?? ""}
           options={withOwn(metric?.units ?? [], row.argument_unit).map((unit) => [unit, unit])}
           onChange={(unit) => onChange({ argument_unit: unit })}
         />
       )}
       <Choose
-        label={said("operator")}
+        label={labelOf("operator")}
         value={row.operator}
         options={language.operators.map((operator) => [operator, operator])}
         onChange={(operator) => onChange({ operator: operator as FormRow["operator"] })}
@@ -132,27 +132,27 @@ function ConditionFields({ row, at, language, fault, onChange }: ConditionProps)
         type="text"
         inputMode="decimal"
         className={styles.number}
-        aria-label={said("value")}
+        aria-label={labelOf("value")}
         aria-invalid={isWrong("value")}
         value={row.value}
         onChange={(event) => onChange({ value: event.target.value })}
       />
       {units.length > 0 && (
         <Choose
-          label={said("unit")}
+          label={labelOf("unit")}
           value={row.unit ?? ""}
           options={units.map((unit) => [unit, `${unit}${statistic?.unit_suffix ?? ""}`])}
           onChange={(unit) => onChange({ unit })}
         />
       )}
       <Choose
-        label={said("window")}
+        label={labelOf("window")}
         value={String(row.window_ms ?? "")}
         options={[["", "whole life"], ...listWindows(language, row)]}
         onChange={(window) => onChange({ window_ms: window === "" ? null : Number(window) })}
       />
       <Choose
-        label={said("across GPUs")}
+        label={labelOf("across GPUs")}
         value={row.across ?? ""}
         options={[["", "each GPU"], ...language.across.map(({ kind }) => [kind, `${kind} of GPUs`] as const)]}
         onChange={(across) => onChange({ across: across === "" ? null : (across as FormRow["across"] & string) })}

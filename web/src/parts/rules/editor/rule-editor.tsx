@@ -1,5 +1,4 @@
-// A rule to edit or to make, in a sheet beside the picture: by fields, as text or as JSON, tried on the past before it is
-// saved.
+// The rule editor in a sheet next to the picture: as form, text or JSON, tested on past data before it is saved.
 
 import * as Dialog from "@radix-ui/react-dialog";
 import { useState } from "react";
@@ -90,7 +89,7 @@ function Naming({ state: { draft, change } }: { state: DraftState }) {
         <input
           type="text"
           maxLength={MOST_NAME}
-          placeholder="What it finds, in two words"
+          placeholder="What it finds, in a few words"
           value={draft.name}
           onChange={(event) => change({ name: event.target.value })}
         />
@@ -125,7 +124,7 @@ function Naming({ state: { draft, change } }: { state: DraftState }) {
         <span>Reason</span>
         <textarea
           rows={2}
-          placeholder="What it points at, and what to do about it"
+          placeholder="What it indicates, and what to do about it"
           value={draft.reason}
           onChange={(event) => change({ reason: event.target.value })}
         />
@@ -134,7 +133,7 @@ function Naming({ state: { draft, change } }: { state: DraftState }) {
         <span>Advice</span>
         <textarea
           rows={2}
-          placeholder="To the user of the workload: what they can do"
+          placeholder="For the user of the workload: what they can do"
           value={draft.advice}
           onChange={(event) => change({ advice: event.target.value })}
         />
@@ -220,7 +219,7 @@ function Saving({ rule, rules, state, onRemove, onClose }: SavingProps) {
       <span role="alert" className={styles.fault}>
         {problem}
       </span>
-      {name === "" && isRead && <small className={styles.note}>It needs a name.</small>}
+      {name === "" && isRead && <small className={styles.note}>Enter a name.</small>}
       {rule && (
         <Button disabled={!isReady || name === rule.name} onClick={() => void save(true)}>
           Save as new

@@ -1,4 +1,4 @@
-// Whom a rule judges and blames, as fields.
+// The scope of a rule as fields: which workloads it evaluates and what it reports.
 
 import type { RuleFault } from "../../../api/generated.ts";
 import { QUANTIFIERS, type Quantifier, type ScopeFields } from "./draft.ts";
@@ -13,7 +13,7 @@ interface ScopeFormProps {
 
 type TextField = Exclude<keyof ScopeFields, "quantifier">;
 
-const WHOSE: readonly (readonly [TextField, string])[] = [
+const NAME_FIELDS: readonly (readonly [TextField, string])[] = [
   ["users", "Users"],
   ["projects", "Projects"],
   ["partitions", "Partitions"],
@@ -21,17 +21,17 @@ const WHOSE: readonly (readonly [TextField, string])[] = [
   ["names", "Workload names"],
 ];
 
-const FROM: readonly (readonly [TextField, string])[] = [
+const MINIMUM_FIELDS: readonly (readonly [TextField, string])[] = [
   ["min_age_ms", "Minimum age"],
   ["min_samples", "Minimum samples"],
   ["min_gpus", "Minimum GPUs"],
 ];
 
-const BLAME: Readonly<Record<Quantifier, string>> = {
-  each: "each GPU by itself",
-  any: "the workload, if any GPU does",
-  all: "the workload, if all GPUs do",
-  share: "the workload, if a share of GPUs does",
+const REPORTED_AS: Readonly<Record<Quantifier, string>> = {
+  each: "each GPU separately",
+  any: "the workload, if any GPU matches",
+  all: "the workload, if all GPUs match",
+  share: "the workload, if a share of GPUs matches",
 };
 
 export function ScopeForm({ scope, fault, onChange }: ScopeFormProps) {
@@ -49,26 +49,26 @@ export function ScopeForm({ scope, fault, onChange }: ScopeFormProps) {
       <FieldFault fault={fault} path={`scope.${name}`} />
     </label>
   );
-  const isNarrow = WHOSE.some(([name]) => scope[name] !== "");
+  const isNarrow = NAME_FIELDS.some(([name]) => scope[name] !== "");
   return (
     <section className={styles.scope} aria-label="Scope">
       <div className={styles.fields}>
-        {FROM.map((one) => field(one))}
+        {MINIMUM_FIELDS.map((name) => field(name))}
         <div className={styles.field}>
           <span>Blames</span>
           <Choose
-            label="Blames"
+            label="Reported as"
             value={scope.quantifier}
-            options={QUANTIFIERS.map((one) => [one, BLAME[one]])}
+            options={QUANTIFIERS.map((quantifier) => [quantifier, REPORTED_AS[quantifier]])}
             onChange={(quantifier) => onChange({ ...scope, quantifier: quantifier as Quantifier })}
           />
         </div>
         {scope.quantifier === "share" && field(["share", "Share of GPUs, %"])}
       </div>
       <details open={isNarrow || undefined}>
-        <summary>Only some workloads</summary>
+        <summary>Limit to some workloads</summary>
         <p className={styles.note}>Names or patterns such as nlp-*, separated by commas; empty: all.</p>
-        <div className={styles.fields}>{WHOSE.map((one) => field(one, "all"))}</div>
+        <div className={styles.fields}>{NAME_FIELDS.map((name) => field(name, "all"))}</div>
       </details>
     </section>
   );

@@ -1,4 +1,4 @@
-// A rule as text: what may come next is offered while typing, what is wrong is marked where it is.
+// A rule as text, with autocompletion and errors marked in place.
 
 import { type KeyboardEvent, type UIEvent, useEffect, useId, useRef, useState } from "react";
 import type { Completion, RuleFault } from "../../../api/generated.ts";
@@ -16,31 +16,31 @@ export function TextTab({ state: { draft, fault, change } }: { state: DraftState
   const mirror = useRef<HTMLDivElement>(null);
   const list = useRef<HTMLDivElement>(null);
   const [cursor, setCursor] = useState<number | null>(null);
-  const [offers, setOffers] = useState<readonly Completion[]>([]);
+  const [suggestions, setSuggestions] = useState<readonly Completion[]>([]);
   const [active, setActive] = useState(0);
   const { text } = draft;
   // A word that is being typed is not wrong yet.
-  const told = offers.length > 0 ? null : fault;
+  const shownFault = suggestions.length > 0 ? null : fault;
 
   useEffect(() => {
     if (cursor === null) {
-      setOffers([]);
+      setSuggestions([]);
       return;
     }
     const abort = new AbortController();
     void client.complete(text, cursor, abort.signal).then(
-      (found) => {
-        setOffers(found.slice(0, MOST_OFFERED));
+      (completions) => {
+        setSuggestions(completions.slice(0, MOST_OFFERED));
         setActive(0);
       },
       () => undefined,
     );
     return () => abort.abort();
   }, [client, text, cursor]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the active one comes into sight when it changes
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the active suggestion is scrolled into view when it changes
   useEffect(() => {
     list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
-  }, [active, offers]);
+  }, [active, suggestions]);
 
   const put = (next: string, at: number, isOffering: boolean) => {
     change({ text: next, source: "text" });
@@ -57,15 +57,15 @@ export function TextTab({ state: { draft, fault, change } }: { state: DraftState
     put(text.slice(0, start) + word + rest, start + word.length + (rest.startsWith(" ") ? 1 : 0), true);
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    const offer = offers[active];
-    if (offer === undefined) {
+    const suggestion = suggestions[active];
+    if (suggestion === undefined) {
       if (event.key === "Enter") event.preventDefault();
       if (event.key === " " && event.ctrlKey) setCursor(input.current?.selectionStart ?? text.length);
       return;
     }
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-    if (step !== 0) setActive((active + step + offers.length) % offers.length);
-    else if (event.key === "Enter" || (event.key === "Tab" && !event.shiftKey)) take(offer);
+    if (step !== 0) setActive((active + step + suggestions.length) % suggestions.length);
+    else if (event.key === "Enter" || (event.key === "Tab" && !event.shiftKey)) take(suggestion);
     else if (event.key === "Escape") {
       setCursor(null);
     } else return;
@@ -78,18 +78,18 @@ export function TextTab({ state: { draft, fault, change } }: { state: DraftState
     <div className={styles.textTab}>
       <div className={styles.typed}>
         <div ref={mirror} className={styles.mirror} aria-hidden="true">
-          <Marked text={text} fault={told} />
+          <Marked text={text} fault={shownFault} />
         </div>
         <textarea
           ref={input}
           rows={3}
           role="combobox"
           aria-label="Rule as text"
-          aria-expanded={offers.length > 0}
+          aria-expanded={suggestions.length > 0}
           aria-controls={listId}
           aria-autocomplete="list"
-          aria-activedescendant={offers.length > 0 ? `${listId}-${active}` : undefined}
-          aria-invalid={told !== null || undefined}
+          aria-activedescendant={suggestions.length > 0 ? `${listId}-${active}` : undefined}
+          aria-invalid={shownFault !== null || undefined}
           spellCheck={false}
           autoComplete="off"
           placeholder="gpu_util p95 > 90% and power p50 < 70%"
@@ -103,9 +103,9 @@ export function TextTab({ state: { draft, fault, change } }: { state: DraftState
           onBlur={() => setCursor(null)}
         />
       </div>
-      {offers.length > 0 && (
-        <div ref={list} id={listId} role="listbox" aria-label="What may come next" className={styles.offers}>
-          {offers.map((offer, at) => (
+      {suggestions.length > 0 && (
+        <div ref={list} id={listId} role="listbox" aria-label="Suggestions" className={styles.offers}>
+          {suggestions.map((offer, at) => (
             <button
               key={offer[0]}
               type="button"
@@ -124,7 +124,7 @@ export function TextTab({ state: { draft, fault, change } }: { state: DraftState
           ))}
         </div>
       )}
-      <TextFault text={text} fault={told} onMend={(next, at) => put(next, at, false)} />
+      <TextFault text={text} fault={shownFault} onFix={(next, at) => put(next, at, false)} />
     </div>
   );
 }
@@ -146,16 +146,16 @@ function Marked({ text, fault }: { text: string; fault: RuleFault | null }) {
 interface TextFaultProps {
   readonly text: string;
   readonly fault: RuleFault | null;
-  onMend(text: string, cursor: number): void;
+  onFix(text: string, cursor: number): void;
 }
 
-function TextFault({ text, fault, onMend }: TextFaultProps) {
-  // Nobody is told off for not having begun.
+function TextFault({ text, fault, onFix }: TextFaultProps) {
+  // No error while the text is empty.
   if (fault === null || text.trim() === "") return null;
   const { column, length, suggestion, hint, message } = fault;
-  const mend = () => {
+  const fix = () => {
     const start = (column ?? 1) - 1;
-    onMend(text.slice(0, start) + suggestion + text.slice(start + (length ?? 0)), start + (suggestion?.length ?? 0));
+    onFix(text.slice(0, start) + suggestion + text.slice(start + (length ?? 0)), start + (suggestion?.length ?? 0));
   };
   return (
     <div role="alert" className={styles.fault}>
@@ -163,7 +163,7 @@ function TextFault({ text, fault, onMend }: TextFaultProps) {
         {message}
         {hint && !suggestion && ` ${hint}`}
       </span>
-      {suggestion && column != null && <Button onClick={mend}>Use {suggestion}</Button>}
+      {suggestion && column != null && <Button onClick={fix}>Use {suggestion}</Button>}
     </div>
   );
 }

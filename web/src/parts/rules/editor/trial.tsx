@@ -1,4 +1,4 @@
-// What a rule would have done lately, before anybody saves it.
+// Tests a rule on past data before it is saved.
 
 import { type CSSProperties, useEffect, useRef, useState } from "react";
 import type { RuleReading, TrialAnswer } from "../../../api/generated.ts";
@@ -14,7 +14,7 @@ const SPANS = [
   { hours: 168, title: "7 d" },
 ] as const;
 const MOST_LISTED = 6;
-/** A rule that marks more than this tells nobody anything. */
+/** A rule that marks more than this share is too broad. */
 const TOO_MANY = 0.5;
 
 interface Running {
@@ -38,15 +38,15 @@ export function Trial({ reading }: { reading: RuleReading | null }) {
     const startedMs = performance.now();
     setRunning({ title, startedMs, share: 0 });
     setAnswer(null);
-    const tell = (share: number) => {
+    const onProgress = (share: number) => {
       if (abort.current === current) setRunning({ title, startedMs, share });
     };
-    const found = await client
-      .tryOut({ document: { expression, scope }, hours }, tell, current.signal)
+    const outcome = await client
+      .tryOut({ document: { expression, scope }, hours }, onProgress, current.signal)
       .catch(toProblem);
     if (abort.current !== current) return;
     setRunning(null);
-    if (!current.signal.aborted) setAnswer(found);
+    if (!current.signal.aborted) setAnswer(outcome);
   };
   const stop = () => {
     abort.current?.abort();
@@ -55,9 +55,9 @@ export function Trial({ reading }: { reading: RuleReading | null }) {
   };
   const isStale = answer !== null && "text" in answer && reading !== null && answer.text !== reading.text;
   return (
-    <section className={styles.trial} aria-label="Try it">
+    <section className={styles.trial} aria-label="Test on past data">
       <header>
-        <h2>Try it on the past</h2>
+        <h2>Test on past data</h2>
         {SPANS.map((span) => (
           <Button
             key={span.hours}
@@ -76,7 +76,7 @@ export function Trial({ reading }: { reading: RuleReading | null }) {
   );
 }
 
-/** Before so much is done, what is left cannot be told. */
+/** Below this progress the remaining time cannot be estimated. */
 const TELLING = 0.1;
 
 function Progress({ title, startedMs, share, onStop }: Running & { onStop: () => void }) {
@@ -86,14 +86,14 @@ function Progress({ title, startedMs, share, onStop }: Running & { onStop: () =>
     <div className={styles.progress}>
       <span
         role="progressbar"
-        aria-label="Trying"
+        aria-label="Evaluating"
         aria-valuemin={0}
         aria-valuemax={100}
         aria-valuenow={Math.round(share * 100)}
         style={{ "--share": share } as CSSProperties}
       />
       <small>
-        Judging the last {title} as if the rule had been there … {formatRatio(share)}
+        Evaluating the rule over the last {title}… {formatRatio(share)}
         {leftS !== null && `, ${formatDuration(leftS)} left`}
       </small>
       <Button onClick={onStop}>Stop</Button>
@@ -128,23 +128,23 @@ function Outcome({ trial, isStale }: { trial: TrialAnswer; isStale: boolean }) {
           </>
         )}{" "}
         <small>
-          {formatCount(judged)} of {formatCount(lives)} GPU allocations could be judged.
-          {isStale && " The rule has changed since."}
+          {formatCount(judged)} of {formatCount(lives)} GPU allocations had enough data to evaluate.
+          {isStale && " The rule has changed since then."}
         </small>
       </p>
       {marked > TOO_MANY && (
         <p className={styles.warning}>
-          It marks {formatRatio(Math.min(1, marked))} of everything it judges: what is everywhere tells nobody anything.
+          It marks {formatRatio(Math.min(1, marked))} of everything that it evaluates. Consider a stricter condition.
         </p>
       )}
       {violations.length > 0 && (
-        <ul className={styles.found} aria-label="The largest">
-          {violations.slice(0, MOST_LISTED).map((one) => (
-            <li key={one.workload}>
-              <span>{one.workload_name ?? one.workload}</span>
-              <small>{one.user}</small>
-              <small>{formatPlural(one.gpus, "GPU")}</small>
-              <b>{formatGpuHours(one.gpu_hours)}</b>
+        <ul className={styles.found} aria-label="Largest violations">
+          {violations.slice(0, MOST_LISTED).map((violation) => (
+            <li key={violation.workload}>
+              <span>{violation.workload_name ?? violation.workload}</span>
+              <small>{violation.user}</small>
+              <small>{formatPlural(violation.gpus, "GPU")}</small>
+              <b>{formatGpuHours(violation.gpu_hours)}</b>
             </li>
           ))}
           {violations.length > MOST_LISTED && <li>and {formatCount(workloads - MOST_LISTED)} more</li>}

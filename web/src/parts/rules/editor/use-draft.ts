@@ -1,4 +1,4 @@
-// Reads what is typed as soon as it rests, and keeps the three forms of a rule saying the same.
+// Parses a draft when typing pauses, and keeps its form, text and JSON in sync.
 
 import { useEffect, useState } from "react";
 import type { RuleAnswer, RuleFault, RuleReading } from "../../../api/generated.ts";
@@ -30,7 +30,7 @@ export function useDraft(rule: RuleAnswer | null): DraftState {
   const [read, setRead] = useState("");
   const [isTouched, setTouched] = useState(false);
   const typed = typedOf(draft);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only what is typed is read, not the names beside it
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only the typed rule is read, not its metadata
   useEffect(() => {
     const abort = new AbortController();
     const timer = setTimeout(async () => {
@@ -90,7 +90,7 @@ function parseJson(text: string): Readonly<Record<string, unknown>> | string {
   try {
     const value: unknown = JSON.parse(text);
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? (value as Record<string, unknown>) : "A rule is an object with an expression and a scope.";
+    return isObject ? (value as Record<string, unknown>) : "A rule must be an object with an expression and a scope.";
   } catch (error) {
     return `This is not JSON: ${error instanceof Error ? error.message : String(error)}`;
   }

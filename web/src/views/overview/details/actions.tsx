@@ -1,4 +1,4 @@
-// Ways on from what is selected: to the other views, the selection kept. Only to those that exist.
+// Links from the selection to other views; only to views that exist.
 
 import { TraceButton } from "../../../parts/traces/trace-button.tsx";
 import { openView } from "../../../state/changes.ts";

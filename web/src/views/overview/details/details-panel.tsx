@@ -1,4 +1,4 @@
-// What is selected, in detail.
+// The details of the selection.
 
 import type { Selection } from "../../../state/selection.ts";
 import { NodeDetails } from "./node-details.tsx";

@@ -1,4 +1,4 @@
-// What the metrics of some units are measured against: a GPU's power limit and memory, where all the units have the same.
+// The limits of metrics: power limit and memory size of GPUs, if all units have the same.
 
 import type { UnitNumberColumn } from "../../../api/snapshot.ts";
 import type { Units } from "../../../data/units.ts";

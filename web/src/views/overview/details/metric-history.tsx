@@ -1,4 +1,4 @@
-// The main metrics over a time as small lines: the mean over units, and behind it the range from least to greatest.
+// The main metrics over time as sparklines: the mean over units, and a band from minimum to maximum.
 
 import { useMemo } from "react";
 import type { SeriesSubject } from "../../../api/client.ts";

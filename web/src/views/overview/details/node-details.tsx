@@ -1,4 +1,4 @@
-// One node: its state, its units, what is wrong with it, who is on it, and its metrics of the last hours.
+// The details of a node: state, units, faults, workloads, and metrics of the last hours.
 
 import { useContext, useMemo } from "react";
 import type { NodeDetail } from "../../../api/generated.ts";

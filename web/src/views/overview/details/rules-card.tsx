@@ -1,4 +1,4 @@
-// What the rules say of what is selected: in the present with the numbers behind it, of a past minute who broke which.
+// The rule results of the selection: now with measured values, at a past minute only which rules were broken.
 
 import { nameAt } from "../../../api/columns.ts";
 import type { Units } from "../../../data/units.ts";
@@ -10,7 +10,7 @@ import { useScreen } from "../../../state/use-screen.ts";
 interface RulesCardProps {
   readonly units: Units | undefined;
   readonly rows: readonly number[];
-  /** Whose verdicts these are; null: only who breaks what is told. */
+  /** The workload whose results are shown; null: only counts of broken rules. */
   readonly workload: string | null;
   readonly unit?: string | null;
 }
@@ -24,13 +24,13 @@ export function RulesCard({ units, rows, workload, unit = null }: RulesCardProps
       </Card>
     );
   }
-  const said = units?.rules;
-  if (said === undefined || said.snapshot !== units?.snapshot) return null;
-  const { snapshot } = said;
+  const rules = units?.rules;
+  if (rules === undefined || rules.snapshot !== units?.snapshot) return null;
+  const { snapshot } = rules;
   const isHeld = rows.some((row) => nameAt(snapshot.names("unit_state"), row) === "allocated");
   return isHeld ? (
     <Card title="Rules">
-      <RowRules rules={said} rows={rows} />
+      <RowRules rules={rules} rows={rows} />
     </Card>
   ) : null;
 }

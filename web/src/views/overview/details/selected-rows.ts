@@ -1,4 +1,4 @@
-// Which rows of a snapshot a selection stands for. Pure.
+// The rows of a snapshot that a selection contains. Pure.
 
 import type { UnitNameColumn } from "../../../api/snapshot.ts";
 import type { Units } from "../../../data/units.ts";

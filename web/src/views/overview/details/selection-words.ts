@@ -1,4 +1,4 @@
-// A selection in a few words.
+// Describes a selection in a few words.
 
 import { formatPlural } from "../../../base/format.ts";
 import { decodeGroup, decodeUnits, type Selection } from "../../../state/selection.ts";

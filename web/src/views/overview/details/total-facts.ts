@@ -1,4 +1,4 @@
-// Totals of units as names and values: the same in the card of a group and in the tip beside it.
+// Totals of units as names and values, for the details and the tooltip of a group.
 
 import {
   formatCount,
@@ -24,9 +24,9 @@ export function totalFacts(totals: UnitTotals, clusterUtil: number | null): read
     { name: "GPUs", value: gpus > 0 ? gpuWords(totals) : null },
     { name: "allocated", value: gpus > 0 && states.allocated < gpus ? formatCount(states.allocated) : null },
     { name: "free", value: states.free > 0 ? formatCount(states.free) : null },
-    { name: "unavailable", value: orNull(states.unavailable) },
+    { name: "out of service", value: orNull(states.unavailable) },
     { name: "stale", value: orNull(states.stale) },
-    { name: "asked for", value: states.requested > 0 ? formatPlural(states.requested, "GPU") : null },
+    { name: "requested", value: states.requested > 0 ? formatPlural(states.requested, "GPU") : null },
     { name: "longest wait", value: totals.longestWaitS === null ? null : formatDuration(totals.longestWaitS) },
     { name: "workloads", value: totals.workloads > 1 ? formatCount(totals.workloads) : null },
     { name: "users", value: totals.users > 1 ? formatCount(totals.users) : null },

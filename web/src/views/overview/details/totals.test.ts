@@ -12,8 +12,8 @@ import { computeTotals, listLargest } from "./unit-totals.ts";
 const NOW = 10 * 3_600_000;
 
 function names(values: readonly (string | null)[]): NameColumn {
-  const known = [null, ...new Set(values.filter((value) => value !== null))];
-  return { codes: Uint32Array.from(values, (value) => known.indexOf(value)), names: known };
+  const names = [null, ...new Set(values.filter((value) => value !== null))];
+  return { codes: Uint32Array.from(values, (value) => names.indexOf(value)), names: names };
 }
 
 /** Two GPUs of ada's, one of bob's, a free one, and one that bob asks for. */
@@ -102,7 +102,7 @@ describe("what units add up to", () => {
     expect([totals.wastedHours, totals.recentHours]).toEqual([null, null]);
   });
 
-  it("is told nothing by units that tell nothing", () => {
+  it("ignores units without values", () => {
     const totals = computeTotals(units, [], NOW, null);
     expect(totals.utilRatio).toBeNull();
     expect(totalFacts(totals, 0.5).filter(({ value }) => value !== null)).toEqual([]);

@@ -1,4 +1,4 @@
-// One unit: where it is, who holds it, what it does now and did in the last hours.
+// The details of a unit: location, holder, current metrics, and the last hours.
 
 import { nameAt, numberAt } from "../../../api/columns.ts";
 import type { UnitNameColumn, UnitNumberColumn } from "../../../api/snapshot.ts";
@@ -27,7 +27,7 @@ export function UnitDetails({ name }: { name: string }) {
         source={units}
         what="the unit"
         isEmpty={({ row }) => row === null}
-        empty={<PanelHead kind="Unit" title={name} detail="There is no such unit now." />}
+        empty={<PanelHead kind="Unit" title={name} detail="This unit does not exist now." />}
       >
         {({ value, row }) => row !== null && <Content units={value} row={row} name={name} />}
       </Frame>
@@ -73,7 +73,7 @@ function Content({ units, row, name }: { units: Units; row: number; name: string
           <Card title="Last 6 hours">
             <MetricHistory subject={{ unit: name }} range={range} unitCount={1} tops={findLimits(units, [row])} />
           </Card>
-          <Card title="Place">
+          <Card title="Location">
             <Facts
               facts={[
                 { name: "node", value: <NodeLink node={word("node")} /> },
@@ -112,7 +112,7 @@ function NodeLink({ node }: { node: string | null }) {
 function Holder({ units: { snapshot }, row }: { units: Units; row: number }) {
   const word = (column: UnitNameColumn) => nameAt(snapshot.names(column), row);
   const workload = word("workload");
-  if (workload === null) return <>Nobody</>;
+  if (workload === null) return <>No workload</>;
   const holders = numberAt(snapshot.numbers("holders"), row) ?? 0;
   const started = numberAt(snapshot.numbers("started_at"), row);
   const gpus = numberAt(snapshot.numbers("gpus_requested"), row);
@@ -129,7 +129,7 @@ function Holder({ units: { snapshot }, row }: { units: Units; row: number }) {
         },
         { name: "user", value: word("user") },
         { name: "project", value: word("project") },
-        { name: "GPUs in all", value: gpus === null ? null : formatCount(gpus) },
+        { name: "total GPUs", value: gpus === null ? null : formatCount(gpus) },
         { name: "since", value: started === null ? null : <RelativeTime at={started} /> },
         { name: "shared with", value: holders > 1 ? `${holders - 1} more` : null },
       ]}

@@ -1,4 +1,4 @@
-// What some units add up to: counts, hours, use, power, waste. Pure; null stands for what no unit of them tells.
+// Totals of units: counts, hours, utilization, power, waste. Pure; null: no unit has a value.
 
 import { type NameColumn, numberAt } from "../../../api/columns.ts";
 import { UNIT_STATES, type UnitNameColumn, type UnitState } from "../../../api/snapshot.ts";
@@ -80,8 +80,8 @@ export function listLargest(
   const counts = new Map<number, { units: number; first: number }>();
   for (const row of rows) {
     const code = codes[row] ?? 0;
-    const known = counts.get(code);
-    if (known) known.units += 1;
+    const entry = counts.get(code);
+    if (entry) entry.units += 1;
     else counts.set(code, { units: 1, first: row });
   }
   counts.delete(0);
@@ -107,10 +107,10 @@ function isState({ codes, names }: NameColumn, state: UnitState): (row: number) 
 }
 
 function countDistinct({ codes }: NameColumn, rows: readonly number[]): number {
-  const seen = new Set<number>();
-  for (const row of rows) seen.add(codes[row] ?? 0);
-  seen.delete(0);
-  return seen.size;
+  const distinct = new Set<number>();
+  for (const row of rows) distinct.add(codes[row] ?? 0);
+  distinct.delete(0);
+  return distinct.size;
 }
 
 function sumRows(

@@ -1,4 +1,4 @@
-// Many units at once, a group of the picture or any selection: what they add up to, and ways to take them along.
+// The details of several units, a group or a selection: totals and actions.
 
 import { useMemo } from "react";
 import { nameAt } from "../../../api/columns.ts";
@@ -20,14 +20,14 @@ import { MetricHistory } from "./metric-history.tsx";
 import { useRecentRange } from "./node-details.tsx";
 import { RulesCard } from "./rules-card.tsx";
 import { listSelectedRows } from "./selected-rows.ts";
-import { TakeAlong } from "./take-along.tsx";
+import { SelectionActions } from "./selection-actions.tsx";
 import { totalFacts } from "./total-facts.ts";
 import { computeTotals, listLargest } from "./unit-totals.ts";
 import styles from "./units-details.module.css";
 import { WhyTheyWait } from "./why-they-wait.tsx";
 
 const MOST_LISTED = 6;
-/** As many lines as tell the course of many units; the server is asked for no more. */
+/** The most units whose series are requested for a chart. */
 const MOST_SAMPLED = 40;
 
 export function GroupDetails({ name }: { name: string }) {
@@ -52,7 +52,7 @@ function UnitsDetails({ selection }: { selection: Selection }) {
         source={mapLoadable(loaded, (units) => ({ units, rows }))}
         what="the units"
         isEmpty={() => rows.length === 0}
-        empty="None of these units is there now."
+        empty="These units no longer exist."
       >
         {({ units }) => <Content units={units} rows={rows} selection={selection} />}
       </Frame>
@@ -92,16 +92,18 @@ function Content({ units, rows, selection }: { units: Units; rows: readonly numb
         <Facts facts={totalFacts(totals, cluster?.gpu_util_ratio ?? null)} />
       </Card>
       {isCut && (
-        <p className={styles.note}>The link has room for the first of these units only; a group or a filter has.</p>
+        <p className={styles.note}>
+          The link cannot hold all of these units and names only the first ones. Share a group or a filter instead.
+        </p>
       )}
-      <TakeAlong units={units} rows={rows} selection={selection} />
+      <SelectionActions units={units} rows={rows} selection={selection} />
       <RulesCard units={units} rows={rows} workload={null} />
       {totals.states.requested > 0 && <WhyTheyWait units={units} rows={rows} />}
       {sampled.length > 0 && (
         <Card title="Last 6 hours">
           {sampled.length < totals.gpus && (
             <p className={styles.note}>
-              {sampled.length} of {formatPlural(totals.gpus, "unit")}, evenly chosen
+              {sampled.length} of {formatPlural(totals.gpus, "unit")}, evenly sampled
             </p>
           )}
           <MetricHistory
@@ -132,7 +134,7 @@ function Content({ units, rows, selection }: { units: Units; rows: readonly numb
   );
 }
 
-/** Real units only: those that are asked for have no history. */
+/** Existing units only: requested GPUs have no history. */
 function sampleUnits({ snapshot }: Units, rows: readonly number[]): readonly string[] {
   const kind = snapshot.names("kind");
   const unit = snapshot.names("unit");

@@ -1,4 +1,4 @@
-// Some units as a Parquet file, which the server writes with every column it knows.
+// Downloads units as a Parquet file, which the server writes with all columns.
 
 import { useState } from "react";
 import { downloadBlob } from "../../../base/download.ts";

@@ -1,4 +1,4 @@
-// Why the waiting workloads of a selection wait: the scheduler's reasons in words, with the GPUs they hold up.
+// Why the waiting workloads of a selection wait: the scheduler's reasons with the number of requested GPUs.
 
 import { nameAt } from "../../../api/columns.ts";
 import { formatPlural } from "../../../base/format.ts";
@@ -13,7 +13,9 @@ const MOST_REASONS = 5;
 export function WhyTheyWait({ units, rows }: { units: Units; rows: readonly number[] }) {
   const list = useWorkloads(WAITING, true).value;
   if (!list) return null;
-  const words = new Map(list.workloads.map((one) => [one.workload, one.pending_reason_text ?? "No reason is given."]));
+  const words = new Map(
+    list.workloads.map((workload) => [workload.workload, workload.pending_reason_text ?? "No reason given."]),
+  );
   const counts = new Map<string, number>();
   const workload = units.snapshot.names("workload");
   const state = units.snapshot.names("unit_state");

@@ -1,4 +1,4 @@
-// One workload: who, what, where, since when, how well, and why it waits.
+// The details of a workload: owner, resources, times, utilization, and why it waits.
 
 import type { ExecutionAnswer, WorkloadAnswer, WorkloadDetail } from "../../../api/generated.ts";
 import { formatCount, formatGpuHours, formatHours, formatPlural } from "../../../base/format.ts";
@@ -107,7 +107,7 @@ function WhyItWaits({ workload }: { workload: WorkloadAnswer }) {
   const waited = workload.submitted_at === null ? null : (now - workload.submitted_at) / 1000;
   return (
     <section className={styles.why} aria-label="Why it waits">
-      <b>{workload.pending_reason_text ?? workload.pending_reason ?? "The scheduler gives no reason."}</b>
+      <b>{workload.pending_reason_text ?? workload.pending_reason ?? "The scheduler gave no reason."}</b>
       <small>
         waiting for {formatDuration(waited)}
         {workload.pending_reason && ` · scheduler says ${workload.pending_reason}`}
@@ -155,7 +155,7 @@ function facts({ workload, allocations }: WorkloadDetail): readonly Fact[] {
     { name: "quality of service", value: workload.qos },
     { name: "restarts", value: workload.restarts > 0 ? formatCount(workload.restarts) : null },
     {
-      name: "known because",
+      name: "allocation source",
       value:
         sources.length > 0 ? `${sources.join("; ")}${least < 1 ? ` (${Math.round(least * 100)} % sure)` : ""}` : null,
     },
@@ -179,10 +179,10 @@ function hoursWords({ gpu_hours, earlier_gpu_hours }: WorkloadAnswer): string | 
 
 /** `code 3`, `signal 9; worst step: code 5`; null where all went well, or nobody knows. */
 function exitWords(workload: WorkloadAnswer): string | null {
-  const own = codeWords(workload.exit_code, workload.exit_signal);
+  const ownCode = codeWords(workload.exit_code, workload.exit_signal);
   const step = codeWords(workload.derived_exit_code, workload.derived_exit_signal);
-  const ofStep = step === null || step === own ? null : `worst step: ${step}`;
-  return own === null && ofStep === null ? null : [own, ofStep].filter(Boolean).join("; ");
+  const ofStep = step === null || step === ownCode ? null : `worst step: ${step}`;
+  return ownCode === null && ofStep === null ? null : [ownCode, ofStep].filter(Boolean).join("; ");
 }
 
 function codeWords(code: number | null, signal: number | null): string | null {
@@ -195,12 +195,12 @@ function Executions({ executions }: { executions: readonly ExecutionAnswer[] }) 
   return (
     <Card title="Earlier executions">
       <ul className={styles.executions}>
-        {[...executions].reverse().map((each) => (
-          <li key={each.started_at} data-tip={executionTip(each)}>
-            <RelativeTime at={each.started_at} />
-            <span>{(each.scheduler_state ?? stateWords(each.state)).toLowerCase()}</span>
-            <span>{formatDuration(each.run_s)}</span>
-            <b>{formatGpuHours(each.gpu_hours)}</b>
+        {[...executions].reverse().map((execution) => (
+          <li key={execution.started_at} data-tip={executionTip(execution)}>
+            <RelativeTime at={execution.started_at} />
+            <span>{(execution.scheduler_state ?? stateWords(execution.state)).toLowerCase()}</span>
+            <span>{formatDuration(execution.run_s)}</span>
+            <b>{formatGpuHours(execution.gpu_hours)}</b>
           </li>
         ))}
       </ul>

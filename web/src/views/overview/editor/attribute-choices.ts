@@ -1,10 +1,10 @@
-// What units can be grouped and sorted by here and now: of all that may be known of a unit, what any unit has.
+// The attributes that units can be grouped and sorted by: those for which any unit has a value.
 
 import { formatPlural, type Quantity } from "../../../base/format.ts";
 import type { Units } from "../../../data/units.ts";
 import { isNames, type NumberValues } from "../../../layout/attributes.ts";
 import { ATTRIBUTES, type Attribute } from "../../../state/attributes.ts";
-import { sayNumber } from "../filter/number-words.ts";
+import { formatNumber } from "../filter/number-words.ts";
 import { readAttribute } from "../picture/unit-columns.ts";
 
 export interface AttributeChoice {
@@ -41,7 +41,7 @@ function describeRange(values: NumberValues, unit: Quantity): string | null {
     if (value > max) max = value;
   }
   if (min > max) return null;
-  return min === max ? sayNumber(min, unit) : `${sayNumber(min, unit)} – ${sayNumber(max, unit)}`;
+  return min === max ? formatNumber(min, unit) : `${formatNumber(min, unit)} – ${formatNumber(max, unit)}`;
 }
 
 /** Those whose title has all the words, in any order. Statistics are many: they come up when searched for. */

@@ -1,4 +1,4 @@
-// A list of attributes to choose from, with a box to search it: typed words narrow it, arrows move, Enter takes.
+// A list of attributes with a search box: typed words filter it, arrows move, Enter chooses.
 
 import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from "react";
 import type { Units } from "../../../data/units.ts";
@@ -20,11 +20,11 @@ export function AttributePicker({ units, used, value, kind, onChoose }: Attribut
   const [text, setText] = useState("");
   const [active, setActive] = useState<string | null>(value);
   const all = useMemo(() => listChoices(units, used), [units, used]);
-  const found = useMemo(
+  const choices = useMemo(
     () => searchChoices(kind ? all.filter(({ attribute }) => attribute.kind === kind) : all, text),
     [all, kind, text],
   );
-  const current = found.find(({ attribute }) => attribute.name === active) ?? found[0];
+  const current = choices.find(({ attribute }) => attribute.name === active) ?? choices[0];
   const list = useRef<HTMLDivElement>(null);
   const currentName = current?.attribute.name;
   useEffect(() => {
@@ -35,8 +35,8 @@ export function AttributePicker({ units, used, value, kind, onChoose }: Attribut
   const onKeyDown = (event: KeyboardEvent) => {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (step !== 0) {
-      const at = found.findIndex(({ attribute }) => attribute.name === currentName);
-      setActive(found[(at + step + found.length) % found.length]?.attribute.name ?? null);
+      const at = choices.findIndex(({ attribute }) => attribute.name === currentName);
+      setActive(choices[(at + step + choices.length) % choices.length]?.attribute.name ?? null);
     } else if (event.key === "Enter" && current) onChoose(current.attribute.name);
     else return;
     event.preventDefault();
@@ -59,7 +59,7 @@ export function AttributePicker({ units, used, value, kind, onChoose }: Attribut
         onKeyDown={onKeyDown}
       />
       <div ref={list} id={listId} role="listbox" aria-label="Attributes" className={styles.choices}>
-        {found.map((choice) => (
+        {choices.map((choice) => (
           <Choice
             key={choice.attribute.name}
             id={`${listId}-${choice.attribute.name}`}
@@ -69,7 +69,7 @@ export function AttributePicker({ units, used, value, kind, onChoose }: Attribut
             onChoose={onChoose}
           />
         ))}
-        {found.length === 0 && <p>No attribute is called that.</p>}
+        {choices.length === 0 && <p>No matching attributes.</p>}
       </div>
     </div>
   );

@@ -115,7 +115,7 @@ describe("a view in words", () => {
     expect(describePath(DEFAULT_VIEW)).toBe("no groups");
     expect(describeLayer(makeLayer("partition", { layout: "listX" }))).toBe("list → · by count");
     expect(describeLayer(makeLayer({ metric: "power_watts", bins: [100, 300] }, { size: "uniform" }))).toBe(
-      "pack · all alike · 3 bins",
+      "pack · uniform · 3 bins",
     );
     const sorted = changeMark(view, { layout: "fillY", sort: { by: "gpu_util_ratio", order: "descending" } });
     expect(describeMark(sorted)).toBe("squares, fill ↓ · GPU utilization ↓");

@@ -53,8 +53,8 @@ export function changeMark(view: View, changes: Partial<Mark>): View {
 
 /** Numbers are cut into bins, except those that only count and so repeat. */
 export function groupBy(attribute: string): string | Bins {
-  const found = findAttribute(attribute);
-  if (found?.kind !== "number" || (found.unit === "count" && found.metric === null)) return attribute;
+  const definition = findAttribute(attribute);
+  if (definition?.kind !== "number" || (definition.unit === "count" && definition.metric === null)) return attribute;
   return { metric: attribute, bins: DEFAULT_BINS };
 }
 
@@ -77,17 +77,17 @@ export function nameLayers({ layers }: View, before: LayerIds): LayerIds {
   const changed = attributes.filter((attribute, at) => attribute !== before.attributes[at]).length;
   if (isSameLength && changed === 0) return before;
   if (isSameLength && changed === 1) return { ids: before.ids, attributes };
-  const left = new Map(before.ids.map((id, at) => [id, before.attributes[at]]));
-  const taken = new Set(before.ids);
+  const unmatched = new Map(before.ids.map((id, at) => [id, before.attributes[at]]));
+  const usedIds = new Set(before.ids);
   const ids = attributes.map((attribute) => {
-    const known = [...left].find(([, of]) => of === attribute)?.[0];
-    if (known !== undefined) {
-      left.delete(known);
-      return known;
+    const id = [...unmatched].find(([, of]) => of === attribute)?.[0];
+    if (id !== undefined) {
+      unmatched.delete(id);
+      return id;
     }
     let number = 1;
-    while (taken.has(`${attribute} ${number}`)) number += 1;
-    taken.add(`${attribute} ${number}`);
+    while (usedIds.has(`${attribute} ${number}`)) number += 1;
+    usedIds.add(`${attribute} ${number}`);
     return `${attribute} ${number}`;
   });
   return { ids, attributes };

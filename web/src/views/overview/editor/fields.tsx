@@ -1,4 +1,4 @@
-// Rows of the settings pop-ups: a word on the left, a control on the right.
+// Rows of settings popups: a label on the left, a control on the right.
 
 import { type ReactNode, useId, useState } from "react";
 import { LAYOUT_KINDS, type LayoutKind } from "../../../layout/grammar.ts";

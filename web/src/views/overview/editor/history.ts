@@ -1,4 +1,4 @@
-// Steps that can be undone, as pure functions: a history in, a history out. Bounded; knows nothing of what the steps are.
+// An undo history as pure functions. Bounded; knows nothing of the steps.
 
 export interface History<T> {
   /** Oldest first. */

@@ -1,4 +1,4 @@
-// Opens a view that somebody exported: from a file or from text.
+// Opens an exported view from a file or from text.
 
 import * as Popover from "@radix-ui/react-popover";
 import { useState } from "react";
@@ -25,11 +25,11 @@ export function ImportButton({ views }: { views: Views }) {
 function ImportForm({ views, onDone }: { views: Views; onDone: () => void }) {
   const [text, setText] = useState("");
   const [fault, setFault] = useState<string | null>(null);
-  const take = (taken: string) => {
-    const found = views.importJson(taken);
-    setFault(found);
-    setText(taken);
-    if (found === null) onDone();
+  const importText = (json: string) => {
+    const importFault = views.importJson(json);
+    setFault(importFault);
+    setText(json);
+    if (importFault === null) onDone();
   };
   return (
     <div className={settings.settings}>
@@ -55,11 +55,11 @@ function ImportForm({ views, onDone }: { views: Views; onDone: () => void }) {
             type="file"
             accept=".json,application/json"
             onChange={(event) => {
-              void event.target.files?.[0]?.text().then(take);
+              void event.target.files?.[0]?.text().then(importText);
             }}
           />
         </label>
-        <Button look="primary" disabled={text.trim() === ""} onClick={() => take(text)}>
+        <Button look="primary" disabled={text.trim() === ""} onClick={() => importText(text)}>
           Open
         </Button>
       </span>

@@ -1,4 +1,4 @@
-// One layer as a card: what it groups by, how, a handle to drag it by and a gear for the rest.
+// A layer as a card: its attribute and layout, a drag handle, and a settings button.
 
 import { useSortable } from "@dnd-kit/sortable";
 import { CSS } from "@dnd-kit/utilities";

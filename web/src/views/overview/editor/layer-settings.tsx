@@ -1,4 +1,4 @@
-// All settings of one layer of groups.
+// The settings of a layer.
 
 import { useState } from "react";
 import type { Units } from "../../../data/units.ts";
@@ -59,7 +59,7 @@ export function LayerSettings({ units, layer, used, onChange, onRemove }: LayerS
           value={layer.size}
           options={[
             { value: "count", title: "By count" },
-            { value: "uniform", title: "All alike" },
+            { value: "uniform", title: "Uniform" },
           ]}
           onChange={(size) => onChange({ size })}
         />
@@ -89,7 +89,7 @@ function SpaceRows({ layer, onChange }: Pick<LayerSettingsProps, "layer" | "onCh
       {layer.layout === "pack" || layer.layout.startsWith("list") ? (
         <NumberRow
           title="Aspect"
-          tip="Width over height that a group aims at"
+          tip="Target width divided by height of a group"
           min={0.05}
           max={20}
           step={0.1}
@@ -142,7 +142,7 @@ function SortRows({ units, layer, onChange }: { units: Units; layer: Layer; onCh
       </OrderRow>
       {(isChoosing || sort.by === "value") && (
         <details open={isChoosing} className={styles.mean}>
-          <summary>{sort.of === null ? "Choose of what" : "Mean of something else"}</summary>
+          <summary>{sort.of === null ? "Choose a metric" : "Mean of another metric"}</summary>
           <AttributePicker
             units={units}
             used={sort.of === null ? [] : [sort.of]}
@@ -169,8 +169,8 @@ interface BinRowsProps {
 
 function BinRows({ attribute, by, onChange }: BinRowsProps) {
   const bins = typeof by === "string" ? null : by.bins;
-  const found = findAttribute(attribute);
-  const unit = found?.kind === "number" ? found.unit : "count";
+  const definition = findAttribute(attribute);
+  const unit = definition?.kind === "number" ? definition.unit : "count";
   const sign = TYPED_UNITS[unit][1];
   const [limits, setLimits] = useState(
     typeof bins === "object" && bins !== null ? bins.map((limit) => toTyped(limit, unit)).join(", ") : "",
@@ -188,16 +188,16 @@ function BinRows({ attribute, by, onChange }: BinRowsProps) {
         title="Bins"
         value={kind}
         options={[
-          ["count", "So many, round limits"],
-          ["limits", "Limits of your own"],
-          ["each", "Each value for itself"],
+          ["count", "Round limits"],
+          ["limits", "Custom limits"],
+          ["each", "One group per value"],
         ]}
         onChange={choose}
       />
       {kind === "count" && (
         <NumberRow
           title="Number"
-          tip="At most; the limits are round numbers"
+          tip="Maximum; the limits are round numbers"
           min={1}
           max={MAX_BINS}
           step={1}

@@ -1,4 +1,5 @@
-// The layers of the picture from the outermost to the unit, to add, remove, reorder and set. Every change is drawn at once.
+// The layout editor: the layers of the picture from the outermost to the unit, to add, remove, reorder and configure.
+// Changes are drawn immediately.
 
 import {
   closestCenter,
@@ -45,7 +46,7 @@ interface LayoutEditorProps {
 }
 
 export function LayoutEditor({ editor, units, view }: LayoutEditorProps) {
-  const [said, setSaid] = useState("");
+  const [announcement, setAnnouncement] = useState("");
   useUndoKeys(editor);
   return (
     <section className={styles.editor} aria-label="Layout">
@@ -54,18 +55,18 @@ export function LayoutEditor({ editor, units, view }: LayoutEditorProps) {
         <IconButton icon="undo" label="Undo (Ctrl+Z)" disabled={!editor.canUndo} onClick={editor.undo} />
         <IconButton icon="redo" label="Redo (Ctrl+Shift+Z)" disabled={!editor.canRedo} onClick={editor.redo} />
       </header>
-      <Layers editor={editor} units={units} view={view} onSay={setSaid} />
+      <Layers editor={editor} units={units} view={view} onSay={setAnnouncement} />
       <MarkCard editor={editor} units={units} view={view} />
       <AddLayer
         units={units}
         view={view}
         onAdd={(attribute) => {
-          setSaid(`${titleOfAttribute(attribute)} added as layer ${view.layers.length + 1}.`);
+          setAnnouncement(`${titleOfAttribute(attribute)} added as layer ${view.layers.length + 1}.`);
           editor.edit(addLayer(view, attribute));
         }}
       />
       <p data-visually-hidden={true} aria-live="polite">
-        {said}
+        {announcement}
       </p>
     </section>
   );

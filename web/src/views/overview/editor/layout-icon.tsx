@@ -1,4 +1,4 @@
-// The five arrangements as little drawings, on a 16 px grid.
+// Icons of the five layouts, on a 16 px grid.
 
 import type { LayoutKind } from "../../../layout/grammar.ts";
 

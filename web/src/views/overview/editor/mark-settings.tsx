@@ -1,4 +1,4 @@
-// All settings of the squares themselves: which units, in what order, and what becomes of those filtered away.
+// The settings of the squares: which units, in which order, and how filtered units are shown.
 
 import { useMemo } from "react";
 import type { Units } from "../../../data/units.ts";

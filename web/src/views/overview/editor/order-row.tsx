@@ -1,4 +1,4 @@
-// By what something is sorted, and a button that turns the order round.
+// A sort attribute, and a button that reverses the order.
 
 import type { ReactNode } from "react";
 import type { SortOrder } from "../../../layout/grammar.ts";
@@ -21,7 +21,7 @@ export function OrderRow({ order, isDisabled = false, children, onChange }: Orde
         <button
           type="button"
           aria-label={isRising ? "Ascending" : "Descending"}
-          data-tip={isRising ? "Ascending: click to turn round" : "Descending: click to turn round"}
+          data-tip={isRising ? "Ascending: click to reverse" : "Descending: click to reverse"}
           disabled={isDisabled}
           onClick={() => onChange(isRising ? "descending" : "ascending")}
         >

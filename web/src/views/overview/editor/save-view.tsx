@@ -1,4 +1,4 @@
-// Saves what is shown under a name, for this browser or for everybody.
+// Saves the current view under a name, for this browser or for everybody.
 
 import * as Popover from "@radix-ui/react-popover";
 import { type FormEvent, useState } from "react";
@@ -62,7 +62,7 @@ function SaveForm({ editor, views, onDone }: { editor: Editor; views: Views; onD
           onChange={setScope}
         />
       </Row>
-      {same && <p className={settings.note}>There is a view of this name; it will be replaced.</p>}
+      {same && <p className={settings.note}>A view with this name exists and will be replaced.</p>}
       <Button look="primary" type="submit" disabled={name === ""}>
         {same ? "Replace" : "Save"}
       </Button>

@@ -1,5 +1,5 @@
-// The views to choose from: built in, this browser's, everybody's. Which one is shown, whether it was changed, which one
-// the page starts with, and what can be done with each.
+// The list of views: built-in, private and shared. Shows which one is open, whether it was edited and which one the
+// page starts with, with a menu for each.
 
 import { useState } from "react";
 import type { NamedView } from "../../../data/views.ts";
@@ -60,7 +60,7 @@ function Edited({ editor, views }: { editor: Editor; views: Views }) {
         <button
           type="button"
           className={styles.way}
-          data-tip={`Back to “${saved.title}” as it was saved`}
+          data-tip={`Discard changes to “${saved.title}”`}
           onClick={() => arrangement.picture && editor.open({ picture: arrangement.picture, document: saved })}
         >
           Reset
@@ -107,9 +107,7 @@ function ViewRow({ view, editor, views }: ViewRowProps) {
 
 function describeStart(isStart: boolean, isOwn: boolean): string {
   if (!isStart) return "Start with this view in this browser";
-  return isOwn
-    ? "This browser starts with this view; click to start like everybody"
-    : "Everybody starts with this view";
+  return isOwn ? "This browser starts with this view; click to use the site default" : "This view is the site default";
 }
 
 function Rename({ view, views, onDone }: { view: NamedView; views: Views; onDone: () => void }) {

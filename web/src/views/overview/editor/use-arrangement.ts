@@ -1,4 +1,4 @@
-// Which arrangement the picture has: the one the link names or the start view, with the edits the link holds.
+// The arrangement of the picture: the view that the link names or the start view, with the edits of the link.
 
 import { useEffect, useLayoutEffect, useMemo, useState } from "react";
 import { type NamedView, useViewLibrary, type ViewLibrary } from "../../../data/views.ts";
@@ -37,9 +37,9 @@ export const BUILTIN_LIST: readonly NamedView[] = BUILTIN_VIEWS.flatMap(({ key, 
 const DEFAULT_VIEW = findDefault();
 
 function findDefault(): NamedView {
-  const found = BUILTIN_LIST.find(({ picture }) => picture === DEFAULT_PICTURE);
-  if (found === undefined) throw new Error(`There is no arrangement named ${DEFAULT_PICTURE}`);
-  return found;
+  const view = BUILTIN_LIST.find(({ picture }) => picture === DEFAULT_PICTURE);
+  if (view === undefined) throw new Error(`There is no arrangement named ${DEFAULT_PICTURE}`);
+  return view;
 }
 
 export function useArrangement(screen: Screen): Arranged {
@@ -48,7 +48,7 @@ export function useArrangement(screen: Screen): Arranged {
   const start = useStart(library);
   const { picture, layout } = screen;
   const startView = picture === null && layout === null && start !== null ? findView(library, start) : null;
-  // Before the page is painted, so that nothing is drawn that nobody asked for. A link to what everybody has stays short.
+  // Before the first paint, so that no other view flashes. A link to the default view stays short.
   useLayoutEffect(() => {
     if (startView === null || startView.picture === DEFAULT_PICTURE) return;
     store.change(openPicture(startView.picture, startView.document.view, startView.document.look), "replace");
@@ -56,7 +56,7 @@ export function useArrangement(screen: Screen): Arranged {
 
   const named = picture === null ? startView : findView(library, picture);
   const builtin = BUILTIN_LIST.find((view) => view === named) ?? null;
-  // A short link to a built-in view has its colors; who takes them away afterwards is not contradicted.
+  // A short link to a built-in view has its colors; if the reader changes them afterwards, they stay changed.
   useLayoutEffect(() => {
     if (builtin === null || isSameLook(builtin.document.look, PLAIN_LOOK)) return;
     const { layout: edited, ...now } = store.read().screen;
@@ -64,7 +64,7 @@ export function useArrangement(screen: Screen): Arranged {
     store.change(openPicture(builtin.picture, builtin.document.view, builtin.document.look), "replace");
   }, [builtin, store]);
   const isLost = picture !== null && named === null && layout === null && library.isSettled;
-  const lost = isLost ? `There is no view ${picture} here; this is ${DEFAULT_VIEW.document.title}.` : null;
+  const lost = isLost ? `There is no view ${picture}; ${DEFAULT_VIEW.document.title} is shown.` : null;
   const faults = named?.leftOut ?? NO_FAULTS;
   useEffect(() => store.note(lost === null ? faults : [lost]), [store, lost, faults]);
 
@@ -77,11 +77,11 @@ export function useArrangement(screen: Screen): Arranged {
 const NO_FAULTS: readonly string[] = [];
 
 export function findView(library: Pick<ViewLibrary, "mine" | "shared">, picture: PictureRef): NamedView | null {
-  const known = [...BUILTIN_LIST, ...library.mine, ...library.shared];
-  return known.find((view) => view.picture === picture) ?? null;
+  const views = [...BUILTIN_LIST, ...library.mine, ...library.shared];
+  return views.find((view) => view.picture === picture) ?? null;
 }
 
-/** Stays as it was first known: who chooses another start does not mean to go there now. */
+/** Stays as first read: choosing another start view does not open it now. */
 function useStart(library: ViewLibrary): PictureRef | null {
   const [first, setFirst] = useState<PictureRef | null>(null);
   const start = first ?? chooseStart(library);
@@ -89,7 +89,7 @@ function useStart(library: ViewLibrary): PictureRef | null {
   return start;
 }
 
-/** This browser's own before everybody's; null while that is not known. */
+/** The start view of this browser before the site default; null while unknown. */
 export function chooseStart(library: ViewLibrary): PictureRef | null {
   const { ownStart, sharedStart, isSettled } = library;
   if (ownStart !== null && findView(library, ownStart) !== null) return ownStart;
@@ -97,7 +97,7 @@ export function chooseStart(library: ViewLibrary): PictureRef | null {
   return sharedStart !== null && findView(library, sharedStart) !== null ? sharedStart : DEFAULT_PICTURE;
 }
 
-/** `shown`: the view that the link names; `layout`: as it was edited. */
+/** `shown`: the view that the link names; `layout`: the edited layout. */
 export function arrange(shown: NamedView | null, layout: View | null, look: Look): Arrangement | null {
   if (shown === null && layout === null) return null;
   if (shown === null)

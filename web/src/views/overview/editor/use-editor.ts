@@ -1,4 +1,4 @@
-// The layout editor's hold on the screen: what is arranged how, every change of it, and the way back.
+// The state of the layout editor: the current arrangement, changes, undo and redo.
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { NamedView, ViewLibrary } from "../../../data/views.ts";

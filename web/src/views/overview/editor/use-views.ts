@@ -1,4 +1,4 @@
-// What can be done with views: save, rename, replace, delete and bring back, choose the start, copy, export, import.
+// Actions on views: save, rename, overwrite, delete with undo, choose the start view, copy, export, import.
 
 import { useMemo, useState } from "react";
 import { copyText } from "../../../base/clipboard.ts";
@@ -25,9 +25,9 @@ export type Scope = "mine" | "shared";
 export interface Views {
   readonly notice: Notice | null;
   dismiss(): void;
-  /** What is on the screen, as a document. */
+  /** The current view as a document. */
   current(title: string): ViewDocument | null;
-  /** In place of the one of this title and scope, where there is one. */
+  /** Replaces the view with this title and scope, if there is one. */
   saveAs(title: string, scope: Scope): Promise<void>;
   overwrite(view: NamedView): Promise<void>;
   rename(view: NamedView, title: string): Promise<void>;
@@ -37,7 +37,7 @@ export interface Views {
   copyLink(view: NamedView): Promise<void>;
   copyJson(view: NamedView): Promise<void>;
   exportJson(view: NamedView): void;
-  /** What was wrong with the text; null where it is on the screen now. */
+  /** Why the text is invalid; null: it was opened. */
   importJson(text: string): string | null;
 }
 
@@ -46,13 +46,13 @@ export function useViews(editor: Editor): Views {
   const actions = useViewActions();
   const [notice, setNotice] = useState<Notice | null>(null);
   const { arrangement, library } = editor;
-  const say = (text: string, undo: Notice["undo"] = null) => setNotice({ text, undo });
+  const notify = (text: string, undo: Notice["undo"] = null) => setNotice({ text, undo });
   const attempt = async (work: () => Promise<void>) => {
     try {
       await work();
     } catch (error) {
       const { message, hint } = toProblem(error);
-      say(
+      notify(
         [message, hint]
           .filter((text) => text !== null)
           .map(toSentence)
@@ -66,12 +66,12 @@ export function useViews(editor: Editor): Views {
     attempt(async () => {
       await actions.save(picture, document);
       store.change(openPicture(picture, document.view, document.look), "replace");
-      say(words);
+      notify(words);
     });
   const copy = (text: string, words: string) =>
     attempt(async () => {
       await copyText(text);
-      say(words);
+      notify(words);
     });
 
   return {
@@ -103,7 +103,7 @@ export function useViews(editor: Editor): Views {
         const { picture, document } = view;
         const isOpen = arrangement?.picture === picture;
         const wasStart = { here: library.ownStart === picture, everybody: library.sharedStart === picture };
-        // What is on the screen stays there.
+        // The current view stays on the screen.
         if (isOpen) editor.detach();
         await actions.remove(picture);
         if (wasStart.here) actions.startHere(null);
@@ -114,18 +114,18 @@ export function useViews(editor: Editor): Views {
           if (isOpen) store.change((screen) => ({ ...screen, picture }), "replace");
           setNotice(null);
         };
-        say(`“${document.title}” deleted.`, () => void attempt(bringBack));
+        notify(`“${document.title}” deleted.`, () => void attempt(bringBack));
       }),
     toggleStartHere(picture) {
       const isStart = library.ownStart === picture;
       actions.startHere(isStart ? null : picture);
-      say(isStart ? "This browser starts like everybody's." : "This browser starts with this view.");
+      notify(isStart ? "This browser now starts with the site default." : "This browser now starts with this view.");
     },
     toggleStartEverybody: (picture) =>
       attempt(async () => {
         const isStart = library.sharedStart === picture;
         await actions.startEverybody(isStart ? null : picture);
-        say(isStart ? "Nobody has chosen a start view now." : "Everybody starts with this view now.");
+        notify(isStart ? "The site has no default view now." : "This view is now the site default.");
       }),
     copyLink: ({ picture, document }) => {
       const screen = openPicture(picture, document.view, document.look)(INITIAL_SCREEN);
@@ -140,18 +140,18 @@ export function useViews(editor: Editor): Views {
       const { document, leftOut } = read;
       store.change((screen) => withLook({ ...screen, picture: null, layout: document.view }, document.look));
       store.note(leftOut);
-      say(`“${document.title}” opened. Save it to keep it.`);
+      notify(`“${document.title}” opened. Save it to keep it.`);
       return null;
     },
   };
 }
 
 export function findByTitle(library: ViewLibrary, scope: Scope, title: string): NamedView | null {
-  const wanted = title.trim().toLowerCase();
-  return library[scope].find(({ document }) => document.title.trim().toLowerCase() === wanted) ?? null;
+  const needle = title.trim().toLowerCase();
+  return library[scope].find(({ document }) => document.title.trim().toLowerCase() === needle) ?? null;
 }
 
-/** What this page opens with where its link says nothing. */
+/** The view that the page opens with if the link names none. */
 export function startOf({ ownStart, sharedStart }: ViewLibrary): PictureRef | null {
   return ownStart ?? sharedStart;
 }

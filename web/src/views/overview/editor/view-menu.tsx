@@ -1,4 +1,4 @@
-// What can be done with one view.
+// The menu of a view.
 
 import { useMay } from "../../../data/access.ts";
 import type { NamedView } from "../../../data/views.ts";
@@ -32,18 +32,18 @@ export function ViewMenu({ view, editor, views, onRename }: ViewMenuProps) {
       <MenuItem onSelect={() => views.exportJson(view)}>Export JSON</MenuItem>
       <MenuSeparator />
       <MenuCheck isOn={library.ownStart === picture} onToggle={() => views.toggleStartHere(picture)}>
-        Start with it here
+        Start with this view here
       </MenuCheck>
       {!isMine(picture) && mayChooseForAll && (
         <MenuCheck isOn={library.sharedStart === picture} onToggle={() => void views.toggleStartEverybody(picture)}>
-          Start with it for everybody
+          Make it the site default
         </MenuCheck>
       )}
       {isOwn && (
         <>
           <MenuSeparator />
           <MenuItem onSelect={onRename}>Rename</MenuItem>
-          <MenuItem onSelect={() => void views.overwrite(view)}>Replace by what is shown</MenuItem>
+          <MenuItem onSelect={() => void views.overwrite(view)}>Overwrite with the current view</MenuItem>
           <MenuItem onSelect={() => void views.remove(view)}>Delete</MenuItem>
         </>
       )}

@@ -1,4 +1,4 @@
-// Layers and marks in a few words each, for cards and for those who hear them.
+// Short descriptions of layers and marks, for cards and screen readers.
 
 import {
   attributeOf,
@@ -27,7 +27,7 @@ export const LAYOUT_HELP: Readonly<Record<LayoutKind, string>> = {
   listY: "List ↓: in order from top to bottom, wrapping",
 };
 
-export const SIZE_WORDS: Readonly<Record<GroupSize, string>> = { count: "by count", uniform: "all alike" };
+export const SIZE_WORDS: Readonly<Record<GroupSize, string>> = { count: "by count", uniform: "uniform" };
 
 export const UNITS_WORDS: Readonly<Record<ShownUnits, string>> = {
   all: "GPUs and requests",

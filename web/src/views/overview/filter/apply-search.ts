@@ -1,6 +1,6 @@
-// Which rows a typed comparison means, `user=ada` or `util<20%`: column code, as for conditions.
+// Applies a typed comparison such as `user=ada` or `util<20%` to all rows, column by column.
 
-import { type Comparison, isSo } from "../../../base/search.ts";
+import { type Comparison, matchesComparison } from "../../../base/search.ts";
 import { type AttributeName, findAttribute } from "../../../state/attributes.ts";
 import { type FilterColumn, type FilterColumns, isLists, isNumbers, type NamedColumn } from "./filter-columns.ts";
 
@@ -19,34 +19,34 @@ const SHORT: Readonly<Record<string, readonly AttributeName[]>> = {
   rule: ["violations"],
 };
 
-/** Clears the marks of rows for which it does not hold; of all where the rows have nothing of this name. */
-export function dropOthers(columns: FilterColumns, comparison: Comparison, passes: Uint8Array): void {
+/** Clears the marks of rows that do not match; of all rows if the name is unknown. */
+export function applyComparison(columns: FilterColumns, comparison: Comparison, passes: Uint8Array): void {
   const column = findColumn(columns, comparison.name);
   if (column === null) passes.fill(0);
   else if (isNumbers(column)) {
     for (let row = 0; row < passes.length; row += 1) {
       const value = column[row] ?? Number.NaN;
-      if (Number.isNaN(value) || !isSo(value, comparison)) passes[row] = 0;
+      if (Number.isNaN(value) || !matchesComparison(value, comparison)) passes[row] = 0;
     }
-  } else dropNames(column, comparison, passes);
+  } else applyToNames(column, comparison, passes);
 }
 
 function findColumn(columns: FilterColumns, name: string): FilterColumn | null {
-  const own = findAttribute(name)?.name;
-  const wanted = own === undefined ? (SHORT[name] ?? []) : [own];
-  const found = wanted.find((attribute) => columns.has(attribute));
-  return found === undefined ? null : columns.find(found);
+  const exactName = findAttribute(name)?.name;
+  const candidates = exactName === undefined ? (SHORT[name] ?? []) : [exactName];
+  const attribute = candidates.find((attribute) => columns.has(attribute));
+  return attribute === undefined ? null : columns.find(attribute);
 }
 
-function dropNames(column: NamedColumn, comparison: Comparison, passes: Uint8Array): void {
-  const isMeant = column.names.map((name) => isSo(name, comparison));
+function applyToNames(column: NamedColumn, comparison: Comparison, passes: Uint8Array): void {
+  const isMeant = column.names.map((name) => matchesComparison(name, comparison));
   const { codes } = column;
   if (!isLists(column)) {
     for (let row = 0; row < passes.length; row += 1) if (!isMeant[codes[row] ?? 0]) passes[row] = 0;
     return;
   }
   for (let row = 0; row < passes.length; row += 1) {
-    const own = codes.subarray(column.starts[row] ?? 0, column.starts[row + 1] ?? 0);
-    if (!own.some((code) => isMeant[code])) passes[row] = 0;
+    const rowCodes = codes.subarray(column.starts[row] ?? 0, column.starts[row + 1] ?? 0);
+    if (!rowCodes.some((code) => isMeant[code])) passes[row] = 0;
   }
 }

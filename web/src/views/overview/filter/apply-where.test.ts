@@ -4,9 +4,9 @@ import type { AttributeName } from "../../../state/attributes.ts";
 import { type Condition, parseWhere, type Where } from "../../../state/where.ts";
 import { applyWhere, countNames, listPassing, markFiltered, type Narrowed } from "./apply-where.ts";
 import {
+  cacheColumns,
   type FilterColumns,
   isNumbers,
-  keepColumns,
   type NamedColumn,
   toNameColumn,
   toNameLists,
@@ -30,11 +30,15 @@ function toColumns(rows: readonly Row[]): FilterColumns {
   const user = toNameColumn(rows, (row) => row.user);
   const partition = toNameLists(rows, (row) => row.partitions);
   const util = Float32Array.from(toNumberColumn(rows, (row) => row.util));
-  const found: Partial<Record<AttributeName, NamedColumn | Float32Array>> = { user, partition, gpu_util_ratio: util };
-  return keepColumns(
+  const byAttribute: Partial<Record<AttributeName, NamedColumn | Float32Array>> = {
+    user,
+    partition,
+    gpu_util_ratio: util,
+  };
+  return cacheColumns(
     rows.length,
-    (name) => name in found,
-    (name) => found[name] ?? null,
+    (name) => name in byAttribute,
+    (name) => byAttribute[name] ?? null,
     () => [user, partition],
   );
 }

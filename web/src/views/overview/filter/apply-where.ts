@@ -1,10 +1,10 @@
-// Which rows meet the conditions: column code, a few passes over codes and numbers however many rows there are, nothing
-// per row. Remembers of each row which clause alone it fails, so that facets can count what choosing a value would show.
+// Which rows meet the conditions, computed column by column. Records for each row the only clause that it fails, so
+// that facets can count what choosing a value would show.
 
 import type { NumberColumn } from "../../../api/columns.ts";
 import { parseSearch } from "../../../base/search.ts";
 import type { Clause, Condition, RangeCondition, Where } from "../../../state/where.ts";
-import { dropOthers } from "./apply-search.ts";
+import { applyComparison } from "./apply-search.ts";
 import { type FilterColumns, isLists, isNumbers, type NamedColumn } from "./filter-columns.ts";
 
 export interface Narrowed {
@@ -48,7 +48,7 @@ export function applyWhere(
   if (isSearched) {
     passes.fill(words.length > 0 ? 0 : 1);
     if (words.length > 0) passWords(columns.searched, words, passes);
-    for (const comparison of search.comparisons) dropOthers(columns, comparison, passes);
+    for (const comparison of search.comparisons) applyComparison(columns, comparison, passes);
     countFailures(passes, SEARCH, failures, culprit);
   }
   if (within !== null) countFailures(within, WITHIN, failures, culprit);
@@ -75,7 +75,7 @@ function passClause(columns: FilterColumns, clause: Clause, passes: Uint8Array):
 }
 
 function passRange(values: NumberColumn, { min, max, isNegated }: RangeCondition, passes: Uint8Array): void {
-  // Metrics come as 32-bit numbers: 0.15 from a link must not lie beside 0.15 from a sample.
+  // Metrics are 32-bit numbers: 0.15 from a link must equal 0.15 from a sample.
   const round = values instanceof Float32Array ? Math.fround : (value: number) => value;
   const from = min === null ? Number.NEGATIVE_INFINITY : round(min);
   const to = max === null ? Number.POSITIVE_INFINITY : round(max);
@@ -98,9 +98,9 @@ function passNames(column: NamedColumn, condition: Exclude<Condition, RangeCondi
   for (let row = 0; row < starts.length - 1; row += 1) {
     const start = starts[row] ?? 0;
     const end = starts[row + 1] ?? 0;
-    let found = start === end ? (isWanted[0] ?? 0) : 0;
-    for (let at = start; at < end; at += 1) found |= isWanted[codes[at] ?? 0] ?? 0;
-    if (found === hit) passes[row] = 1;
+    let isMatch = start === end ? (isWanted[0] ?? 0) : 0;
+    for (let at = start; at < end; at += 1) isMatch |= isWanted[codes[at] ?? 0] ?? 0;
+    if (isMatch === hit) passes[row] = 1;
   }
 }
 
@@ -108,8 +108,8 @@ function passNames(column: NamedColumn, condition: Exclude<Condition, RangeCondi
 function markWanted(names: readonly (string | null)[], condition: Exclude<Condition, RangeCondition>): Uint8Array {
   const isWanted = new Uint8Array(names.length);
   if (condition.kind === "names") {
-    const wanted = new Set(condition.names);
-    for (let code = 0; code < names.length; code += 1) if (wanted.has(names[code] ?? null)) isWanted[code] = 1;
+    const wantedNames = new Set(condition.names);
+    for (let code = 0; code < names.length; code += 1) if (wantedNames.has(names[code] ?? null)) isWanted[code] = 1;
     return isWanted;
   }
   const text = condition.text.toLowerCase();
@@ -122,11 +122,11 @@ const lowered = new WeakMap<readonly (string | null)[], readonly string[]>();
 
 /** In lower case, "" for the missing. A dictionary outlives many ticks and many typed letters. */
 export function lowerNames(names: readonly (string | null)[]): readonly string[] {
-  const known = lowered.get(names);
-  if (known !== undefined) return known;
-  const made = names.map((name) => name?.toLowerCase() ?? "");
-  lowered.set(names, made);
-  return made;
+  const cached = lowered.get(names);
+  if (cached !== undefined) return cached;
+  const lower = names.map((name) => name?.toLowerCase() ?? "");
+  lowered.set(names, lower);
+  return lower;
 }
 
 interface FoundWords {
@@ -138,32 +138,32 @@ const foundWords = new WeakMap<readonly (string | null)[], FoundWords>();
 
 /** Marks the rows in whose names every word occurs, each in any of the columns. */
 function passWords(columns: readonly NamedColumn[], words: readonly string[], passes: Uint8Array): void {
-  const found = new Uint32Array(passes.length);
+  const wordBits = new Uint32Array(passes.length);
   for (const column of columns) {
     const bits = findWords(column.names, words);
     const { codes } = column;
     if (isLists(column)) {
-      for (let row = 0; row < found.length; row += 1) {
+      for (let row = 0; row < wordBits.length; row += 1) {
         const end = column.starts[row + 1] ?? 0;
         for (let at = column.starts[row] ?? 0; at < end; at += 1) {
-          found[row] = (found[row] ?? 0) | (bits[codes[at] ?? 0] ?? 0);
+          wordBits[row] = (wordBits[row] ?? 0) | (bits[codes[at] ?? 0] ?? 0);
         }
       }
     } else {
-      for (let row = 0; row < found.length; row += 1) {
-        found[row] = (found[row] ?? 0) | (bits[codes[row] ?? 0] ?? 0);
+      for (let row = 0; row < wordBits.length; row += 1) {
+        wordBits[row] = (wordBits[row] ?? 0) | (bits[codes[row] ?? 0] ?? 0);
       }
     }
   }
   const all = 2 ** words.length - 1;
-  for (let row = 0; row < found.length; row += 1) if (found[row] === all) passes[row] = 1;
+  for (let row = 0; row < wordBits.length; row += 1) if (wordBits[row] === all) passes[row] = 1;
 }
 
 /** Bit w of a code: its name has word w. */
 function findWords(names: readonly (string | null)[], words: readonly string[]): Uint32Array {
   const key = words.join(" ");
-  const known = foundWords.get(names);
-  if (known?.key === key) return known.bits;
+  const cached = foundWords.get(names);
+  if (cached?.key === key) return cached.bits;
   const lower = lowerNames(names);
   const bits = new Uint32Array(names.length);
   words.forEach((word, index) => {

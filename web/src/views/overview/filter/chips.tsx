@@ -1,4 +1,4 @@
-// The conditions in force, in a line above the rows: each can be taken away.
+// The active conditions as chips above the rows; each can be removed.
 
 import { clearFilters, setClause, showWithin } from "../../../state/changes.ts";
 import type { Screen } from "../../../state/screen.ts";
@@ -22,7 +22,7 @@ export function Chips({ screen, isApplied }: ChipsProps) {
   if (where.length === 0 && within === null) return null;
   const keys = serializeWhere(where);
   return (
-    <ul className={styles.chips} aria-label="Filters in force">
+    <ul className={styles.chips} aria-label="Active filters">
       {where.map((clause, at) => {
         const unapplied = explainUnapplied(clause, isApplied[at], table);
         return (

@@ -1,4 +1,4 @@
-// One clause as a card: its conditions, any of which may hold. Closed it says what it demands, open it can be changed.
+// A clause as a card: alternatives of conditions. Collapsed it describes them, expanded they can be edited.
 
 import { useState } from "react";
 import { type AttributeName, attributeOf } from "../../../state/attributes.ts";

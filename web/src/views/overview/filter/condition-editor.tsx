@@ -1,4 +1,4 @@
-// Changes one condition: a range by brushing or typing, names by choosing, a text by typing; each also the other way round.
+// Edits a condition: a range by brushing or typing, names by choosing, text by typing; each can be negated.
 
 import { useMemo, useState } from "react";
 import { formatCount, formatPlural } from "../../../base/format.ts";
@@ -21,7 +21,7 @@ import styles from "./filter-panel.module.css";
 import type { FilterData } from "./filter-panel.tsx";
 import { countBins, findExtent, makeAxis, valueOn } from "./histogram.ts";
 import { NumberInput } from "./number-input.tsx";
-import { placesOf, rangeBetween, sayNumber } from "./number-words.ts";
+import { formatNumber, placesOf, rangeBetween } from "./number-words.ts";
 import { listTopNames } from "./top-names.ts";
 
 interface EditorProps<A extends Attribute, C extends Condition> {
@@ -83,7 +83,7 @@ function RangeEditor({ attribute, condition, data, onChange }: EditorProps<Numbe
           kept={histogram.kept}
           ramp={null}
           range={condition && placesOf(axis, condition)}
-          say={(place) => sayNumber(valueOn(axis, place), attribute.unit)}
+          say={(place) => formatNumber(valueOn(axis, place), attribute.unit)}
           onChange={(next, isFirst) => put(next && rangeBetween(axis, next.from, next.to), isFirst)}
         />
       ) : (
@@ -208,7 +208,7 @@ function NameList({
           <li key={name ?? ""}>
             <label>
               <input type="checkbox" checked={chosen.includes(name)} onChange={() => toggle(name)} />
-              <span title={name ?? undefined}>{sayValue(name, attribute)}</span>
+              <span title={name ?? undefined}>{formatValue(name, attribute)}</span>
               <small>{formatCount(count)}</small>
             </label>
           </li>
@@ -219,7 +219,7 @@ function NameList({
   );
 }
 
-function sayValue(name: string | null, { values }: NameAttribute): string {
+function formatValue(name: string | null, { values }: NameAttribute): string {
   if (name === null) return "none";
   return values === null ? name : stateWords(name);
 }
@@ -238,12 +238,12 @@ function Operator<T extends string>({ attribute, value, options, onChange }: Ope
       className={styles.operator}
       value={value}
       onChange={({ target }) => {
-        const found = options.find(([known]) => known === target.value);
-        if (found) onChange(found[0]);
+        const option = options.find(([operator]) => operator === target.value);
+        if (option) onChange(option[0]);
       }}
     >
-      {options.map(([known, title]) => (
-        <option key={known} value={known}>
+      {options.map(([operator, title]) => (
+        <option key={operator} value={operator}>
           {title}
         </option>
       ))}

@@ -1,10 +1,10 @@
-// Conditions in words, short enough for a chip.
+// Descriptions of conditions, short enough for a chip.
 
 import { attributeOf, type NameAttribute } from "../../../state/attributes.ts";
 import { TABLES, type TableName } from "../../../state/screen.ts";
 import { type Clause, type Condition, findClause, type Where } from "../../../state/where.ts";
 import { stateWords } from "../words.ts";
-import { sayRange } from "./number-words.ts";
+import { formatRange } from "./number-words.ts";
 
 const MOST_NAMES = 3;
 const MAX_NAME = 40;
@@ -29,20 +29,20 @@ export function describeCondition(condition: Condition): string {
   switch (condition.kind) {
     case "range": {
       const attribute = attributeOf(condition.attribute);
-      return attribute.kind === "number" ? `${not}${sayRange(condition, attribute.unit)}` : not;
+      return attribute.kind === "number" ? `${not}${formatRange(condition, attribute.unit)}` : not;
     }
     case "text":
       return `${not}with “${cut(condition.text)}”`;
     case "names": {
       const attribute = attributeOf(condition.attribute);
-      const names = condition.names.slice(0, MOST_NAMES).map((name) => sayName(name, attribute as NameAttribute));
+      const names = condition.names.slice(0, MOST_NAMES).map((name) => formatName(name, attribute as NameAttribute));
       const more = condition.names.length - names.length;
       return `${not}${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
     }
   }
 }
 
-function sayName(name: string | null, { values }: NameAttribute): string {
+function formatName(name: string | null, { values }: NameAttribute): string {
   if (name === null) return "none";
   return cut(values === null ? name : stateWords(name));
 }

@@ -1,5 +1,5 @@
-// The filters a newcomer sees first: states, projects and users with how many rows choosing one would show. Partitions
-// have a list of their own. They are conditions like any other, shown as lists.
+// The basic filters: states, projects and users, with the number of rows that each choice would show. They are ordinary
+// conditions, shown as lists.
 
 import { useMemo } from "react";
 import { compareWords } from "../../../base/order.ts";
@@ -59,14 +59,14 @@ function countValues(
   attribute: NameAttributeName,
 ): Counts {
   const column = columns.find(attribute);
-  const found = new Map<string, number>();
-  if (column === null || isNumbers(column)) return found;
+  const countByName = new Map<string, number>();
+  if (column === null || isNumbers(column)) return countByName;
   const counts = countNames(column, narrowed, clause, drawn);
   column.names.forEach((name, code) => {
     const count = counts[code] ?? 0;
-    if (name !== null && count > 0) found.set(name, count);
+    if (name !== null && count > 0) countByName.set(name, count);
   });
-  return found;
+  return countByName;
 }
 
 function countedValues(counts: Counts): readonly FacetValue[] {
@@ -77,8 +77,8 @@ function countedValues(counts: Counts): readonly FacetValue[] {
 
 /** States the arrangement never draws are not offered; workloads that have ended are counted only when asked for. */
 function stateValues(table: TableName, attribute: NameAttributeName, counts: Counts): readonly FacetValue[] {
-  const found = attributeOf(attribute);
-  const all = found.kind === "name" ? (found.values ?? []) : [];
+  const definition = attributeOf(attribute);
+  const all = definition.kind === "name" ? (definition.values ?? []) : [];
   return all.map((value) => {
     const isFetched = table !== "workloads" || counts.has(value) || ["running", "waiting", "suspended"].includes(value);
     return { value, label: stateWords(value), count: isFetched ? (counts.get(value) ?? 0) : null };

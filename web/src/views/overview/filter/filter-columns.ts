@@ -1,5 +1,5 @@
-// The rows of a table as columns to filter by: one name per row, several, or a number. Units have them as they are; of
-// workloads and nodes they are made from their answers.
+// The rows of a table as filterable columns: one name per row, several, or a number. Units are columns already; those
+// of workloads and nodes are built from responses.
 
 import type { NameColumn, NumberColumn } from "../../../api/columns.ts";
 import type { AttributeName } from "../../../state/attributes.ts";
@@ -59,8 +59,8 @@ function internNames() {
   const names: (string | null)[] = [null];
   const codeOf = new Map<string | null, number>([[null, 0]]);
   const codes = (name: string | null): number => {
-    const known = codeOf.get(name);
-    if (known !== undefined) return known;
+    const code = codeOf.get(name);
+    if (code !== undefined) return code;
     codeOf.set(name, names.length);
     return names.push(name) - 1;
   };
@@ -68,23 +68,23 @@ function internNames() {
 }
 
 /** Computes each column when it is first asked for and keeps it. */
-export function keepColumns(
+export function cacheColumns(
   rowCount: number,
   has: (attribute: AttributeName) => boolean,
   make: (attribute: AttributeName) => FilterColumn | null,
   listSearched: () => readonly NamedColumn[],
 ): FilterColumns {
-  const known = new Map<AttributeName, FilterColumn | null>();
+  const cache = new Map<AttributeName, FilterColumn | null>();
   let searched: readonly NamedColumn[] | null = null;
   return {
     rowCount,
     has,
     find(attribute) {
-      const column = known.get(attribute);
-      if (column !== undefined) return column;
-      const made = make(attribute);
-      known.set(attribute, made);
-      return made;
+      const cached = cache.get(attribute);
+      if (cached !== undefined) return cached;
+      const column = make(attribute);
+      cache.set(attribute, column);
+      return column;
     },
     get searched() {
       searched ??= listSearched();

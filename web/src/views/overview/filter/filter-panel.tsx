@@ -1,4 +1,4 @@
-// All conditions: those that the lists of facets do not show as cards, and a way to add one.
+// All conditions that facets do not show, as cards, and a button to add one.
 
 import * as Popover from "@radix-ui/react-popover";
 import { useState } from "react";
@@ -46,7 +46,7 @@ export function FilterPanel({ where, filtered, ...data }: FilterPanelProps) {
         <h2>Filter</h2>
         {filtered && where.length > 0 && (
           <Segmented
-            label="What is left out"
+            label="Filtered units"
             name="filtered"
             value={filtered.mode}
             options={FILTERED_MODES.map((mode) => ({ value: mode, title: mode }))}

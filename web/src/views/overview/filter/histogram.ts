@@ -1,4 +1,4 @@
-// How the values of rows lie along an axis: its ends, and how many rows are in each of its equal parts. Column code.
+// The distribution of values along an axis: its limits, and the number of rows per bin. Column code.
 
 import type { NumberColumn } from "../../../api/columns.ts";
 
@@ -50,8 +50,8 @@ export function findExtent(values: NumberColumn, { filtered, drawn }: RowMasks):
     if (value > max) max = value;
     if (value > 0 && value < minPositive) minPositive = value;
   }
-  const known = (value: number) => (Number.isFinite(value) ? value : Number.NaN);
-  return { min: known(min), max: known(max), minPositive: known(minPositive) };
+  const orMissing = (value: number) => (Number.isFinite(value) ? value : Number.NaN);
+  return { min: orMissing(min), max: orMissing(max), minPositive: orMissing(minPositive) };
 }
 
 /** Below this share of the greatest value a logarithm shows little but noise. */

@@ -1,4 +1,4 @@
-// A number typed with its unit; empty means that nobody said one.
+// A number input with a unit; empty means no value.
 
 import { useState } from "react";
 import type { Quantity } from "../../../base/format.ts";

@@ -1,25 +1,25 @@
-// Numbers with their unit: as they are said, as they are typed, and rounded to what a drag of the mouse can mean.
+// Formats and parses numbers with units, and rounds them to the precision of a drag.
 
 import { formatQuantity, type Quantity } from "../../../base/format.ts";
 import { formatDuration } from "../../../base/time.ts";
 import type { Range } from "../../../state/range.ts";
 import { type Axis, type Histogram, placeOn, valueOn } from "./histogram.ts";
 
-export function sayNumber(value: number | null, unit: Quantity): string {
+export function formatNumber(value: number | null, unit: Quantity): string {
   return unit === "seconds" ? formatDuration(value) : formatQuantity(value, unit);
 }
 
 /** `12 % – 34 %`, `from 300 W`, `up to 15 %`. */
-export function sayRange({ min, max }: Range, unit: Quantity): string {
-  if (min === null) return `up to ${sayNumber(max, unit)}`;
-  if (max === null) return `from ${sayNumber(min, unit)}`;
-  return min === max ? sayNumber(min, unit) : `${sayNumber(min, unit)} – ${sayNumber(max, unit)}`;
+export function formatRange({ min, max }: Range, unit: Quantity): string {
+  if (min === null) return `up to ${formatNumber(max, unit)}`;
+  if (max === null) return `from ${formatNumber(min, unit)}`;
+  return min === max ? formatNumber(min, unit) : `${formatNumber(min, unit)} – ${formatNumber(max, unit)}`;
 }
 
 /** The ends of the axis, with `<` and `>` where values lie beyond them. */
-export function sayEnds({ axis, least, largest }: Histogram, unit: Quantity): readonly [low: string, high: string] {
-  const low = sayNumber(axis.min, unit);
-  const high = sayNumber(axis.max, unit);
+export function formatEnds({ axis, least, largest }: Histogram, unit: Quantity): readonly [low: string, high: string] {
+  const low = formatNumber(axis.min, unit);
+  const high = formatNumber(axis.max, unit);
   // Columns are of 32-bit floats: their last digits say nothing.
   const slack = Math.abs(axis.max - axis.min) * 1e-6;
   return [least < axis.min - slack ? `< ${low}` : low, largest > axis.max + slack ? `> ${high}` : high];

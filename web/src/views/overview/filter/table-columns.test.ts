@@ -18,7 +18,7 @@ const UNITS = [
 
 function makeUnits(): Units {
   const none: NameColumn = { codes: new Uint32Array(UNITS.length), names: [null] };
-  const known: Readonly<Record<string, NameColumn>> = {
+  const columns: Readonly<Record<string, NameColumn>> = {
     node: toNameColumn(UNITS, (unit) => unit.node),
     user: toNameColumn(UNITS, (unit) => unit.user),
     unit_state: toNameColumn(UNITS, (unit) => unit.unit_state),
@@ -30,7 +30,7 @@ function makeUnits(): Units {
   const snapshot: Snapshot = {
     inventoryVersion: 1,
     rowCount: UNITS.length,
-    names: (column) => known[column] ?? none,
+    names: (column) => columns[column] ?? none,
     numbers: () => new Float64Array(UNITS.length).fill(Number.NaN),
   };
   const util = Float32Array.from(UNITS, (unit) => unit.util);

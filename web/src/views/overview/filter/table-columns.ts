@@ -1,5 +1,5 @@
-// What units, workloads and nodes can be filtered by. A workload has the mean of a metric over its GPUs, a node that over
-// its held ones; a node has every name that a unit of it has.
+// The filterable attributes of units, workloads and nodes. A metric of a workload is the mean over its GPUs, that of a
+// node the mean over its allocated GPUs; a node has every name that one of its units has.
 
 import { type NameColumn, type NumberColumn, nameAt } from "../../../api/columns.ts";
 import type { NodeAnswer, WorkloadAnswer } from "../../../api/generated.ts";
@@ -15,9 +15,9 @@ import {
 } from "../../../state/attributes.ts";
 import { ruleOfAttribute } from "../../../state/rules.ts";
 import {
+  cacheColumns,
   type FilterColumn,
   type FilterColumns,
-  keepColumns,
   type NamedColumn,
   type NameLists,
   toNameColumn,
@@ -46,19 +46,19 @@ export function unitColumns(units: Units): FilterColumns {
   };
 }
 
-/** A unit of a node in several partitions is in each of them, whoever holds it. */
+/** A unit of a node in several partitions belongs to each of them, independent of its workload. */
 function listPartitions(units: Units): NamedColumn {
   const { snapshot } = units;
-  const known = partitionsOf.get(snapshot);
-  if (known) return known;
-  const own = readNames(units, "partition");
+  const cached = partitionsOf.get(snapshot);
+  if (cached) return cached;
+  const holderPartition = readNames(units, "partition");
   const places = snapshot.names("node_partitions");
   const isShared = places.names.some((name) => name?.includes(SHARED_MARK));
   const rows = Array.from({ length: isShared ? snapshot.rowCount : 0 }, (_, row) => row);
-  const namesOf = (row: number) => (nameAt(places, row) ?? nameAt(own, row))?.split(SHARED_MARK) ?? [];
-  const made = isShared ? toNameLists(rows, namesOf) : own;
-  partitionsOf.set(snapshot, made);
-  return made;
+  const namesOf = (row: number) => (nameAt(places, row) ?? nameAt(holderPartition, row))?.split(SHARED_MARK) ?? [];
+  const partitions = isShared ? toNameLists(rows, namesOf) : holderPartition;
+  partitionsOf.set(snapshot, partitions);
+  return partitions;
 }
 
 /** Made once for each snapshot: filters ask for it with every tick. */
@@ -117,7 +117,7 @@ export function workloadColumns(workloads: readonly WorkloadAnswer[], units: Uni
     }
     return name in WORKLOAD_NUMBERS || (attribute.metric !== null && units !== undefined);
   };
-  return keepColumns(workloads.length, has, make, searched);
+  return cacheColumns(workloads.length, has, make, searched);
 }
 
 /** A workload breaks what any of its units breaks. */
@@ -167,7 +167,7 @@ export function nodeColumns(nodes: readonly NodeAnswer[], units: Units | undefin
     if (attribute.kind === "number") return attribute.metric !== null && units !== undefined;
     return NODE_NAMES.includes(attribute.name) || units !== undefined;
   };
-  return keepColumns(nodes.length, has, make, searched);
+  return cacheColumns(nodes.length, has, make, searched);
 }
 
 function meanOf<Row>(

@@ -1,5 +1,5 @@
-// Of many names the ones to list: the most frequent, those searched for, those chosen, and the rest as a number. Linear in
-// the names: ten thousand of them are not sorted to show twelve. Pure.
+// Chooses which of many names to list: the most frequent, matches of the search, chosen ones, and a count of the rest.
+// Linear in the number of names. Pure.
 
 import { lowerNames } from "./apply-where.ts";
 
@@ -26,22 +26,22 @@ export interface NamesToList {
 }
 
 export function listTopNames({ names, titles = null, counts, chosen, text, most }: NamesToList): TopNames {
-  const wanted = text.trim().toLowerCase();
-  const lower = wanted === "" ? null : lowerNames(names);
+  const needle = text.trim().toLowerCase();
+  const lower = needle === "" ? null : lowerNames(names);
   const isChosen = new Set(chosen);
   const always: number[] = [];
   const top: number[] = [];
   let distinct = 0;
-  let found = 0;
-  let foundCount = 0;
+  let matchCount = 0;
+  let matchSum = 0;
   for (let code = 0; code < names.length; code += 1) {
     const count = counts[code] ?? 0;
     const isPicked = isChosen.size > 0 && isChosen.has(names[code] ?? null);
     if (count === 0 && !isPicked) continue;
     if (code > 0) distinct += 1;
-    if (lower !== null && !lower[code]?.includes(wanted) && !titles?.[code]?.toLowerCase().includes(wanted)) continue;
-    found += 1;
-    foundCount += count;
+    if (lower !== null && !lower[code]?.includes(needle) && !titles?.[code]?.toLowerCase().includes(needle)) continue;
+    matchCount += 1;
+    matchSum += count;
     if (isPicked || code === 0) always.push(code);
     else insertTop(top, code, counts, most);
   }
@@ -49,7 +49,7 @@ export function listTopNames({ names, titles = null, counts, chosen, text, most 
   const rank = (code: number) => (code === 0 ? -1 : (counts[code] ?? 0));
   const codes = [...always, ...top].sort((a, b) => rank(b) - rank(a) || a - b);
   const listed = codes.reduce((sum, code) => sum + (counts[code] ?? 0), 0);
-  return { codes, distinct, otherNames: found - codes.length, otherCount: foundCount - listed };
+  return { codes, distinct, otherNames: matchCount - codes.length, otherCount: matchSum - listed };
 }
 
 /** Keeps the `most` codes with the greatest counts, in order, without sorting them all. */

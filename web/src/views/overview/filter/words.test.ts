@@ -5,7 +5,7 @@ import { makeAxis, placeOn, valueOn } from "./histogram.ts";
 import { fromTyped, rangeBetween, toTyped } from "./number-words.ts";
 import { listTopNames } from "./top-names.ts";
 
-const say = (text: string) => describeClause(parseWhere([text], [])[0] ?? []).replaceAll("\u00a0", " ");
+const describeText = (text: string) => describeClause(parseWhere([text], [])[0] ?? []).replaceAll("\u00a0", " ");
 
 describe("a condition in words", () => {
   it.each([
@@ -15,7 +15,7 @@ describe("a condition in words", () => {
     ["workload_state:out_of_memory", "Workload's state out of memory"],
     ["project:~|node~gpu-1", "Project none or Node with “gpu-1”"],
   ])("%s", (text, words) => {
-    expect(say(text)).toBe(words);
+    expect(describeText(text)).toBe(words);
   });
 });
 
@@ -47,8 +47,8 @@ describe("the names to list", () => {
   const counts = Uint32Array.of(2, 1, 9, 0, 5);
 
   it("are the most frequent, with the rest counted", () => {
-    const found = listTopNames({ names, counts, chosen: [], text: "", most: 2 });
-    expect(found).toEqual({ codes: [2, 4, 0], distinct: 3, otherNames: 1, otherCount: 1 });
+    const top = listTopNames({ names, counts, chosen: [], text: "", most: 2 });
+    expect(top).toEqual({ codes: [2, 4, 0], distinct: 3, otherNames: 1, otherCount: 1 });
   });
 
   it("always have what is chosen, and only what is searched for", () => {
@@ -58,9 +58,9 @@ describe("the names to list", () => {
 
   it("are few of ten thousand", () => {
     const many = [null, ...Array.from({ length: 10_000 }, (_, index) => `n${index}`)];
-    const each = new Uint32Array(many.length).fill(3);
-    const found = listTopNames({ names: many, counts: each, chosen: [], text: "", most: 12 });
-    expect(found.codes).toHaveLength(13);
-    expect([found.otherNames, found.otherCount]).toEqual([9988, 29_964]);
+    const equalCounts = new Uint32Array(many.length).fill(3);
+    const top = listTopNames({ names: many, counts: equalCounts, chosen: [], text: "", most: 12 });
+    expect(top.codes).toHaveLength(13);
+    expect([top.otherNames, top.otherCount]).toEqual([9988, 29_964]);
   });
 });

@@ -23,14 +23,14 @@ function makeNames(rowCount: number, nameOf: (row: number) => string | null): At
 /** Every second node is held by one workload, whose last two GPUs are only asked for. */
 function makeColumns(): UnitColumns {
   const rowCount = NODES * PER_NODE;
-  const held = (row: number) => Math.floor(row / PER_NODE) % 2 === 0;
+  const isHeld = (row: number) => Math.floor(row / PER_NODE) % 2 === 0;
   const isRequested = (row: number) => row >= rowCount - 2;
   const name = (of: (row: number) => string | null) => makeNames(rowCount, of);
-  const workload = (row: number) => (held(row) || isRequested(row) ? `job-${Math.floor(row / PER_NODE)}` : null);
+  const workload = (row: number) => (isHeld(row) || isRequested(row) ? `job-${Math.floor(row / PER_NODE)}` : null);
   return {
     rowCount,
     attributes: new Map<string, AttributeValues>([
-      ["unit_state", name((row) => (isRequested(row) ? "requested" : held(row) ? "allocated" : "free"))],
+      ["unit_state", name((row) => (isRequested(row) ? "requested" : isHeld(row) ? "allocated" : "free"))],
       ["node", name((row) => `gpu-${Math.floor(row / PER_NODE)}`)],
       ["partition", name((row) => (row % 16 < 8 ? "a100" : "v100"))],
       ["node_partitions", name((row) => (row % 16 < 8 ? "a100" : "v100"))],
@@ -51,8 +51,9 @@ describe("the arrangements of the picture", () => {
   });
 
   it("ask for attributes that units have", () => {
-    const known = makeColumns().attributes;
-    for (const { view } of BUILTIN_VIEWS) expect(listAttributes(view).filter((name) => !known.has(name))).toEqual([]);
+    const attributes = makeColumns().attributes;
+    for (const { view } of BUILTIN_VIEWS)
+      expect(listAttributes(view).filter((name) => !attributes.has(name))).toEqual([]);
   });
 
   it.each(BUILTIN_VIEWS)("show every unit once and in bounds: $title", ({ view }) => {

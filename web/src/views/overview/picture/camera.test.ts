@@ -43,7 +43,7 @@ describe("the camera", () => {
     expect(mixCameras(from, to, 1)).toEqual(to);
   });
 
-  it("moves only to show what is out of sight", () => {
+  it("moves only to show what is not visible", () => {
     const camera = { scale: 10, offsetX: 0, offsetY: 0 };
     expect(revealSquare(camera, 20, 20, viewport)).toBe(camera);
     expect(revealSquare(camera, 100, 20, viewport).offsetX).toBeLessThan(0);

@@ -14,7 +14,7 @@ export interface Box extends Size {
 }
 
 /** Page pixels kept free around a picture that fits. */
-const MARGIN_PX = 14;
+const MARGIN_PX = 10;
 /** A unit of a small cluster is not blown up beyond this, in page pixels. */
 const LARGEST_FITTED_PX = 56;
 const LARGEST_PX = 160;
@@ -64,7 +64,7 @@ export function toLayout({ scale, offsetX, offsetY }: Projection, x: number, y: 
   return [(x - offsetX) / scale, (y - offsetY) / scale];
 }
 
-/** Moves as little as brings the square at (x, y) of the layout into sight. */
+/** Moves as little as needed to show the square at (x, y) of the layout. */
 export function revealSquare(camera: Projection, x: number, y: number, viewport: Size): Projection {
   const left = x * camera.scale + camera.offsetX;
   const top = y * camera.scale + camera.offsetY;
@@ -90,8 +90,8 @@ export function windowOf(camera: Projection, viewport: Size): Box {
   return { left, top, width: viewport.width / camera.scale, height: viewport.height / camera.scale };
 }
 
-/** Whether nothing of the layout is out of sight; half a unit more or less does not count. */
-export function seesAll(camera: Projection, viewport: Size, bounds: Size): boolean {
+/** Whether the whole layout is visible, with a tolerance of half a unit. */
+export function showsAll(camera: Projection, viewport: Size, bounds: Size): boolean {
   const { left, top, width, height } = windowOf(camera, viewport);
   return left <= 0.5 && top <= 0.5 && left + width >= bounds.width - 0.5 && top + height >= bounds.height - 0.5;
 }
@@ -106,7 +106,7 @@ export function isSameCamera(a: Projection, b: Projection): boolean {
   return a.scale === b.scale && a.offsetX === b.offsetX && a.offsetY === b.offsetY;
 }
 
-/** Who asked their system for less motion gets none. */
-export function prefersStillness(): boolean {
+/** Respects the system setting for reduced motion. */
+export function prefersReducedMotion(): boolean {
   return window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 }

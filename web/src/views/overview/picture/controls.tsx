@@ -1,9 +1,8 @@
-// How the picture is arranged and colored: the choices left of it.
+// The controls of the picture's arrangement.
 
 import { LayoutEditor } from "../editor/layout-editor.tsx";
 import { SavedViews } from "../editor/saved-views.tsx";
 import type { Editor } from "../editor/use-editor.ts";
-import { ColorControls } from "./color/color-controls.tsx";
 import type { PictureModel } from "./use-picture.ts";
 
 export function PictureControls({ model, editor }: { model: PictureModel; editor: Editor }) {
@@ -11,7 +10,6 @@ export function PictureControls({ model, editor }: { model: PictureModel; editor
     <>
       <LayoutEditor editor={editor} units={model.units} view={model.arrangement.view} />
       <SavedViews editor={editor} />
-      <ColorControls model={model} />
     </>
   );
 }

@@ -1,4 +1,4 @@
-// The picture as a file: what is on the screen, with its title, its time and what its colors mean.
+// Exports the picture: the visible part, with title, time and legend.
 
 import { downloadBlob, downloadText } from "../../../base/download.ts";
 import { formatPlural } from "../../../base/format.ts";
@@ -9,8 +9,9 @@ import type { UnitLayout } from "../../../layout/layout.ts";
 import type { Size } from "./camera.ts";
 import { paintGroups } from "./group-painter.ts";
 import { LEGEND_HEIGHT, paintLegend, write } from "./legend-painter.ts";
+import { headWidth } from "./rules/rule-bars.ts";
 import { computeRuleMarks } from "./rules/rule-marks.ts";
-import { paintRuleBars, paintUnitSigns } from "./rules/rule-painter.ts";
+import { paintRuleBars, paintUnitSlots } from "./rules/rule-painter.ts";
 import { paintSquares } from "./square-painter.ts";
 import { toCss } from "./tokens.ts";
 import type { PictureModel } from "./use-picture.ts";
@@ -87,12 +88,13 @@ function paintPage(pen: Pen, subject: PictureSubject): void {
   pen.beginPath();
   pen.rect(0, HEAD_HEIGHT, viewport.width, viewport.height);
   pen.clip();
-  paintGroups(pen, layout, camera, space, tokens);
+  const hasRules = model.units.rules?.snapshot.rowCount === layout.size.length;
+  const rules = computeRuleMarks(layout, hasRules ? model.rules : []);
+  paintGroups(pen, layout, camera, space, tokens, (group) => headWidth(layout, rules, group, camera));
   paintSquares(pen, layout, model.marks, camera, space, toCss(tokens.bg));
-  if (model.units.rules?.snapshot.rowCount === layout.size.length) {
-    const rules = computeRuleMarks(layout, model.rules);
+  if (hasRules) {
     paintRuleBars(pen, layout, rules, camera, space, tokens);
-    paintUnitSigns(pen, layout, rules, camera, space, tokens);
+    paintUnitSlots(pen, layout, rules, camera, space, tokens);
   }
   pen.restore();
   const used = write(pen, titleOf(subject), MARGIN, HEAD_HEIGHT - 12, 600, tokens.text);

@@ -1,4 +1,4 @@
-// A flight of the camera, and of units where they change places: how far it is at a time. Pure.
+// The progress of an animation of the camera and of moving units. Pure.
 
 import type { Projection } from "../../../layers/squares/marks.ts";
 import { mixCameras } from "./camera.ts";

@@ -1,5 +1,5 @@
-// Boxes and names of groups on a 2D canvas behind the squares. What is too small to be seen or read is left out, so that
-// names appear as one comes nearer.
+// Paints boxes and names of groups on a 2D canvas behind the squares. Those that are too small are skipped, so that
+// names appear when zooming in.
 
 import { splitCharacters } from "../../../base/characters.ts";
 import { formatCount } from "../../../base/format.ts";
@@ -22,11 +22,14 @@ const USUAL_FONT_PX = [0, 13, 12, 11] as const;
 const LARGEST_FONT_PX = 20;
 const FONT_GROWTH = 0.15;
 const SMALLEST_FONT_PX = 9;
+/** A name that does not fit at this size is cut. */
+const SMALLEST_CUT_FONT_PX = 10;
 /** Of the room kept for a name. */
 const FONT_SHARE = 0.78;
 const SMALLEST_BOX_PX = 4;
 const FEWEST_LETTERS = 3;
 const SMALLEST_INDENT_PX = 8;
+const HOST_RADIUS_PX = 3;
 /** Of its size: what a letter of a host's name takes on average. */
 const WIDEST_LETTER = 0.6;
 const STANDING_FONT_PX = 12;
@@ -41,16 +44,19 @@ export function paintGroups(
   camera: Projection,
   viewport: Size,
   tokens: Tokens,
+  /** What else stands in the line of a group's name, from the right; in page pixels. */
+  takenOf: (group: number) => number = () => 0,
 ): number {
   const { groups, layers } = layout;
   const innermost = layers.length;
   let painted = 0;
   for (let group = 1; group < groups.count; group += 1) {
     const box = boxOf(layout, group, camera);
-    if (!isInSight(box, viewport) || Math.min(box.width, box.height) < SMALLEST_BOX_PX) continue;
+    if (!isVisible(box, viewport) || Math.min(box.width, box.height) < SMALLEST_BOX_PX) continue;
     const depth = groups.depth[group] ?? 0;
     if (depth === 1 || depth === innermost) paintBox(context, box, depth, depth === 1 && innermost > 0, tokens);
-    paintLabel(context, layout, group, box, camera, tokens);
+    if (layers[depth - 1]?.attribute === "node") paintFrame(context, box, tokens);
+    paintLabel(context, layout, group, box, camera, tokens, takenOf(group));
     painted += 1;
   }
   return painted;
@@ -65,7 +71,7 @@ export function boxOf({ groups }: UnitLayout, group: number, { scale, offsetX, o
   };
 }
 
-export function isInSight({ left, top, width, height }: PixelBox, viewport: Size): boolean {
+export function isVisible({ left, top, width, height }: PixelBox, viewport: Size): boolean {
   return left + width > 0 && top + height > 0 && left < viewport.width && top < viewport.height;
 }
 
@@ -95,7 +101,24 @@ function paintBox(
   }
 }
 
-/** Names stay in sight while any of their group is: they stick to the left edge. */
+/** Hosts are things one can walk to: their frame is seen at any size. */
+function paintFrame(context: Pen, { left, top, width, height }: PixelBox, tokens: Tokens): void {
+  const x = Math.round(left);
+  const y = Math.round(top);
+  context.beginPath();
+  context.roundRect(
+    x + 0.5,
+    y + 0.5,
+    Math.round(left + width) - x - 1,
+    Math.round(top + height) - y - 1,
+    HOST_RADIUS_PX,
+  );
+  context.strokeStyle = toCss(tokens.line);
+  context.lineWidth = 1;
+  context.stroke();
+}
+
+/** Names stay visible while any part of their group is: they stick to the left edge. */
 function paintLabel(
   context: Pen,
   layout: UnitLayout,
@@ -103,6 +126,7 @@ function paintLabel(
   box: PixelBox,
   { scale }: Projection,
   tokens: Tokens,
+  taken: number,
 ): void {
   const { groups } = layout;
   const depth = groups.depth[group] ?? 0;
@@ -116,7 +140,7 @@ function paintLabel(
   }
   const indent = depth === 1 ? Math.max(padding, SMALLEST_INDENT_PX) : padding;
   const left = Math.max(box.left + indent, SMALLEST_INDENT_PX);
-  const width = box.left + box.width - padding - left;
+  const width = box.left + box.width - padding - left - taken;
   if (width < size * FEWEST_LETTERS) return;
   const baseline = Math.round(box.top + padding + room * 0.5 + size * 0.28);
   const isOuter = depth === 1;
@@ -124,10 +148,17 @@ function paintLabel(
   context.font = `${isOuter ? 600 : 400} ${size}px ${FONT}`;
   const whole = labelOf(layout, group);
   const isHost = layout.layers[depth - 1]?.attribute === "node";
+  // Rather a small name than half of one.
   if (isHost) {
-    // Rather a small name than half of one; by its letters, so that names of the same length are of the same size.
+    // By its letters, so that names of the same length are of the same size.
     const fitting = Math.max(SMALLEST_FONT_PX, Math.floor(width / (whole.length * WIDEST_LETTER)));
     context.font = `400 ${Math.min(size, fitting)}px ${FONT}`;
+  } else {
+    const needed = context.measureText(whole).width;
+    const fitting = Math.floor((size * width * 2) / needed) / 2;
+    if (needed > width && fitting >= SMALLEST_CUT_FONT_PX) {
+      context.font = `${isOuter ? 600 : 400} ${fitting}px ${FONT}`;
+    }
   }
   const name = cutText(whole, width, (text) => context.measureText(text).width);
   if (name === "") return;

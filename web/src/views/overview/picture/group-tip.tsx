@@ -1,4 +1,4 @@
-// What a group is and adds up to, beside the pointer.
+// The tooltip of a group: its name and totals.
 
 import { useMemo } from "react";
 import { useCluster } from "../../../data/queries.ts";
@@ -64,7 +64,7 @@ export function GroupTip({ stage, layout, units, group, marks }: GroupTipProps) 
   );
 }
 
-/** Beside the group where there is room, so that it stays in sight; else inside it. */
+/** Next to the group if there is room, so that it stays visible; otherwise inside it. */
 function placeTip(
   { left, top, width }: { left: number; top: number; width: number },
   picture: Size,

@@ -11,16 +11,16 @@ const EDGE_PX = 5;
 
 /** The innermost group at a point of the layout; null: none. */
 export function findGroup({ groups }: UnitLayout, x: number, y: number): number | null {
-  let found: number | null = null;
+  let innermost: number | null = null;
   for (let group = 1; group < groups.count; group += 1) {
     const left = groups.x[group] ?? 0;
     const top = groups.y[group] ?? 0;
     const isInside =
       x >= left && y >= top && x < left + (groups.width[group] ?? 0) && y < top + (groups.height[group] ?? 0);
     // Children come after their parents.
-    if (isInside) found = group;
+    if (isInside) innermost = group;
   }
-  return found;
+  return innermost;
 }
 
 /** Who points at the space between things means none of them: of outer groups only the name and the edge count. */
@@ -56,6 +56,24 @@ export function listLabels(layout: UnitLayout, group: number): readonly string[]
   return listAncestry(layout, group).map((at) => labelOf(layout, at));
 }
 
+/** A group is what one looks at where at least this share of the window is in it, or the other way round. */
+const IN_SIGHT = 0.4;
+
+/** The groups around the middle of a window, from the outermost to the innermost that fills much of it. */
+export function findPath(layout: UnitLayout, window: Box): readonly number[] {
+  const { left, top, width, height } = window;
+  const inner = findGroup(layout, left + width / 2, top + height / 2);
+  if (inner === null) return [];
+  const path = listAncestry(layout, inner);
+  const isLookedAt = (group: number) => {
+    const box = groupBox(layout, group);
+    const across = Math.min(box.left + box.width, left + width) - Math.max(box.left, left);
+    const down = Math.min(box.top + box.height, top + height) - Math.max(box.top, top);
+    return across >= IN_SIGHT * width || down >= IN_SIGHT * height;
+  };
+  return path.slice(0, path.findLastIndex(isLookedAt) + 1);
+}
+
 /** The rows that are drawn in a group, in order. */
 export function listGroupRows({ groups, group: groupOf, size }: UnitLayout, group: number): readonly number[] {
   const isInside = new Uint8Array(groups.count);
@@ -88,12 +106,15 @@ export function selectionOfGroup(layout: UnitLayout, group: number, scope: Shown
   if ((last.attribute === "workload" || last.attribute === "node") && last.name !== null) {
     return { kind: last.attribute, key: last.name };
   }
-  const told = steps.filter(isNews);
-  return { kind: "group", key: encodeGroup({ scope, steps: apart === undefined ? told : [...told, apart] }) };
+  const distinctSteps = steps.filter(isInformative);
+  return {
+    kind: "group",
+    key: encodeGroup({ scope, steps: apart === undefined ? distinctSteps : [...distinctSteps, apart] }),
+  };
 }
 
 /** Units without a project have no user and no workload, either: to say so once is enough. */
-function isNews(
+function isInformative(
   step: { readonly name: string | null },
   index: number,
   steps: readonly { readonly name: string | null }[],

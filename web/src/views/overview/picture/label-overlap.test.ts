@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Pen } from "../../../charts/pen.ts";
 import { BUILTIN_VIEWS } from "../../../layout/builtin-views.ts";
-import { makePretendUnits } from "../../../layout/pretend-units.ts";
+import { makeSyntheticUnits } from "../../../layout/synthetic-units.ts";
 import { fitScale } from "./camera.ts";
 import { layoutToFit } from "./fit-layout.ts";
 import { paintGroups } from "./group-painter.ts";
@@ -77,7 +77,7 @@ function findOverlap(written: readonly Written[]): string | null {
 }
 
 describe("names of groups", () => {
-  const columns = makePretendUnits(2000);
+  const columns = makeSyntheticUnits(2000);
   const cases = BUILTIN_VIEWS.flatMap(({ title, view }) =>
     [
       { width: 1130, height: 630 },

@@ -1,4 +1,4 @@
-// Which units lie in a box or a drawn loop: those whose middle does. Pure; lengths in the units of the layout.
+// Which units lie in a box or a lasso: those whose center does. Pure; lengths in units of the layout.
 
 import type { Places } from "../../../layers/squares/marks.ts";
 import type { PickGrid } from "../../../layers/squares/pick-grid.ts";
@@ -19,12 +19,12 @@ export function boxCorners([ax, ay]: Point, [bx, by]: Point): readonly Point[] {
 export function listInLoop(places: Places, grid: PickGrid, loop: readonly Point[]): readonly number[] {
   const [left, top, right, bottom] = boundsOf(loop);
   if (!(left < right || top < bottom)) return [];
-  const found: number[] = [];
+  const rows: number[] = [];
   for (const row of grid.listWithin(left, top, right, bottom)) {
     const half = (places.size[row] ?? 0) / 2;
-    if (isInLoop((places.x[row] ?? 0) + half, (places.y[row] ?? 0) + half, loop)) found.push(row);
+    if (isInLoop((places.x[row] ?? 0) + half, (places.y[row] ?? 0) + half, loop)) rows.push(row);
   }
-  return found.sort((a, b) => a - b);
+  return rows.sort((a, b) => a - b);
 }
 
 /** By the number of sides to the right of the point: odd inside, even outside, also where the loop crosses itself. */

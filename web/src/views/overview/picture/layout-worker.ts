@@ -1,9 +1,11 @@
-// Computes layouts beside the page, so that it never blocks. One request, one answer.
+// Computes layouts in a worker, so that the page never blocks. One request, one response.
 
 import { listBuffers } from "../../../layout/layout.ts";
-import { type LayoutRequest, layoutToFit } from "./fit-layout.ts";
+import { createLayouter, type LayoutRequest } from "./fit-layout.ts";
+
+const layOut = createLayouter();
 
 self.onmessage = ({ data }: MessageEvent<LayoutRequest>) => {
-  const layout = layoutToFit(data);
+  const layout = layOut(data);
   self.postMessage(layout, { transfer: [...listBuffers(layout)] });
 };

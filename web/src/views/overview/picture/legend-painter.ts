@@ -1,9 +1,9 @@
-// What the colors of a saved picture mean, in one line below it.
+// Paints the legend of an exported picture in one line below it.
 
 import { formatCount } from "../../../base/format.ts";
 import type { Pen } from "../../../charts/pen.ts";
 import type { PackedColor } from "../../../layers/squares/marks.ts";
-import { sayEnds } from "../filter/number-words.ts";
+import { formatEnds } from "../filter/number-words.ts";
 import type { Size } from "./camera.ts";
 import type { Legend } from "./color/coloring.ts";
 import { NO_COLOR } from "./color/name-color.ts";
@@ -40,7 +40,7 @@ function paintRamp(
   baseline: number,
   tokens: Tokens,
 ): void {
-  const [low, high] = sayEnds(histogram, attribute.unit);
+  const [low, high] = formatEnds(histogram, attribute.unit);
   let x = left + write(pen, low, left, baseline, 400, tokens.muted) + GAP_PX;
   const step = RAMP.width / ramp.length;
   ramp.forEach((color, index) => {

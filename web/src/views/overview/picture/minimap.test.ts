@@ -1,7 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { SHAPES } from "../../../layers/squares/marks.ts";
-import { centerOn, fitCamera, seesAll, toLayout, transformBetween, windowOf, zoomCamera, zoomToBox } from "./camera.ts";
+import {
+  centerOn,
+  fitCamera,
+  showsAll,
+  toLayout,
+  transformBetween,
+  windowOf,
+  zoomCamera,
+  zoomToBox,
+} from "./camera.ts";
 import { mapSize, rasterizeUnits } from "./minimap-raster.ts";
 
 const viewport = { width: 800, height: 600 };
@@ -10,15 +19,15 @@ const sizes = fc.record({ width: length, height: length });
 const ratio = fc.double({ min: 0, max: 1, noNaN: true });
 
 describe("the window of the map", () => {
-  it("is not there while everything is in sight", () => {
+  it("is hidden while everything is visible", () => {
     fc.assert(
       fc.property(sizes, (bounds) => {
-        expect(seesAll(fitCamera(bounds, viewport), viewport, bounds)).toBe(true);
+        expect(showsAll(fitCamera(bounds, viewport), viewport, bounds)).toBe(true);
       }),
     );
     const bounds = { width: 200, height: 100 };
     const fitted = fitCamera(bounds, viewport);
-    expect(seesAll(zoomCamera(fitted, 2, 400, 300, fitted), viewport, bounds)).toBe(false);
+    expect(showsAll(zoomCamera(fitted, 2, 400, 300, fitted), viewport, bounds)).toBe(false);
   });
 
   it("has in its middle what it was dragged to", () => {
@@ -26,9 +35,9 @@ describe("the window of the map", () => {
       fc.property(sizes, ratio, ratio, fc.double({ min: 1, max: 20, noNaN: true }), (bounds, x, y, by) => {
         const fitted = fitCamera(bounds, viewport);
         const camera = centerOn({ ...fitted, scale: fitted.scale * by }, x * bounds.width, y * bounds.height, viewport);
-        const seen = windowOf(camera, viewport);
-        expect(seen.left + seen.width / 2).toBeCloseTo(x * bounds.width, 4);
-        expect(seen.top + seen.height / 2).toBeCloseTo(y * bounds.height, 4);
+        const window = windowOf(camera, viewport);
+        expect(window.left + window.width / 2).toBeCloseTo(x * bounds.width, 4);
+        expect(window.top + window.height / 2).toBeCloseTo(y * bounds.height, 4);
       }),
     );
   });
@@ -43,11 +52,11 @@ describe("the window of the map", () => {
           height: Math.max(1, high * bounds.height * 0.5),
         };
         const fitted = fitCamera(bounds, viewport);
-        const seen = windowOf(zoomToBox(box, viewport, fitted), viewport);
-        expect(seen.left).toBeLessThanOrEqual(box.left + 1e-6);
-        expect(seen.top).toBeLessThanOrEqual(box.top + 1e-6);
-        expect(seen.left + seen.width).toBeGreaterThanOrEqual(box.left + box.width - 1e-6);
-        expect(seen.top + seen.height).toBeGreaterThanOrEqual(box.top + box.height - 1e-6);
+        const window = windowOf(zoomToBox(box, viewport, fitted), viewport);
+        expect(window.left).toBeLessThanOrEqual(box.left + 1e-6);
+        expect(window.top).toBeLessThanOrEqual(box.top + 1e-6);
+        expect(window.left + window.width).toBeGreaterThanOrEqual(box.left + box.width - 1e-6);
+        expect(window.top + window.height).toBeGreaterThanOrEqual(box.top + box.height - 1e-6);
       }),
     );
   });

@@ -1,5 +1,5 @@
-// The whole picture small in a corner, with the window that is in sight; dragging moves it. There only while something is out
-// of sight.
+// The minimap: the whole picture in a corner, with a frame around the visible part; dragging moves it. Shown only while
+// zoomed in.
 
 import { type PointerEvent, useCallback, useEffect, useRef, useSyncExternalStore } from "react";
 import type { Marks } from "../../../layers/squares/marks.ts";
@@ -38,16 +38,16 @@ function ShownMap({ stage, layout, marks }: MinimapProps) {
     context.putImageData(new ImageData(rasterizeUnits(layout, marks, scale * density, size), size.width), 0, 0);
   }, [layout, marks, scale, width, height]);
   useEffect(() => {
-    // Moves with every frame: the page is not made anew for it.
+    // Moved directly with every frame, without rendering the component.
     const place = () => {
-      const seen = stage.window;
-      if (seen === null || frame.current === null) return;
-      const left = Math.max(0, seen.left * scale);
-      const top = Math.max(0, seen.top * scale);
+      const visible = stage.window;
+      if (visible === null || frame.current === null) return;
+      const left = Math.max(0, visible.left * scale);
+      const top = Math.max(0, visible.top * scale);
       const { style } = frame.current;
       style.transform = `translate(${left}px, ${top}px)`;
-      style.width = `${Math.max(4, Math.min(width, (seen.left + seen.width) * scale) - left)}px`;
-      style.height = `${Math.max(4, Math.min(height, (seen.top + seen.height) * scale) - top)}px`;
+      style.width = `${Math.max(4, Math.min(width, (visible.left + visible.width) * scale) - left)}px`;
+      style.height = `${Math.max(4, Math.min(height, (visible.top + visible.height) * scale) - top)}px`;
     };
     place();
     return stage.watch(place);
@@ -61,7 +61,7 @@ function ShownMap({ stage, layout, marks }: MinimapProps) {
       className={styles.map}
       style={{ width, height }}
       role="img"
-      aria-label="Map of the whole picture; drag to move"
+      aria-label="Minimap of the picture; drag to move"
       onPointerDown={(event) => {
         event.stopPropagation();
         event.currentTarget.setPointerCapture(event.pointerId);

@@ -1,9 +1,9 @@
-// What is selected, outlined on a 2D canvas before the squares.
+// Paints the outlines of the selection on a 2D canvas in front of the squares.
 
 import { type Projection, snapSide } from "../../../layers/squares/marks.ts";
 import type { UnitLayout } from "../../../layout/layout.ts";
 import type { Size } from "./camera.ts";
-import { boxOf, isInSight, type PixelBox } from "./group-painter.ts";
+import { boxOf, isVisible, type PixelBox } from "./group-painter.ts";
 import { type Tokens, toCss } from "./tokens.ts";
 
 /** Groups and rows that are selected: where a whole group is, its rows are not. */
@@ -25,7 +25,7 @@ export function paintOutlines(
 ): number {
   let painted = 0;
   const trace = (box: PixelBox, gap: number, lineWidth: number) => {
-    if (!isInSight(box, viewport)) return;
+    if (!isVisible(box, viewport)) return;
     traceOutline(context, box, gap + lineWidth / 2);
     painted += 1;
   };

@@ -1,5 +1,5 @@
-// What follows the pointer, as a few SVG elements over the canvases: the square or group pointed at, the focused square, the
-// box or loop being drawn. Changing them paints nothing else anew.
+// The pointer overlay, a few SVG elements over the canvases: the hovered square or group, the focused square, the box
+// or lasso. Changing it repaints nothing else.
 
 import type { Box } from "./camera.ts";
 

@@ -1,4 +1,4 @@
-// How many units the picture shows, and how many of them the filters let through.
+// The number of units in the picture, and how many of them match the filters.
 
 import { formatCount, formatPlural } from "../../../base/format.ts";
 import { RowCount } from "../../../widgets/row-count.tsx";

@@ -1,4 +1,4 @@
-// Below the picture: what dragging does, how to zoom, and the picture as a file.
+// The footer of the picture: drag mode, zoom buttons, export.
 
 import { useId } from "react";
 import { formatCount } from "../../../base/format.ts";
@@ -26,19 +26,33 @@ const HINTS: Readonly<Record<PointerMode, string>> = {
   lasso: "draw around units · Ctrl adds to the selection · Esc ends",
 };
 
+/** Squares that are so much smaller than they could be are worth a word. */
+const LOOSE = 1.1;
+const REPACK_TIP = "Groups keep their places while workloads start and end. Repacking closes the gaps (R)";
+
 interface PictureFooterProps {
   readonly stage: Stage | null;
   readonly model: PictureModel;
   readonly placed: PlacedUnits | null;
   readonly mode: PointerMode;
   onMode(mode: PointerMode): void;
+  onRepack(): void;
 }
 
-export function PictureFooter({ stage, model, placed, mode, onMode }: PictureFooterProps) {
+export function PictureFooter({ stage, model, placed, mode, onMode, onRepack }: PictureFooterProps) {
   return (
     <footer className={styles.footer}>
       <Segmented label="Dragging" name={useId()} options={MODES} value={mode} onChange={onMode} />
       <span className={styles.hint}>{HINTS[mode]}</span>
+      <button
+        type="button"
+        disabled={!placed?.layout.isKept}
+        data-loose={(placed?.layout.looseness ?? 1) > LOOSE || undefined}
+        data-tip={REPACK_TIP}
+        onClick={onRepack}
+      >
+        Repack
+      </button>
       {stage && placed && <PictureExport stage={stage} model={model} placed={placed} />}
       <button type="button" aria-label="Zoom out" onClick={() => stage?.zoomMiddle(1 / ZOOM_STEP)}>
         −
@@ -70,8 +84,8 @@ function PictureExport({ stage, model, placed }: { stage: Stage; model: PictureM
       isWord
       files={{ png: () => savePng(subject()), svg: () => saveSvg(subject()) }}
       hints={{
-        png: "twice the size of the screen",
-        ...(count > MANY_UNITS ? { svg: `${formatCount(count)} units, some MB` } : {}),
+        png: "at twice the screen resolution",
+        ...(count > MANY_UNITS ? { svg: `${formatCount(count)} units, a few MB` } : {}),
       }}
     />
   );

@@ -1,6 +1,15 @@
-// Every unit as a square: drawn, zoomed, pointed at, walked through by keys, selected.
+// The picture: every unit as a square, with zoom, tooltips, keyboard navigation and selection.
 
-import { type MouseEvent, useCallback, useEffect, useId, useMemo, useState, useSyncExternalStore } from "react";
+import {
+  type MouseEvent,
+  useCallback,
+  useEffect,
+  useId,
+  useMemo,
+  useReducer,
+  useState,
+  useSyncExternalStore,
+} from "react";
 import { nameAt } from "../../../api/columns.ts";
 import { clearFilters } from "../../../state/changes.ts";
 import type { Selection } from "../../../state/screen.ts";
@@ -8,6 +17,7 @@ import { useChangeScreen } from "../../../state/use-screen.ts";
 import { Button } from "../../../widgets/button.tsx";
 import { Message } from "../../../widgets/frame.tsx";
 import { listSelectedRows } from "../details/selected-rows.ts";
+import { Breadcrumb } from "./breadcrumb.tsx";
 import { GroupTip } from "./group-tip.tsx";
 import { listAncestry, selectionOfGroup } from "./groups.ts";
 import { Minimap } from "./minimap.tsx";
@@ -24,6 +34,7 @@ import { UnitTip } from "./unit-tip.tsx";
 import { describePicture, describeUnit, findUnit, selectionOf } from "./unit-words.ts";
 import { handleKey, KEY_WORDS } from "./use-keys.ts";
 import { type LayoutWorker, type PlacedUnits, useLayout } from "./use-layout.ts";
+import { useLinkedSpace, useLinkedWindow } from "./use-linked-window.ts";
 import type { PictureModel } from "./use-picture.ts";
 import { type PointerMode, pointOf, usePointer } from "./use-pointer.ts";
 import { useSelecting } from "./use-selecting.ts";
@@ -40,15 +51,18 @@ interface PictureProps {
 export function Picture({ worker, model, selection, onPlaced }: PictureProps) {
   const summaryId = useId();
   const refs = useStageRefs();
-  const found = useStage(refs);
-  const stage = found === "failed" ? null : found;
+  const stageState = useStage(refs);
+  const stage = stageState === "failed" ? null : stageState;
   const size = useStageSize(stage, refs.place, selection !== null);
-  const placed = useLayout(worker, model.units, model.arrangement.view, size, model.filtered);
+  const [packing, repack] = useReducer((last: number) => last + 1, 0);
+  const space = useLinkedSpace(size);
+  const placed = useLayout(worker, model.units, model.arrangement.view, space, model.filtered, packing);
   useStageData(stage, model, placed);
+  useLinkedWindow(stage, placed, space);
   const isPlaced = stage !== null && placed !== null;
   useEffect(() => {
-    if (isPlaced || found === "failed") onPlaced();
-  }, [isPlaced, found, onPlaced]);
+    if (isPlaced || stageState === "failed") onPlaced();
+  }, [isPlaced, stageState, onPlaced]);
   const ruleMarks = useRuleMarks(stage, model, placed);
   const [mode, setMode] = useState<PointerMode>("pan");
   const selecting = useSelecting(stage, placed, selection, ruleMarks);
@@ -76,15 +90,15 @@ export function Picture({ worker, model, selection, onPlaced }: PictureProps) {
     else stage?.zoomToGroup(group);
     clear();
   };
-  const { light } = model;
+  const { highlight } = model;
   const barRows = pointed.rule && ruleMarks ? ruleMarks.rules[pointed.rule.rule]?.rows.broken : undefined;
   useEffect(() => {
     if (barRows === undefined) return;
-    light({ kind: "rows", rows: barRows });
-    return () => light(null);
-  }, [barRows, light]);
-  const told = pointed.row ?? (pointed.group === null && pointed.rule === null ? focused : null);
-  // Rows and values of another snapshot mean nothing beside this layout.
+    highlight({ kind: "rows", rows: barRows });
+    return () => highlight(null);
+  }, [barRows, highlight]);
+  const tipRow = pointed.row ?? (pointed.group === null && pointed.rule === null ? focused : null);
+  // Rows and values of another snapshot do not match this layout.
   const units = placed && placed.units.snapshot === model.units.snapshot ? model.units : placed?.units;
   return (
     <>
@@ -98,7 +112,9 @@ export function Picture({ worker, model, selection, onPlaced }: PictureProps) {
         tabIndex={0}
         className={styles.picture}
         data-unit-count={placed && placed.view === model.arrangement.view ? placed.layout.unitCount : undefined}
+        data-kept={placed?.layout.isKept || undefined}
         data-marked-groups={ruleMarks?.groups.length}
+        data-rule-slots={ruleMarks?.slotCount}
         data-pointed={pointed !== NOTHING_POINTED || undefined}
         data-mode={mode}
         data-dragging={pointer.dragging ?? undefined}
@@ -114,6 +130,7 @@ export function Picture({ worker, model, selection, onPlaced }: PictureProps) {
             choose: (row) => selecting.choose({ ...NOTHING_POINTED, row }, event.shiftKey),
             chooseGroup: selecting.chooseGroup,
             setMode,
+            repack,
             cancel: pointer.cancel,
           })
         }
@@ -134,8 +151,8 @@ export function Picture({ worker, model, selection, onPlaced }: PictureProps) {
         </p>
         {stage && placed && units && pointer.dragging === null && (
           <>
-            {told !== null && <Tip stage={stage} model={model} row={told} marks={ruleMarks} />}
-            {told === null && pointed.group !== null && (
+            {tipRow !== null && <Tip stage={stage} model={model} row={tipRow} marks={ruleMarks} />}
+            {tipRow === null && pointed.group !== null && (
               <GroupTip stage={stage} layout={placed.layout} units={units} group={pointed.group} marks={ruleMarks} />
             )}
             {pointed.rule && ruleMarks && (
@@ -143,12 +160,13 @@ export function Picture({ worker, model, selection, onPlaced }: PictureProps) {
             )}
           </>
         )}
+        {stage && placed && <Breadcrumb stage={stage} layout={placed.layout} />}
         {stage && placed && <Minimap stage={stage} layout={placed.layout} marks={model.marks} />}
         {placed?.layout.unitCount === 0 && <Nothing model={model} />}
-        {found === "failed" && <CannotDraw />}
+        {stageState === "failed" && <CannotDraw />}
       </div>
       {placed && model.drawn > 0 && model.matching === 0 && <Unmatched />}
-      <PictureFooter stage={stage} model={model} placed={placed} mode={mode} onMode={setMode} />
+      <PictureFooter stage={stage} model={model} placed={placed} mode={mode} onMode={setMode} onRepack={repack} />
     </>
   );
 }
@@ -167,8 +185,8 @@ function useFocusedRow(placed: PlacedUnits | null): readonly [number | null, (ro
 function findSelectedGroup({ layout, view }: PlacedUnits, row: number | null, selection: Selection | null) {
   if (row === null || selection === null) return null;
   const isSelected = (group: number) => {
-    const own = selectionOfGroup(layout, group, view.units);
-    return own?.kind === selection.kind && own.key === selection.key;
+    const groupSelection = selectionOfGroup(layout, group, view.units);
+    return groupSelection?.kind === selection.kind && groupSelection.key === selection.key;
   };
   return listAncestry(layout, layout.group[row] ?? 0).find(isSelected) ?? null;
 }
@@ -186,7 +204,7 @@ function Tip({ stage, model, row, marks }: TipProps) {
   const place = stage.locate(row);
   const words = describeUnit(model.units, row, model.color);
   const holder = selectionOf(model.units, row);
-  const held = useMemo(
+  const heldCount = useMemo(
     () =>
       holder?.kind === "workload" ? listSelectedRows(model.units, { kind: "workload", key: holder.key }).length : 0,
     [model.units, holder?.kind, holder?.key],
@@ -194,7 +212,7 @@ function Tip({ stage, model, row, marks }: TipProps) {
   if (place === null) return null;
   return (
     <>
-      <UnitTip words={words} held={held} x={place[0]} y={place[1]} picture={stage.viewport}>
+      <UnitTip words={words} held={heldCount} x={place[0]} y={place[1]} picture={stage.viewport}>
         {marks && <UnitRuleLines marks={marks} row={row} />}
       </UnitTip>
       <p data-visually-hidden={true} aria-live="polite">
@@ -215,12 +233,12 @@ function Nothing({ model }: { model: PictureModel }) {
 }
 
 function describeNothing({ arrangement: { view }, drawn }: PictureModel): readonly [title: string, words: string] {
-  if (drawn > 0) return ["The filters leave no unit", "Clear them, or take one away, to see units again."];
-  if (view.units === "requested") return ["Nobody waits", "No workload is waiting for GPUs now."];
+  if (drawn > 0) return ["No unit matches the filters", "Clear the filters, or remove one, to see units again."];
+  if (view.units === "requested") return ["No workloads waiting", "No workload is waiting for GPUs now."];
   return ["No units yet", "They appear as soon as a source reports them."];
 }
 
-/** Beside the picture, not in it: what is pressed there would drag it. */
+/** Outside the picture, where pressing does not drag it. */
 function Unmatched() {
   const change = useChangeScreen();
   return (

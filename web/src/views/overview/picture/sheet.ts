@@ -1,5 +1,5 @@
-// A 2D canvas of the picture that is not painted anew for every frame: while the camera moves, what was painted is moved and
-// stretched along, and painted crisp when it rests. Owns its canvas; what is painted is handed to it.
+// A 2D canvas that is not repainted for every frame: while the camera moves, the painted content is transformed, and
+// repainted sharply when the camera rests. Owns its canvas; the paint function is passed in.
 
 import type { Projection } from "../../../layers/squares/marks.ts";
 import { isSameCamera, type Size, transformBetween } from "./camera.ts";
@@ -22,7 +22,7 @@ export class Sheet {
   readonly #canvas: HTMLCanvasElement;
   readonly #context: CanvasRenderingContext2D | null;
   #pixelRatio = 1;
-  /** What it was painted for; null: it must be painted anew. */
+  /** The frame that it was painted for; null: must be repainted. */
   #painted: Projection | null = null;
   #count = 0;
 

@@ -4,7 +4,7 @@ import type { Pen } from "../../../charts/pen.ts";
 import { isSolid, type Marks, type Projection, SHAPES } from "../../../layers/squares/marks.ts";
 import type { UnitLayout } from "../../../layout/layout.ts";
 import type { Size } from "./camera.ts";
-import { isInSight } from "./group-painter.ts";
+import { isVisible } from "./group-painter.ts";
 import { squareOf } from "./outline-painter.ts";
 import { toCss } from "./tokens.ts";
 
@@ -27,7 +27,7 @@ export function paintSquares(
   const alike = new Map<string, number[]>();
   for (let row = 0; row < layout.size.length; row += 1) {
     if ((layout.size[row] ?? 0) <= 0 || (marks.opacity[row] ?? 0) <= 0) continue;
-    if (!isInSight(squareOf(layout, row, camera), viewport)) continue;
+    if (!isVisible(squareOf(layout, row, camera), viewport)) continue;
     const key = `${marks.color[row]} ${marks.shape[row]} ${marks.opacity[row]}`;
     const rows = alike.get(key);
     if (rows) rows.push(row);

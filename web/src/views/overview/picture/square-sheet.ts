@@ -1,6 +1,6 @@
-// The canvas of the squares: when it is drawn, and when what was drawn is merely moved along. Where drawing keeps up with the
-// screen every frame is drawn. Where it does not, on a machine without a graphics card and with very many units, the drawn
-// picture is moved and stretched while the camera moves, drawn anew a few times a second, and crisp when it rests.
+// The canvas of the squares: when it is redrawn, and when the last drawing is only transformed. If drawing keeps up
+// with the screen, every frame is drawn. If not (no GPU, very many units), the last drawing is moved and scaled with
+// the camera, redrawn a few times a second, and drawn sharply when the camera rests.
 
 import type { Marks, Places, Projection, SlotNames } from "../../../layers/squares/marks.ts";
 import { OVERSCAN_PX, SquaresLayer } from "../../../layers/squares/squares-layer.ts";
@@ -27,7 +27,7 @@ export class SquareSheet {
   readonly #canvas: HTMLCanvasElement;
   readonly #layer: SquaresLayer;
   #pixelRatio = 1;
-  /** What it was drawn for; null: it must be drawn anew. */
+  /** The frame that it was drawn for; null: must be redrawn. */
   #drawn: Projection | null = null;
   #drawnAt = Number.NEGATIVE_INFINITY;
   /** How many times in a row drawing took too long. */

@@ -10,24 +10,25 @@ import {
   fitCamera,
   isSameCamera,
   panCamera,
-  prefersStillness,
+  prefersReducedMotion,
   revealSquare,
   type Size,
-  seesAll,
+  showsAll,
   toLayout,
   windowOf,
   zoomCamera,
   zoomToBox,
 } from "./camera.ts";
 import { cameraAt, type Flight, progressOf } from "./flight.ts";
+import { type GroupFlight, startGroupFlight } from "./group-flight.ts";
 import { boxOf, paintGroups } from "./group-painter.ts";
 import { findGroup, groupBox, pointsAtGroup } from "./groups.ts";
 import { NOTHING_OUTLINED, type Outlined, paintOutlines, squareOf } from "./outline-painter.ts";
 import { Overlay, type OverlayElements } from "./overlay.ts";
 import { NOTHING_POINTED, type Pointed } from "./pointed.ts";
-import { findBar } from "./rules/rule-bars.ts";
+import { findBar, headWidth } from "./rules/rule-bars.ts";
 import type { RuleMarks } from "./rules/rule-marks.ts";
-import { paintRuleBars, paintUnitSigns } from "./rules/rule-painter.ts";
+import { paintRuleBars, paintUnitSlots } from "./rules/rule-painter.ts";
 import { Sheet, type SheetFrame } from "./sheet.ts";
 import { SquareSheet } from "./square-sheet.ts";
 import type { Tokens } from "./tokens.ts";
@@ -37,7 +38,7 @@ const FLIGHT_MS = 700;
 const CAMERA_MS = 260;
 /** So long after its last move the camera is at rest. */
 const REST_MS = 120;
-/** Where less than this share of the picture is in sight, the rest is not handed to the graphics card. */
+/** If less than this share of the picture is visible, the rest is not sent to the GPU. */
 const CULLED_SHARE = 0.6;
 /** Boxes and names of so many groups are not painted while units fly. */
 const MANY_GROUPS = 2000;
@@ -73,6 +74,8 @@ export class Stage {
   #isFitted = true;
   #back: Projection[] = [];
   #flight: Flight | null = null;
+  /** Null while boxes do not fly, or are others than before. */
+  #groupFlight: GroupFlight | null = null;
   #frame: number | null = null;
   #movedAt = Number.NEGATIVE_INFINITY;
   #rest: ReturnType<typeof setTimeout> | undefined;
@@ -92,7 +95,7 @@ export class Stage {
     this.#squares.dispose();
   }
 
-  /** `keepsFit`: only the details beside the picture came or went, and nothing moves under the pointer for that. */
+  /** `keepsFit`: only the details panel opened or closed, and nothing may move under the pointer. */
   setSize(viewport: Size, pixelRatio: number, keepsFit = false): void {
     this.#viewport = viewport;
     if (!keepsFit) this.#fitSize = viewport;
@@ -108,6 +111,8 @@ export class Stage {
   setLayout(layout: UnitLayout, names: SlotNames): void {
     const isFirst = this.#layout === null;
     const from = this.#current(performance.now());
+    const former = this.#groupFlight?.layout ?? this.#layout;
+    this.#groupFlight = former === null || layout.groups.count > MANY_GROUPS ? null : startGroupFlight(former, layout);
     this.#layout = layout;
     this.#rules = null;
     this.#grid = new PickGrid(layout, layout.bounds);
@@ -118,7 +123,7 @@ export class Stage {
     this.#squares.setPlaces(layout, names);
     this.#invalidate();
     if (this.#isFitted) this.#camera = this.#fitted();
-    this.#fly(isFirst ? this.#camera : from, isFirst || prefersStillness() ? 0 : FLIGHT_MS, true);
+    this.#fly(isFirst ? this.#camera : from, isFirst || prefersReducedMotion() ? 0 : FLIGHT_MS, true);
   }
 
   /** `captionOf`: what is written into squares that are near. */
@@ -238,11 +243,25 @@ export class Stage {
     return this.#camera;
   }
 
-  /** What is in sight now, in the units of the layout; null where that is everything. */
+  /** The visible part in units of the layout; null: everything. */
   get window(): Box | null {
     const camera = this.#current(performance.now());
-    const isWhole = this.#layout === null || seesAll(camera, this.#viewport, this.#layout.bounds);
+    const isWhole = this.#layout === null || showsAll(camera, this.#viewport, this.#layout.bounds);
     return isWhole ? null : windowOf(camera, this.#viewport);
+  }
+
+  /** Whether it shows everything, and follows the size of the page. */
+  get isFitted(): boolean {
+    return this.#isFitted;
+  }
+
+  /** All of a box of the layout, as large as there is room, at once. */
+  showBox(box: Box): void {
+    const scale = Math.min(this.#viewport.width / box.width, this.#viewport.height / box.height);
+    this.#take(
+      centerOn({ ...this.#camera, scale }, box.left + box.width / 2, box.top + box.height / 2, this.#viewport),
+    );
+    this.#flight = null;
   }
 
   /** Tells when the camera has moved. */
@@ -251,14 +270,14 @@ export class Stage {
     return () => this.#watchers.delete(watcher);
   }
 
-  /** Where the middle of a row's square is on the canvas, in page pixels; null where that is out of sight. */
+  /** The center of a row's square on the canvas, in page pixels; null: not visible. */
   locate(row: number): readonly [x: number, y: number] | null {
     const { scale, offsetX, offsetY } = this.#camera;
     const { x, y } = this.#layout ?? {};
     const left = ((x?.[row] ?? 0) + 0.5) * scale + offsetX;
     const top = ((y?.[row] ?? 0) + 0.5) * scale + offsetY;
-    const isInSight = left >= 0 && top >= 0 && left <= this.#viewport.width && top <= this.#viewport.height;
-    return isInSight ? [left, top] : null;
+    const isVisible = left >= 0 && top >= 0 && left <= this.#viewport.width && top <= this.#viewport.height;
+    return isVisible ? [left, top] : null;
   }
 
   #fitted(): Projection {
@@ -276,12 +295,12 @@ export class Stage {
     const from = this.#current(performance.now());
     this.#camera = camera;
     this.#isFitted = isFitted;
-    this.#fly(from, prefersStillness() ? 0 : CAMERA_MS, this.#flight?.movesUnits ?? false);
+    this.#fly(from, prefersReducedMotion() ? 0 : CAMERA_MS, this.#flight?.movesUnits ?? false);
   }
 
   #fly(from: Projection, durationMs: number, movesUnits: boolean): void {
     this.#flight = { start: null, from, durationMs, movesUnits };
-    // Until the last frame of the flight: who looks at the picture from outside knows when it is at rest.
+    // Set until the last frame of the animation, so that tests know when the picture is at rest.
     this.#elements.squares.dataset.moving = "";
     this.#request();
   }
@@ -320,6 +339,7 @@ export class Stage {
     if (progress >= 1) this.#flight = null;
     else this.#request();
     const flown = movesUnits ? progress : 1;
+    this.#flyGroups(flown);
     if (this.#flight === null) delete this.#elements.squares.dataset.moving;
     const isMoving = this.#flight !== null || now - this.#movedAt < REST_MS;
     const areSquaresCrisp =
@@ -327,8 +347,15 @@ export class Stage {
       this.#squares.show({ camera, flown, movesUnits, isMoving, now }, () => this.#listVisible(camera));
     if (movesUnits && this.#hasManyGroups()) this.#hideSheets();
     else this.#showSheets({ camera, target: this.#camera, isMoving, opacity: flown * flown }, areSquaresCrisp);
+    if (flown >= 1) this.#groupFlight = null;
     this.#placeOverlay(camera);
     for (const watcher of this.#watchers) watcher();
+  }
+
+  #flyGroups(flown: number): void {
+    if (this.#groupFlight === null) return;
+    this.#groupFlight.moveTo(flown);
+    this.#groupSheet.invalidate();
   }
 
   /** The rows whose squares can be seen; null where it is not worth telling them from the others. */
@@ -340,24 +367,29 @@ export class Stage {
     return this.#grid.listWithin(left, top, left + width, top + height);
   }
 
-  /** Boxes and outlines belong to the new places: they come into sight as units arrive. */
+  /** Boxes move with their units; new boxes and outlines fade in as units arrive. */
   #showSheets(frame: SheetFrame, areSquaresCrisp: boolean): void {
     const layout = this.#layout;
     const tokens = this.#tokens;
     if (layout === null || tokens === null) return;
     const viewport = this.#viewport;
     const rules = this.#rules;
-    const areGroupsCrisp = this.#groupSheet.show(frame, (context, camera) => {
-      const painted = paintGroups(context, layout, camera, viewport, tokens);
-      return painted + (rules ? paintRuleBars(context, layout, rules, camera, viewport, tokens) : 0);
+    const boxes = this.#groupFlight?.layout ?? layout;
+    const groupFrame = this.#groupFlight === null ? frame : { ...frame, opacity: 1 };
+    // Nearly all units stay: outlines and captions that went and came would flicker.
+    const outlineFrame = layout.isKept ? groupFrame : frame;
+    const areGroupsCrisp = this.#groupSheet.show(groupFrame, (context, camera) => {
+      const takenOf = (group: number) => (rules ? headWidth(boxes, rules, group, camera) : 0);
+      const painted = paintGroups(context, boxes, camera, viewport, tokens, takenOf);
+      return painted + (rules ? paintRuleBars(context, boxes, rules, camera, viewport, tokens) : 0);
     });
-    const areOutlinesCrisp = this.#outlineSheet.show(frame, (context, camera) => {
+    const areOutlinesCrisp = this.#outlineSheet.show(outlineFrame, (context, camera) => {
       let painted = paintOutlines(context, layout, this.#outlined, camera, viewport, tokens);
       if (this.#marks !== null && this.#captionOf !== null) {
         const rows = this.#listVisible(camera) ?? layout.size.keys();
         painted += paintCaptions(context, layout, this.#marks, this.#captionOf, camera, viewport, tokens, rows);
       }
-      return painted + (rules ? paintUnitSigns(context, layout, rules, camera, viewport, tokens) : 0);
+      return painted + (rules ? paintUnitSlots(context, layout, rules, camera, viewport, tokens) : 0);
     });
     if ((areSquaresCrisp && areGroupsCrisp && areOutlinesCrisp) || this.#flight !== null) return;
     clearTimeout(this.#rest);

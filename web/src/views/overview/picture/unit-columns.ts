@@ -8,7 +8,8 @@ import { attributeOf, type View } from "../../../layout/grammar.ts";
 import { findAttribute } from "../../../state/attributes.ts";
 
 export function pickColumns(units: Units, view: View): UnitColumns {
-  const names = new Set(["unit_state", ...listAttributes(view)]);
+  // By the names of units the next layout knows them again.
+  const names = new Set(["unit", "unit_state", ...listAttributes(view)]);
   const attributes = new Map([...names].map((name) => [name, readAttribute(units, name)] as const));
   return { rowCount: units.snapshot.rowCount, attributes };
 }

@@ -1,9 +1,9 @@
-// Name and value inside squares that have come near enough to hold them.
+// Paints name and value inside squares that are large enough.
 
 import { isSolid, type Marks, type PackedColor, type Projection } from "../../../layers/squares/marks.ts";
 import type { UnitLayout } from "../../../layout/layout.ts";
 import type { Size } from "./camera.ts";
-import { cutText, FONT, isInSight } from "./group-painter.ts";
+import { cutText, FONT, isVisible } from "./group-painter.ts";
 import { squareOf } from "./outline-painter.ts";
 import { type Tokens, toCss } from "./tokens.ts";
 
@@ -17,7 +17,7 @@ const INDENT_PX = 7;
 /** Colors lighter than this carry dark text. */
 const LIGHT = 0.55;
 
-/** `rows`: those that may be in sight. How many were painted. */
+/** `rows`: those that may be visible. Returns the number of painted captions. */
 export function paintCaptions(
   context: CanvasRenderingContext2D,
   layout: UnitLayout,
@@ -34,7 +34,7 @@ export function paintCaptions(
   let painted = 0;
   for (const row of rows) {
     const box = squareOf(layout, row, camera);
-    if ((layout.size[row] ?? 0) <= 0 || !isInSight(box, viewport)) continue;
+    if ((layout.size[row] ?? 0) <= 0 || !isVisible(box, viewport)) continue;
     const [name, value] = captionOf(row);
     const room = box.width - 2 * INDENT_PX;
     context.fillStyle = isSolid(marks.shape[row]) ? textOn(marks.color[row] ?? 0) : toCss(tokens.muted);

@@ -1,4 +1,4 @@
-// What a unit is, beside its square.
+// The tooltip of a unit.
 
 import type { ReactNode } from "react";
 import { formatPlural } from "../../../base/format.ts";

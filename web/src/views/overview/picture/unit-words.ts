@@ -1,4 +1,4 @@
-// A unit of the picture, and the picture as a whole, in words: for the tooltip and for those who hear the page.
+// Descriptions of a unit and of the whole picture, for tooltips and screen readers.
 
 import { nameAt } from "../../../api/columns.ts";
 import { formatCount, formatPlural, MISSING } from "../../../base/format.ts";

@@ -1,4 +1,4 @@
-// Keys on the picture: from unit to unit and from group to group, selecting, zooming, ways of dragging.
+// Keyboard control of the picture: move between units and groups, select, zoom, drag modes.
 
 import type { KeyboardEvent } from "react";
 import type { Direction } from "../../../layers/squares/pick-grid.ts";
@@ -21,7 +21,7 @@ const MODES: Readonly<Record<string, PointerMode>> = { b: "box", l: "lasso" };
 
 export const KEY_WORDS =
   "Arrow keys move from unit to unit, brackets from group to group. Enter selects the unit, G its group and once more the " +
-  "group around it, Z zooms to the group, Backspace goes back, plus and minus zoom, 0 fits. B draws a box, L a loop.";
+  "group around it, Z zooms to the group, Backspace goes back, plus and minus zoom, 0 fits. R packs the groups again. B draws a box, L a loop.";
 
 export interface KeyTargets {
   readonly stage: Stage | null;
@@ -36,6 +36,7 @@ export interface KeyTargets {
   choose(row: number): void;
   chooseGroup(group: number): void;
   setMode(mode: PointerMode): void;
+  repack(): void;
   /** Whether there was something being drawn to give up. */
   cancel(): boolean;
 }
@@ -59,6 +60,7 @@ function pressKey(key: string, targets: KeyTargets): boolean {
   else if (key === "0") stage?.fit();
   else if (key === "+" || key === "=") stage?.zoomMiddle(ZOOM_STEP);
   else if (key === "-") stage?.zoomMiddle(1 / ZOOM_STEP);
+  else if (key === "r" || key === "R") targets.repack();
   else if (chosenMode) targets.setMode(mode === chosenMode ? "pan" : chosenMode);
   else if (key === "Escape") {
     if (targets.cancel()) return true;
@@ -85,9 +87,9 @@ function walkGroups(targets: KeyTargets, step: 1 | -1): void {
 /** Of the group first, then of the one around it. */
 function chooseGroup({ layout, from, groupOfFocus, chooseGroup: choose }: KeyTargets): void {
   if (layout === null || from === null) return;
-  const own = layout.group[from] ?? 0;
+  const innermost = layout.group[from] ?? 0;
   const parent = groupOfFocus === null ? 0 : (layout.groups.parent[groupOfFocus] ?? 0);
-  const group = groupOfFocus !== null && parent > 0 ? parent : own;
+  const group = groupOfFocus !== null && parent > 0 ? parent : innermost;
   if (group > 0) choose(group);
 }
 

@@ -1,5 +1,5 @@
-// The layout of the units on the screen, computed by a worker. The last one stays until the next one comes; of several
-// that are asked for meanwhile only the newest is computed.
+// The layout of the current units, computed by a worker. The last one stays until the next one arrives; of several
+// requests meanwhile only the newest is computed.
 
 import { useEffect, useRef, useState } from "react";
 import type { Units } from "../../../data/units.ts";
@@ -12,7 +12,7 @@ import { listAttributes, pickColumns } from "./unit-columns.ts";
 
 export interface PlacedUnits {
   readonly layout: UnitLayout;
-  /** What it is the layout of: its rows mean nothing beside another snapshot. */
+  /** The units of the layout: its rows are valid only for this snapshot. */
   readonly units: Units;
   readonly view: View;
 }
@@ -45,36 +45,38 @@ export function useLayout(
   view: View,
   space: Size | null,
   filtered: Uint8Array | null,
+  /** Another number: pack again, whatever could stay where it is. */
+  packing: number,
 ): PlacedUnits | null {
-  const hidden = useSame(view.filtered === "vanish" ? filtered : null);
+  const hidden = useStableMask(view.filtered === "vanish" ? filtered : null);
   const [placed, setPlaced] = useState<PlacedUnits | null>(null);
   const latest = useRef(units);
   useEffect(() => {
     latest.current = units;
   }, [units]);
   const { snapshot } = units;
-  const come = listCome(units, view);
+  const available = listAvailable(units, view);
   // Values change with every tick, places only with the inventory: nothing moves under the pointer without a reason. A
   // metric that comes after the view asked for it is one.
   // biome-ignore lint/correctness/useExhaustiveDependencies: see above
   useEffect(() => {
     if (worker === null || space === null) return;
     const newest = latest.current;
-    const asked = newest.snapshot === snapshot ? newest : { snapshot, tick: null };
-    worker.ask({ units: asked, view, space, filtered: hidden, onPlaced: setPlaced });
-  }, [worker, snapshot, view, space, hidden, come]);
+    const matching = newest.snapshot === snapshot ? newest : { snapshot, tick: null };
+    worker.ask({ units: matching, view, space, filtered: hidden, packing, onPlaced: setPlaced });
+  }, [worker, snapshot, view, space, hidden, available, packing]);
   return placed;
 }
 
 /** The metrics a view groups or sorts by that are here already, and what the rules say where it asks for that. */
-function listCome({ tick, rules }: Units, view: View): string {
-  const come = listAttributes(view).filter((name) => tick !== null && tick.find(name) !== null);
+function listAvailable({ tick, rules }: Units, view: View): string {
+  const available = listAttributes(view).filter((name) => tick !== null && tick.find(name) !== null);
   const hasRules = listAttributes(view).some((name) => name === "violations" || ruleOfAttribute(name) !== null);
-  return `${come.join(" ")} ${hasRules ? rules?.version : ""}`;
+  return `${available.join(" ")} ${hasRules ? rules?.version : ""}`;
 }
 
 /** The mask of before where the new one says the same: a tick that changes nothing moves nothing. */
-function useSame(mask: Uint8Array | null): Uint8Array | null {
+function useStableMask(mask: Uint8Array | null): Uint8Array | null {
   const last = useRef(mask);
   const isSame =
     last.current?.length === mask?.length && (mask?.every((flag, row) => last.current?.[row] === flag) ?? true);
@@ -89,6 +91,7 @@ interface Question {
   readonly view: View;
   readonly space: Size;
   readonly filtered: Uint8Array | null;
+  readonly packing: number;
   onPlaced(placed: PlacedUnits): void;
 }
 
@@ -102,10 +105,11 @@ function createLayoutWorker(): LayoutWorker {
   let current: Question | null = null;
   let next: Question | null = null;
   const send = (question: Question) => {
-    const { units, view, space, filtered } = question;
+    const { units, view, space, filtered, packing } = question;
     current = question;
     next = null;
-    worker.postMessage({ view, columns: pickColumns(units, view), space, filtered } satisfies LayoutRequest);
+    const columns = pickColumns(units, view);
+    worker.postMessage({ view, columns, space, filtered, packing } satisfies LayoutRequest);
   };
   worker.onmessage = ({ data }: MessageEvent<UnitLayout>) => {
     const answered = current;

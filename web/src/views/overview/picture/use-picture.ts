@@ -1,5 +1,5 @@
-// What the picture shows, from the screen and the data: arrangement, colors, what is filtered away. Places come later, from
-// the worker.
+// The model of the picture, from the screen and the data: arrangement, colors, filters. Positions come later, from the
+// worker.
 
 import { useMemo, useState } from "react";
 import type { Problem } from "../../../base/problem.ts";
@@ -10,7 +10,7 @@ import { type Attribute, type AttributeName, attributeOf, findAttribute } from "
 import type { Screen } from "../../../state/screen.ts";
 import type { Arrangement } from "../editor/use-arrangement.ts";
 import { markFiltered, type Narrowed } from "../filter/apply-where.ts";
-import { type Coloring, computeColoring, type Lit, lightMarks } from "./color/coloring.ts";
+import { type Coloring, computeColoring, type Highlight, highlightMarks } from "./color/coloring.ts";
 import type { ShownRule } from "./rules/rule-marks.ts";
 import { listShownRules } from "./rules/use-rule-marks.ts";
 import { type Tokens, useTokens } from "./tokens.ts";
@@ -35,8 +35,8 @@ export interface PictureModel {
   readonly matching: number;
   /** Why values are missing that were asked for. */
   readonly problem: Problem | null;
-  /** Makes units stand out until it is told otherwise. */
-  light(lit: Lit | null): void;
+  /** Highlights some units until it is called again; null: none. */
+  highlight(target: Highlight | null): void;
 }
 
 export function usePicture(
@@ -47,7 +47,7 @@ export function usePicture(
   problem: Problem | null,
 ): PictureModel | null {
   const tokens = useTokens();
-  const [lit, light] = useState<Lit | null>(null);
+  const [highlighted, highlight] = useState<Highlight | null>(null);
   const color = attributeOf(screen.color ?? (arrangement ? ownColor(arrangement) : "unit_state"));
   const shown = arrangement?.view.units ?? "all";
   const settings = screen.colors;
@@ -57,10 +57,13 @@ export function usePicture(
     if (!units || !drawnRows || narrowed?.rowCount !== units.snapshot.rowCount) return null;
     return computeColoring({ units, attribute: color, settings, filtered, drawn: drawnRows, tokens });
   }, [units, color, settings, filtered, narrowed, drawnRows, tokens]);
-  const said = units?.rules;
+  const unitRules = units?.rules;
   const { hiddenRules } = screen;
-  const rules = useMemo(() => listShownRules(said, hiddenRules, tokens), [said, hiddenRules, tokens]);
-  const marks = useMemo(() => units && coloring && lightMarks(units, coloring.marks, lit), [units, coloring, lit]);
+  const rules = useMemo(() => listShownRules(unitRules, hiddenRules, tokens), [unitRules, hiddenRules, tokens]);
+  const marks = useMemo(
+    () => units && coloring && highlightMarks(units, coloring.marks, highlighted),
+    [units, coloring, highlighted],
+  );
   return useMemo(() => {
     if (!arrangement || !units || !drawnRows || !narrowed || !coloring || !marks) return null;
     const { drawn, matching } = coloring;
@@ -78,7 +81,7 @@ export function usePicture(
       drawn,
       matching,
       problem,
-      light,
+      highlight,
     };
   }, [units, arrangement, color, coloring, marks, tokens, rules, drawnRows, filtered, narrowed, problem]);
 }

@@ -1,4 +1,4 @@
-// The pointer on the picture: what it is over, dragging to pan or to select, clicking, the wheel, two fingers.
+// Pointer input of the picture: hover, drag to pan or select, click, wheel, pinch.
 
 import { type PointerEvent, type RefObject, useCallback, useEffect, useRef, useState } from "react";
 import { boxCorners, type Point } from "./lasso.ts";
@@ -65,7 +65,7 @@ export function usePointer({ stage, place, mode, onChoose, onLoop }: PointerOpti
   useWheel(stage, place, clear);
 
   const point = (next: Pointed) => {
-    setPointed((known) => (isSamePointed(known, next) ? known : next));
+    setPointed((previous) => (isSamePointed(previous, next) ? previous : next));
   };
   const drop = () => {
     drag.current = null;
@@ -170,10 +170,10 @@ export function pointOf(event: { currentTarget: Element; clientX: number; client
 function pinch(stage: Stage, fingers: Map<number, Point>, id: number, at: Point): void {
   const before = fingers.get(id) ?? at;
   const [otherX, otherY] = [...fingers].find(([other]) => other !== id)?.[1] ?? at;
-  const was = Math.hypot(before[0] - otherX, before[1] - otherY);
+  const distanceBefore = Math.hypot(before[0] - otherX, before[1] - otherY);
   const is = Math.hypot(at[0] - otherX, at[1] - otherY);
   stage.pan((at[0] - before[0]) / 2, (at[1] - before[1]) / 2);
-  if (was > 0 && is > 0) stage.zoom(is / was, (at[0] + otherX) / 2, (at[1] + otherY) / 2);
+  if (distanceBefore > 0 && is > 0) stage.zoom(is / distanceBefore, (at[0] + otherX) / 2, (at[1] + otherY) / 2);
   fingers.set(id, at);
 }
 

@@ -1,4 +1,4 @@
-// From what is clicked or drawn around on the picture to the selection of the screen.
+// Turns clicks and drawn loops into the selection of the screen.
 
 import { useCallback } from "react";
 import { nameAt } from "../../../api/columns.ts";
@@ -58,8 +58,8 @@ export function useSelecting(
     },
     chooseLoop(corners, isAdding) {
       if (!stage?.grid) return;
-      const found = listInLoop(layout, stage.grid, corners);
-      const rows = isAdding ? joinRows(listSelectedRows(units, selection), found) : found;
+      const loopRows = listInLoop(layout, stage.grid, corners);
+      const rows = isAdding ? joinRows(listSelectedRows(units, selection), loopRows) : loopRows;
       take(selectionOfRows(placed, rows));
     },
   };
@@ -67,10 +67,10 @@ export function useSelecting(
 
 /** Those that are selected already go, where all of them are; else all come. */
 export function toggleRows(selected: readonly number[], touched: readonly number[]): readonly number[] {
-  const known = new Set(selected);
-  if (!touched.every((row) => known.has(row))) return joinRows(selected, touched);
-  const gone = new Set(touched);
-  return selected.filter((row) => !gone.has(row));
+  const selectedSet = new Set(selected);
+  if (!touched.every((row) => selectedSet.has(row))) return joinRows(selected, touched);
+  const deselected = new Set(touched);
+  return selected.filter((row) => !deselected.has(row));
 }
 
 function joinRows(some: readonly number[], others: readonly number[]): readonly number[] {

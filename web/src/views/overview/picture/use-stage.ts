@@ -1,4 +1,4 @@
-// Binds the stage to the page: creates it on its canvases, hands it what changed, and follows the size of its place.
+// Connects the stage with React: creates it on its canvases, passes changes, and follows the size of its element.
 
 import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { Size } from "./camera.ts";
@@ -36,7 +36,7 @@ export function useStage(refs: StageRefs): Stage | "failed" | null {
   useEffect(() => {
     const squares = refs.squares.current;
     if (squares === null) return;
-    // Drivers restart and laptops sleep: what was on the graphics card is then gone and made anew.
+    // When a driver restarts or a laptop sleeps, GPU resources are lost and must be recreated.
     const allow = (event: Event) => event.preventDefault();
     const renew = () => setGeneration((last) => last + 1);
     squares.addEventListener("webglcontextlost", allow);
@@ -77,8 +77,8 @@ function readElements(refs: StageRefs): StageElements | null {
 const REST_MS = 120;
 
 /**
- * The size to lay out for; null before it is known. When the details open or close beside the picture it stays as it was:
- * who clicks on a square must not see it fly away.
+ * The size to lay out for; null until known. It stays the same when the details panel opens or closes: nothing may move
+ * under the pointer.
  */
 export function useStageSize(
   stage: Stage | null,
@@ -110,8 +110,8 @@ export function useStageSize(
       stage.setSize(next, window.devicePixelRatio, isForDetails);
       if (isForDetails) return;
       clearTimeout(timer);
-      setSize((known) => known ?? next);
-      timer = setTimeout(() => setSize((known) => (isSameSize(known, next) ? known : next)), REST_MS);
+      setSize((previous) => previous ?? next);
+      timer = setTimeout(() => setSize((previous) => (isSameSize(previous, next) ? previous : next)), REST_MS);
     });
     observer.observe(element);
     return () => {

@@ -1,4 +1,4 @@
-// What a number of the strip shows when it is clicked: its units, in an arrangement in which they can be seen. Pure.
+// What a click on a number of the summary strip shows: its units, in a suitable arrangement. Pure.
 
 import { clearFilters, colorBy, type ScreenChange, setNames, setRange } from "../../../state/changes.ts";
 import type { PictureName } from "../../../state/picture.ts";

@@ -1,11 +1,11 @@
-// The largest job that could start now: where it tells most, and on request for every partition and machine type.
+// The largest job that could start now, for the most informative place; a click lists all partitions and machine types.
 
 import * as Popover from "@radix-ui/react-popover";
 import type { PartitionSummary } from "../../../api/generated.ts";
 import { formatCount, formatPlural } from "../../../base/format.ts";
 import { PopupContent } from "../../../widgets/popup.tsx";
 import { FigureButton } from "../../../widgets/strip.tsx";
-import { describePlace, findTelling, listPlaces, nameOf, type Place } from "./startable.ts";
+import { describePlace, findKeyPlace, listPlaces, nameOf, type Place } from "./startable.ts";
 import own from "./startable-figure.module.css";
 import styles from "./summary-strip.module.css";
 
@@ -16,19 +16,19 @@ interface StartableFigureProps {
 
 export function StartableFigure({ partitions, onShow }: StartableFigureProps) {
   const places = listPlaces(partitions);
-  const told = findTelling(places);
-  if (told === null) return null;
+  const place = findKeyPlace(places);
+  if (place === null) return null;
   return (
     <Popover.Root>
       <Popover.Trigger asChild>
         <FigureButton
-          isBad={told.isFragmented}
-          aria-label={`${formatPlural(told.largestGpus, "GPU")} ${sayPlace(told).join(" ")}: largest job that can start now, ${nameOf(told)}`}
+          isBad={place.isFragmented}
+          aria-label={`${formatPlural(place.largestGpus, "GPU")} ${formatPlace(place).join(" ")}: largest job that can start now, ${nameOf(place)}`}
         >
-          <b>{formatPlural(told.largestGpus, "GPU")}</b>{" "}
+          <b>{formatPlural(place.largestGpus, "GPU")}</b>{" "}
           <span>
-            {sayPlace(told)[0]}
-            <span className={styles.wide}> {sayPlace(told)[1]}</span>
+            {formatPlace(place)[0]}
+            <span className={styles.wide}> {formatPlace(place)[1]}</span>
           </span>
         </FigureButton>
       </Popover.Trigger>
@@ -40,7 +40,7 @@ export function StartableFigure({ partitions, onShow }: StartableFigureProps) {
 }
 
 /** In a few words, and what is added where there is room. */
-function sayPlace({ isFragmented, gpus_per_node, free, partition }: Place): readonly [brief: string, more: string] {
+function formatPlace({ isFragmented, gpus_per_node, free, partition }: Place): readonly [brief: string, more: string] {
   if (!isFragmented) return ["largest job", `that can start now, in ${partition}`];
   return [`no ${gpus_per_node}-GPU job can start`, `although ${formatCount(free)} are free in ${partition}`];
 }
@@ -54,7 +54,7 @@ function Places({ places, onShow }: { places: readonly Place[]; onShow: (partiti
           <tr>
             <th>Partition</th>
             <th data-tip="The largest job on one node">On one node</th>
-            <th data-tip="Nodes wholly free">Whole nodes</th>
+            <th data-tip="Completely free nodes">Whole nodes</th>
             <th>Free</th>
             <th data-tip="Free, but no waiting workload of the partition can use them">Stranded</th>
           </tr>
@@ -86,7 +86,7 @@ function Places({ places, onShow }: { places: readonly Place[]; onShow: (partiti
           </li>
         ))}
       </ul>
-      <p>GPUs only: CPUs, memory, limits and reservations may forbid more.</p>
+      <p>Considers GPUs only: CPUs, memory, limits and reservations may prevent a start.</p>
     </>
   );
 }

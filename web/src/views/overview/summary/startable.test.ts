@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Startable } from "../../../api/generated.ts";
-import { describePlace, findTelling, listPlaces } from "./startable.ts";
+import { describePlace, findKeyPlace, listPlaces } from "./startable.ts";
 
 const place = (change: Partial<Startable>): Startable => ({
   machine_type: "A100-80G",
@@ -26,17 +26,17 @@ describe("the place that tells most", () => {
       partition("b", [SCATTERED]),
       partition("c", [place({ free: 3 })]),
     ]);
-    const told = findTelling(places);
-    expect(told?.partition).toBe("b");
-    expect(told && describePlace(told)).toMatch(/^no 8-GPU job can start although 64.GPUs are free$/);
+    const chosen = findKeyPlace(places);
+    expect(chosen?.partition).toBe("b");
+    expect(chosen && describePlace(chosen)).toMatch(/^no 8-GPU job can start although 64.GPUs are free$/);
   });
 
   it("is where most can start when nothing is scattered", () => {
-    const told = findTelling(
+    const chosen = findKeyPlace(
       listPlaces([partition("a", [ROOMY]), partition("c", [place({ free: 3, one_node_gpus: 3 })])]),
     );
-    expect(told && [told.partition, told.largestGpus]).toEqual(["a", 24]);
-    expect(findTelling([])).toBeNull();
+    expect(chosen && [chosen.partition, chosen.largestGpus]).toEqual(["a", 24]);
+    expect(findKeyPlace([])).toBeNull();
   });
 
   it("is not a closed one", () => {

@@ -1,4 +1,4 @@
-// What could start at once, by partition and machine type, and which of these places tells most. Pure.
+// What could start now, by partition and machine type, and which of these places is most informative. Pure.
 
 import type { PartitionSummary, Startable } from "../../../api/generated.ts";
 import { formatCount, formatPlural } from "../../../base/format.ts";
@@ -6,7 +6,7 @@ import { formatCount, formatPlural } from "../../../base/format.ts";
 export interface Place extends Startable {
   readonly partition: string;
   readonly isUp: boolean;
-  /** Enough GPUs for a whole node are free, but no node is: none of them can have a job that needs one. */
+  /** Enough GPUs for a whole node are free, but no node is free: no whole-node job can start. */
   readonly isFragmented: boolean;
   readonly largestGpus: number;
 }
@@ -25,8 +25,8 @@ export function listPlaces(
   );
 }
 
-/** The place that is worst fragmented, by the GPUs that are free in vain; where none is, the one with most room. */
-export function findTelling(places: readonly Place[]): Place | null {
+/** The most fragmented place, by free GPUs; if none is fragmented, the one with most room. */
+export function findKeyPlace(places: readonly Place[]): Place | null {
   const scattered = places.filter(({ isFragmented }) => isFragmented);
   if (scattered.length > 0) return maxBy(scattered, ({ free }) => free);
   return maxBy(places, ({ largestGpus }) => largestGpus);
@@ -41,14 +41,14 @@ function maxBy(places: readonly Place[], measure: (place: Place) => number): Pla
 
 /** `no 8-GPU job can start although 64 GPUs are free`. */
 export function describePlace(place: Place): string {
-  if (!place.isUp) return "closed: nothing can start";
+  if (!place.isUp) return "closed: no job can start";
   if (place.isFragmented) {
     return `no ${place.gpus_per_node}-GPU job can start although ${formatPlural(place.free, "GPU is", "GPUs are")} free`;
   }
   if (place.whole_nodes > 1) {
     return `${formatCount(place.whole_node_gpus)} GPUs on ${formatPlural(place.whole_nodes, "whole node")} can start`;
   }
-  if (place.one_node_gpus === 0) return "nothing is free";
+  if (place.one_node_gpus === 0) return "no GPU is free";
   return `a job of ${formatPlural(place.one_node_gpus, "GPU")} can start`;
 }
 

@@ -1,7 +1,6 @@
-// The cluster in one line: what there is, how much of it is held and how well it is used, what is wasted, who waits, what
-// could start, what is stranded. Every number shows its units when clicked.
+// The summary strip: GPUs by state, utilization, waste, queue, largest startable job, stranded GPUs. A click on a
+// number shows its units.
 
-import type { ReactNode } from "react";
 import type { ClusterSummary } from "../../../api/generated.ts";
 import { formatCount, formatHours, formatPlural, formatRatio, formatWatts } from "../../../base/format.ts";
 import { rampColor } from "../../../base/ramp.ts";
@@ -14,13 +13,7 @@ import { type Shown, showUnits } from "./choices.ts";
 import { StartableFigure } from "./startable-figure.tsx";
 import styles from "./summary-strip.module.css";
 
-interface SummaryStripProps {
-  readonly cluster: ClusterSummary;
-  /** What stands at the right end. */
-  readonly children?: ReactNode;
-}
-
-export function SummaryStrip({ cluster, children }: SummaryStripProps) {
+export function SummaryStrip({ cluster }: { cluster: ClusterSummary }) {
   const change = useChangeScreen();
   const { units } = cluster;
   const show = (shown: Shown) => () => change(showUnits(shown));
@@ -41,7 +34,7 @@ export function SummaryStrip({ cluster, children }: SummaryStripProps) {
             <State
               count={units.unavailable}
               title="out of service"
-              tip="Their node is down, drained or draining, and nobody holds them"
+              tip="On nodes that are down, drained or draining, and not allocated"
               onClick={show({ kind: "state", states: ["unavailable"] })}
             />
           )}
@@ -49,7 +42,7 @@ export function SummaryStrip({ cluster, children }: SummaryStripProps) {
             <State
               count={units.faulty}
               title="faulty"
-              tip="GPUs with an error of the hardware, or missing, held or not"
+              tip="GPUs with a hardware error, or missing, allocated or not"
               onClick={show({ kind: "health", health: ["faulty"] })}
             />
           )}
@@ -57,7 +50,7 @@ export function SummaryStrip({ cluster, children }: SummaryStripProps) {
             <State
               count={units.silent}
               title="silent"
-              tip="GPUs of exporters that do not answer, held or not"
+              tip="GPUs whose exporter does not respond, allocated or not"
               onClick={show({ kind: "health", health: ["silent"] })}
             />
           )}
@@ -95,12 +88,11 @@ export function SummaryStrip({ cluster, children }: SummaryStripProps) {
       <Figure
         value={formatCount(cluster.stranded)}
         label="stranded"
-        tip="Free, but on nodes with too few free GPUs for anybody who waits"
+        tip="Free, but on nodes with too few free GPUs for any waiting workload"
         isBad={cluster.stranded > 0}
         onClick={show({ kind: "stranded" })}
       />
       <ReservationFigure reservations={cluster.reservations} nowMs={cluster.at} />
-      {children && <div className={styles.end}>{children}</div>}
     </Strip>
   );
 }
@@ -114,7 +106,7 @@ function WasteFigure({ onClick }: { onClick: () => void }) {
     <Figure
       value={formatHours(wasted)}
       label="GPU-hours wasted, 24 h"
-      tip={`Of ${formatHours(held)} GPU-hours held in the last 24 hours, ${formatHours(wasted)}${share} went to workloads that used their GPU less than 5\u00a0%`}
+      tip={`Of ${formatHours(held)} GPU-hours held in the last 24 hours, ${formatHours(wasted)}${share} belonged to workloads with less than 5\u00a0% GPU utilization`}
       onClick={onClick}
     />
   );
@@ -122,7 +114,7 @@ function WasteFigure({ onClick }: { onClick: () => void }) {
 
 function State({ count, title, tip, onClick }: { count: number; title: string; tip?: string; onClick: () => void }) {
   return (
-    <button type="button" data-tip={tip ?? `Show only what is ${title}`} onClick={onClick}>
+    <button type="button" data-tip={tip ?? `Show only ${title} GPUs`} onClick={onClick}>
       {formatCount(count)} {title}
     </button>
   );

@@ -1,4 +1,4 @@
-// Nodes as a table: each with its units as squares, how well they are used, and what is wrong with it.
+// The table of nodes: units as squares, utilization, and problems.
 
 import { numberAt } from "../../../api/columns.ts";
 import type { NodeAnswer } from "../../../api/generated.ts";
@@ -56,7 +56,7 @@ function stateColumns(): readonly NodeColumn[] {
             <Tag tone={NODE_TONES[row.state]}>{stateWords(row.state)}</Tag>
           )}
           {row.is_stale && (
-            <Tag tone="warn" tip="Its exporter is silent">
+            <Tag tone="warn" tip="Its exporter does not respond">
               stale
             </Tag>
           )}
@@ -89,7 +89,7 @@ function unitColumns(units: Units | undefined, rowsOf: ReadonlyMap<string, reado
     {
       key: "gpus",
       title: "GPUs",
-      tip: "Each square is one unit: filled by its utilization, outlined while free",
+      tip: "Each square is one unit: filled by utilization, outlined if free",
       width: 160,
       grow: 0,
       rank: 1,
@@ -108,7 +108,7 @@ function unitColumns(units: Units | undefined, rowsOf: ReadonlyMap<string, reado
     {
       key: "util",
       title: "Utilization",
-      tip: "Mean over its held units",
+      tip: "Mean over its allocated units",
       width: 124,
       grow: 0.6,
       rank: 3,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { keepColumns } from "../filter/filter-columns.ts";
+import { cacheColumns } from "../filter/filter-columns.ts";
 import { orderRows, type TableSpec } from "./table-spec.ts";
 
 interface Row {
@@ -30,7 +30,7 @@ const spec: TableSpec<Row> = {
   initialSort: { column: "gpus", descending: true },
   keyOf: (row) => row.name,
   selectionOf: (row) => ({ kind: "workload", key: row.name }),
-  attributes: keepColumns(
+  attributes: cacheColumns(
     rows.length,
     () => false,
     () => null,

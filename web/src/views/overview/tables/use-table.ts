@@ -1,4 +1,4 @@
-// The table the screen asks for, from the data it needs and no other.
+// The table that the screen shows, from only the data that it needs.
 
 import { useMemo } from "react";
 import type { WorkloadState } from "../../../api/generated.ts";

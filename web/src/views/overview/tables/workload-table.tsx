@@ -1,4 +1,4 @@
-// Workloads as a table: who runs or waits, on how much, how well and for how long.
+// The table of workloads: owner, size, utilization, waiting and running time.
 
 import type { WorkloadAnswer } from "../../../api/generated.ts";
 import { formatBytes, formatCount, formatRatio, formatWatts } from "../../../base/format.ts";
@@ -96,7 +96,7 @@ function measuredColumns({ util, power, memory }: Measured): readonly WorkloadCo
     {
       key: "util",
       title: "Utilization",
-      tip: "Mean over its GPUs now; the thin marks are the least and the most used one",
+      tip: "Mean over its GPUs now; the thin marks show the minimum and maximum",
       width: 124,
       grow: 0.6,
       rank: 2,
@@ -125,7 +125,7 @@ function measuredColumns({ util, power, memory }: Measured): readonly WorkloadCo
     {
       key: "memory",
       title: "Memory",
-      tip: "Mean GPU memory in use, each GPU",
+      tip: "Mean GPU memory used per GPU",
       width: 80,
       grow: 0,
       rank: 9,
@@ -156,7 +156,7 @@ function timeColumns(): readonly WorkloadColumn[] {
     {
       key: "running",
       title: "Running",
-      tip: "Since its start; for those that wait, why",
+      tip: "Time since its start; for waiting workloads, the reason",
       width: 124,
       grow: 1.6,
       rank: 5,
@@ -208,5 +208,5 @@ function known(value: number | undefined, format: (value: number) => string) {
 
 function describeRange({ mean, min, max, sampled }: Aggregate): string {
   if (sampled === 1) return formatRatio(mean);
-  return `mean ${formatRatio(mean)} · least ${formatRatio(min)} · most ${formatRatio(max)}`;
+  return `mean ${formatRatio(mean)} · min ${formatRatio(min)} · max ${formatRatio(max)}`;
 }

@@ -1,4 +1,4 @@
-// Who sends to whom: time, bytes or bandwidth of every pair of ranks; and of whole groups, rank by rank.
+// Communication matrices: time, bytes, bandwidth or wait by pair of ranks, and by rank and process group.
 
 import { useMemo, useState } from "react";
 import type { TraceCommunication } from "../../../api/traces-client.ts";
@@ -9,11 +9,12 @@ import { Segmented } from "../../../widgets/segmented.tsx";
 import styles from "./details.module.css";
 import {
   describeLink,
+  formatMeasure,
+  LINK_MEASURE_TITLES,
   LINK_MEASURES,
   type Link,
   type LinkMeasure,
   measureLink,
-  sayMeasure,
   sumLinks,
 } from "./links.ts";
 
@@ -25,14 +26,14 @@ export function CommunicationPane({ trace }: { trace: string }) {
       source={source}
       what="communication"
       isEmpty={({ count }) => count === 0}
-      empty="Nothing is communicated in this trace."
+      empty="No communication in this trace."
     >
       {(value) => (
         <div className={styles.scroll}>
           <Segmented<LinkMeasure>
             label="Measure"
             name="matrix-measure"
-            options={LINK_MEASURES.map((each) => ({ value: each, title: each }))}
+            options={LINK_MEASURES.map((value) => ({ value, title: LINK_MEASURE_TITLES[value] }))}
             value={measure}
             onChange={setMeasure}
           />
@@ -52,8 +53,8 @@ function Matrices({ communication, measure }: { communication: TraceCommunicatio
       {pairs.length > 0 && <Matrix title="Rank to rank" links={pairs} measure={measure} />}
       {groups.length > 0 && <Matrix title="Rank in group" links={groups} measure={measure} />}
       <p>
-        Of the whole trace. Time is transferring, without waiting for others; bandwidth is bytes by that time. Dark is
-        little, light is much.
+        Whole trace. Time is transfer time without waiting; bandwidth is bytes per transfer time. Darker is less,
+        lighter is more.
       </p>
     </>
   );
@@ -69,7 +70,7 @@ function Matrix({ title, links, measure }: { title: string; links: readonly Link
       row: rows.indexOf(link.from),
       column: columns.indexOf(link.to),
       value,
-      text: sayMeasure(value, measure),
+      text: formatMeasure(value, measure),
       tip: describeLink(link),
     };
   });

@@ -1,16 +1,23 @@
-// What ranks send to one another, added up by pair and by group, and how it is said. Pure.
+// Communication between ranks, summed by pair and by process group. Pure.
 
 import { nameAt, numberAt } from "../../../api/columns.ts";
 import type { TraceCommunication } from "../../../api/traces-client.ts";
 import { formatBytes, formatCount, formatQuantity } from "../../../base/format.ts";
-import { sayNs } from "../graph/axis.ts";
+import { formatNs } from "../graph/axis.ts";
 
 export const LINK_MEASURES = ["time", "bytes", "bandwidth", "wait"] as const;
 export type LinkMeasure = (typeof LINK_MEASURES)[number];
 
+export const LINK_MEASURE_TITLES: Readonly<Record<LinkMeasure, string>> = {
+  time: "Time",
+  bytes: "Bytes",
+  bandwidth: "Bandwidth",
+  wait: "Wait",
+};
+
 export interface Link {
   readonly from: number;
-  /** A rank, or the name of a group. */
+  /** A rank, or the name of a process group. */
   readonly to: string;
   readonly isGroup: boolean;
   calls: number;
@@ -46,7 +53,7 @@ export function sumLinks(from: TraceCommunication): readonly Link[] {
   return [...links.values()];
 }
 
-/** Null where it is not known. */
+/** Null where it is unknown. */
 export function measureLink({ bytes, timeNs, waitNs }: Link, measure: LinkMeasure): number | null {
   if (measure === "time") return timeNs;
   if (measure === "wait") return waitNs;
@@ -54,8 +61,8 @@ export function measureLink({ bytes, timeNs, waitNs }: Link, measure: LinkMeasur
   return measure === "bytes" ? bytes : timeNs > 0 ? bytes / (timeNs / 1e9) : null;
 }
 
-export function sayMeasure(value: number, measure: LinkMeasure): string {
-  if (measure === "time" || measure === "wait") return sayNs(value);
+export function formatMeasure(value: number, measure: LinkMeasure): string {
+  if (measure === "time" || measure === "wait") return formatNs(value);
   return measure === "bytes" ? formatBytes(value) : formatQuantity(value, "bytes_per_second");
 }
 
@@ -63,8 +70,8 @@ export function describeLink(link: Link): string {
   const bandwidth = measureLink(link, "bandwidth");
   return [
     `${link.from} → ${link.to}: ${[...link.kinds].join(", ")} × ${formatCount(link.calls)}`,
-    sayNs(link.timeNs),
-    `waits ${sayNs(link.waitNs)}`,
+    formatNs(link.timeNs),
+    `waits ${formatNs(link.waitNs)}`,
     link.bytes > 0 ? formatBytes(link.bytes) : null,
     bandwidth === null ? null : formatQuantity(bandwidth, "bytes_per_second"),
   ]

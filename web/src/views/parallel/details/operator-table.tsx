@@ -1,4 +1,4 @@
-// Operators of the window by what they cost: sorted, filtered, taken along as CSV. Choosing one finds it in the graph.
+// Operators of the window by cost: sortable, with a filter and CSV export. Selecting one highlights it in the graph.
 
 import { useMemo, useState } from "react";
 import { nameAt, numberAt } from "../../../api/columns.ts";
@@ -12,7 +12,7 @@ import { DataTable, type TableSort } from "../../../widgets/data-table/data-tabl
 import { ExportMenu } from "../../../widgets/export-menu.tsx";
 import { Frame } from "../../../widgets/frame.tsx";
 import { TextSearch } from "../../../widgets/text-search.tsx";
-import { sayNs } from "../graph/axis.ts";
+import { formatNs } from "../graph/axis.ts";
 import { KIND_COLORS, kindOf } from "../graph/kinds.ts";
 import styles from "./details.module.css";
 
@@ -47,13 +47,13 @@ const COLUMNS: readonly Column<Operator>[] = [
     sortKey: (row) => row.name,
     csv: (row) => row.name,
   },
-  numberColumn("total", "Total", 66, 0, (row) => row.totalNs, sayNs, "Of all ranks, in this window"),
+  numberColumn("total", "Total", 66, 0, (row) => row.totalNs, formatNs, "Over all ranks, in this window"),
   numberColumn("share", "Share", 50, 1, (row) => row.share, formatRatio, "Of all operators' time"),
   numberColumn("count", "Calls", 50, 3, (row) => row.calls, formatCount, "On all ranks"),
-  numberColumn("mean", "Mean", 62, 4, (row) => row.meanNs, sayNs, "Of one call"),
-  numberColumn("max", "Longest", 66, 2, (row) => row.maxNs, sayNs, "Call"),
+  numberColumn("mean", "Mean", 62, 4, (row) => row.meanNs, formatNs, "Per call"),
+  numberColumn("max", "Longest", 66, 2, (row) => row.maxNs, formatNs, "Longest call"),
   numberColumn("imbalance", "λ", 46, 5, (row) => row.imbalance, formatRatio, "Load imbalance over ranks: max/mean − 1"),
-  numberColumn("worst", "Worst", 46, 6, (row) => row.worstRank, String, "Rank on which it takes longest"),
+  numberColumn("worst", "Worst", 46, 6, (row) => row.worstRank, String, "Rank with the longest time"),
 ];
 
 function numberColumn(
@@ -62,7 +62,7 @@ function numberColumn(
   width: number,
   rank: number,
   pick: (row: Operator) => number | null,
-  say: (value: number) => string,
+  format: (value: number) => string,
   tip: string,
 ): Column<Operator> {
   return {
@@ -76,7 +76,7 @@ function numberColumn(
     isLargestFirst: true,
     cell: (row) => {
       const value = pick(row);
-      return value === null ? "–" : say(value);
+      return value === null ? "–" : format(value);
     },
     sortKey: pick,
     csv: pick,
@@ -103,22 +103,22 @@ function Table({ operators, trace, text, onFind }: { operators: TraceOperators }
   const [sort, setSort] = useState<TableSort>({ column: "total", descending: true });
   const [filter, setFilter] = useState("");
   const rows = useMemo(() => listOperators(operators), [operators]);
-  const shown = useMemo(() => sortRows(filterOperators(rows, filter), COLUMNS, sort), [rows, filter, sort]);
+  const sortedRows = useMemo(() => sortRows(filterOperators(rows, filter), COLUMNS, sort), [rows, filter, sort]);
   return (
     <div className={styles.pane}>
       <div className={styles.tools}>
         <TextSearch label="Filter operators" value={filter} onChange={setFilter} />
         <ExportMenu
           what="these operators"
-          files={{ csv: () => downloadText(`${trace}-operators.csv`, toCsv(shown), "text/csv") }}
+          files={{ csv: () => downloadText(`${trace}-operators.csv`, toCsv(sortedRows), "text/csv") }}
         />
       </div>
       <DataTable
         label="Operators"
         columns={COLUMNS}
-        rows={shown}
+        rows={sortedRows}
         keyOf={keyOf}
-        selectedKey={shown.find(({ name }) => name === text) ? text : null}
+        selectedKey={sortedRows.find(({ name }) => name === text) ? text : null}
         sort={sort}
         onSort={setSort}
         onSelect={({ name }) => onFind(name === text ? "" : name)}
@@ -127,7 +127,7 @@ function Table({ operators, trace, text, onFind }: { operators: TraceOperators }
   );
 }
 
-/** Those whose name holds all words. */
+/** Operators whose name contains all words. */
 export function filterOperators(rows: readonly Operator[], text: string): readonly Operator[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return rows.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));
@@ -137,20 +137,20 @@ function keyOf({ name }: Operator): string {
   return name;
 }
 
-export function listOperators(from: TraceOperators): readonly Operator[] {
-  return Array.from({ length: from.count }, (_, at) => ({
-    name: nameAt(from.name, at) ?? "unnamed",
-    class: nameAt(from.class, at),
-    phase: nameAt(from.phase, at),
-    calls: numberAt(from.calls, at),
-    totalNs: numberAt(from.totalNs, at),
-    meanNs: numberAt(from.meanNs, at),
-    maxNs: numberAt(from.maxNs, at),
-    share: numberAt(from.share, at),
-    ranks: numberAt(from.ranks, at),
-    worstRank: numberAt(from.worstRank, at),
-    imbalance: numberAt(from.imbalance, at),
-    flops: numberAt(from.flops, at),
+export function listOperators(table: TraceOperators): readonly Operator[] {
+  return Array.from({ length: table.count }, (_, at) => ({
+    name: nameAt(table.name, at) ?? "unnamed",
+    class: nameAt(table.class, at),
+    phase: nameAt(table.phase, at),
+    calls: numberAt(table.calls, at),
+    totalNs: numberAt(table.totalNs, at),
+    meanNs: numberAt(table.meanNs, at),
+    maxNs: numberAt(table.maxNs, at),
+    share: numberAt(table.share, at),
+    ranks: numberAt(table.ranks, at),
+    worstRank: numberAt(table.worstRank, at),
+    imbalance: numberAt(table.imbalance, at),
+    flops: numberAt(table.flops, at),
   }));
 }
 

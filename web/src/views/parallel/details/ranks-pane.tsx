@@ -1,9 +1,9 @@
-// What the time of each rank goes into, what a step is made of on the critical path, clocks, and what was unclear.
+// Time by rank, pipeline stages, critical path, what-ifs, and the accuracy of clocks and matching.
 
 import type { TraceAnswer, TraceReportAnswer } from "../../../api/generated.ts";
 import { classNames } from "../../../base/class-names.ts";
 import { formatPlural, formatRatio } from "../../../base/format.ts";
-import { saySeconds } from "../graph/axis.ts";
+import { formatSeconds } from "../graph/axis.ts";
 import { KIND_COLORS } from "../graph/kinds.ts";
 import styles from "./details.module.css";
 
@@ -14,14 +14,25 @@ const PARTS = [
   ["idle_s", "idle", "var(--track)"],
 ] as const;
 
+/** Shown parts of a critical path. */
+const MAX_PARTS = 16;
+
 export function RanksPane({ answer, report }: { answer: TraceAnswer; report: TraceReportAnswer }) {
-  const stages = new Map(answer.ranks.map(({ rank, stage }) => [rank, stage]));
-  const units = new Map(answer.ranks.map(({ rank, unit }) => [rank, unit]));
-  const slack = new Map(report.slack.map((each) => [each.rank, each]));
   return (
     <div className={styles.scroll}>
+      <RankSections answer={answer} report={report} />
+    </div>
+  );
+}
+
+export function RankSections({ answer, report }: { answer: TraceAnswer; report: TraceReportAnswer }) {
+  const stages = new Map(answer.ranks.map(({ rank, stage }) => [rank, stage]));
+  const units = new Map(answer.ranks.map(({ rank, unit }) => [rank, unit]));
+  const slack = new Map(report.slack.map((rankSlack) => [rankSlack.rank, rankSlack]));
+  return (
+    <>
       <section>
-        <h2>Mean step of each rank</h2>
+        <h2>Mean step by rank</h2>
         <table className={styles.ranks}>
           <thead>
             <tr>
@@ -30,8 +41,11 @@ export function RanksPane({ answer, report }: { answer: TraceAnswer; report: Tra
                 compute · wait · transfer · idle
               </th>
               <th scope="col">Compute</th>
-              <th scope="col" data-tip="What others waited for it, per step">
+              <th scope="col" data-tip="Time that other ranks waited for it, per step">
                 Slack
+              </th>
+              <th scope="col" data-tip="How often it arrived last at a collective">
+                Last
               </th>
             </tr>
           </thead>
@@ -48,29 +62,31 @@ export function RanksPane({ answer, report }: { answer: TraceAnswer; report: Tra
                       <i
                         key={key}
                         style={{ width: `${(row[key] / Math.max(1e-12, row.step_s)) * 100}%`, background: color }}
-                        data-tip={`${title} ${saySeconds(row[key])}, ${formatRatio(row[key] / row.step_s)}`}
+                        data-tip={`${title} ${formatSeconds(row[key])}, ${formatRatio(row[key] / row.step_s)}`}
                       />
                     ))}
                   </span>
                 </td>
-                <td>{saySeconds(row.compute_s)}</td>
-                <td>{saySeconds(slack.get(row.rank)?.slack_s ?? null)}</td>
+                <td>{formatSeconds(row.compute_s)}</td>
+                <td>{formatSeconds(slack.get(row.rank)?.slack_s ?? null)}</td>
+                <td>{slack.has(row.rank) ? `${slack.get(row.rank)?.last_times}×` : "–"}</td>
               </tr>
             ))}
           </tbody>
         </table>
       </section>
+      <Stages report={report} />
       <CriticalPath report={report} />
       <WhatIf report={report} />
       <section>
-        <h2>How sure</h2>
-        <p>{sayAlignment(report)}</p>
+        <h2>Accuracy</h2>
+        <p>{describeAlignment(report)}</p>
         <p>
           {formatPlural(report.collectives.matched, "collective")} and{" "}
           {formatPlural(report.collectives.messages, "message")} matched across ranks
-          {report.collectives.unmatched_spans > 0 && `, ${report.collectives.unmatched_spans} spans not`}.
+          {report.collectives.unmatched_spans > 0 && `, ${report.collectives.unmatched_spans} spans unmatched`}.
           {report.collectives.last_arrivers.length > 0 &&
-            ` Last to come: ${report.collectives.last_arrivers
+            ` Last to arrive: ${report.collectives.last_arrivers
               .slice(0, 4)
               .map(({ rank, times }) => `rank ${rank} ×${times}`)
               .join(", ")}.`}
@@ -79,7 +95,37 @@ export function RanksPane({ answer, report }: { answer: TraceAnswer; report: Tra
           <p key={note}>{note}</p>
         ))}
       </section>
-    </div>
+    </>
+  );
+}
+
+function Stages({ report: { bubble } }: { report: TraceReportAnswer }) {
+  if (bubble === null) return null;
+  return (
+    <section>
+      <h2>Pipeline</h2>
+      <table className={styles.ranks}>
+        <thead>
+          <tr>
+            <th scope="col">Stage</th>
+            <th scope="col">Compute</th>
+            <th scope="col" data-tip="Share of the pipeline's time in which the stage is idle">
+              Bubble
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {bubble.stage_compute_s.map((compute, stage) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: a stage is its number
+            <tr key={stage}>
+              <th scope="row">{stage}</th>
+              <td>{formatSeconds(compute)}</td>
+              <td>{formatRatio(bubble.stage_bubble_ratio[stage])}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
   );
 }
 
@@ -91,12 +137,12 @@ function CriticalPath({ report }: { report: TraceReportAnswer }) {
       <h2>Critical path of step {path.step}</h2>
       <table className={styles.ranks}>
         <tbody>
-          {path.parts.slice(0, 8).map(({ rank, kind, length_s }) => (
+          {path.parts.slice(0, MAX_PARTS).map(({ rank, kind, length_s }) => (
             <tr key={`${rank} ${kind}`}>
               <th scope="row">
                 rank {rank} {kind}
               </th>
-              <td>{saySeconds(length_s)}</td>
+              <td>{formatSeconds(length_s)}</td>
               <td>{formatRatio(length_s / Math.max(1e-12, path.length_s))}</td>
             </tr>
           ))}
@@ -117,7 +163,7 @@ function WhatIf({ report }: { report: TraceReportAnswer }) {
             <tr key={question}>
               <th scope="row">{question}</th>
               <td>
-                {saySeconds(now_s)} → {saySeconds(then_s)}
+                {formatSeconds(now_s)} → {formatSeconds(then_s)}
               </td>
               <td>{speed_up === null ? "–" : `${speed_up.toFixed(2)}×`}</td>
             </tr>
@@ -128,12 +174,14 @@ function WhatIf({ report }: { report: TraceReportAnswer }) {
   );
 }
 
-export function sayAlignment({ alignment }: TraceReportAnswer): string {
-  const moved = alignment.clocks.filter(({ offset_s, drift_ppm }) => offset_s !== 0 || drift_ppm !== 0);
-  const most = Math.max(0, ...moved.map(({ offset_s }) => Math.abs(offset_s)));
-  const shifted =
-    moved.length === 0 ? "No clock was moved." : `${moved.length} clocks were moved, by up to ${saySeconds(most)}.`;
+export function describeAlignment({ alignment }: TraceReportAnswer): string {
+  const corrected = alignment.clocks.filter(({ offset_s, drift_ppm }) => offset_s !== 0 || drift_ppm !== 0);
+  const maxOffset = Math.max(0, ...corrected.map(({ offset_s }) => Math.abs(offset_s)));
+  const correction =
+    corrected.length === 0
+      ? "No clock was corrected."
+      : `${corrected.length} clocks were corrected, by up to ${formatSeconds(maxOffset)}.`;
   return alignment.error_s === null
-    ? `${shifted} How well they agree is not known.`
-    : `${shifted} They agree to ${saySeconds(alignment.error_s)}; nothing smaller is named.`;
+    ? `${correction} The clock error is unknown.`
+    : `${correction} They agree to within ${formatSeconds(alignment.error_s)}; smaller differences are not reported.`;
 }

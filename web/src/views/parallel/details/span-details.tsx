@@ -1,4 +1,4 @@
-// One span: when, where, how long, whom it waited for, and what it belongs to.
+// Details of a span: time, location, waiting, and related spans.
 
 import type { CollectiveMember, RelatedSpan, SpanAnswer } from "../../../api/generated.ts";
 import { formatBytes, formatQuantity, formatRatio } from "../../../base/format.ts";
@@ -8,7 +8,7 @@ import { Button } from "../../../widgets/button.tsx";
 import { type Fact, Facts } from "../../../widgets/facts.tsx";
 import { Frame } from "../../../widgets/frame.tsx";
 import { Tag } from "../../../widgets/tag.tsx";
-import { sayNs } from "../graph/axis.ts";
+import { formatNs } from "../graph/axis.ts";
 import { KIND_COLORS, KIND_TITLES, kindOf } from "../graph/kinds.ts";
 import styles from "./details.module.css";
 
@@ -18,7 +18,7 @@ interface SpanDetailsProps {
   readonly originNs: number;
   onOpen(span: RelatedSpan | CollectiveMember): void;
   onZoom(span: SpanAnswer): void;
-  /** Its operator in the execution flow. */
+  /** Shows its operator in the execution flow. */
   onFlow(): void;
 }
 
@@ -27,8 +27,8 @@ export function SpanDetails({ trace, span, originNs, onOpen, onZoom, onFlow }: S
   if (span === null) {
     return (
       <p className={styles.none}>
-        Click a span or a band: here stands what it is, whom it waited for, and who came last. With keys: focus the
-        graph, then period and comma.
+        Select a span or a band to see its details, which rank it waited for, and which rank arrived last. With the
+        keyboard: focus the graph, then press period or comma.
       </p>
     );
   }
@@ -59,14 +59,14 @@ function Content({ answer, originNs, onOpen, onZoom, onFlow }: ContentProps) {
             <i data-swatch={true} style={{ background: KIND_COLORS[kind] }} /> {KIND_TITLES[kind]}
           </small>
           {answer.is_outlier && (
-            <Tag tone="warn" tip={`The median of its name is ${sayNs(answer.median_ns)}`}>
-              {(lengthOf(answer) / Math.max(1, answer.median_ns)).toFixed(1)}× as long as usual
+            <Tag tone="warn" tip={`Median of spans with this name: ${formatNs(answer.median_ns)}`}>
+              {(computeLength(answer) / Math.max(1, answer.median_ns)).toFixed(1)}× the median
             </Tag>
           )}
         </div>
         <h3>{answer.name}</h3>
-        <p className={styles.deeds}>
-          <Button onClick={onZoom}>Zoom to it</Button>
+        <p className={styles.actions}>
+          <Button onClick={onZoom}>Zoom to span</Button>
           <Button data-tip="Its operator in the execution flow, and the module around it" onClick={onFlow}>
             Show in flow
           </Button>
@@ -77,46 +77,46 @@ function Content({ answer, originNs, onOpen, onZoom, onFlow }: ContentProps) {
       </Card>
       {answer.members.length > 0 && <Members answer={answer} onOpen={onOpen} />}
       <Related title="Other end of the message" spans={[answer.message]} originNs={originNs} onOpen={onOpen} />
-      <Related title="The same on other ranks" spans={answer.peers} originNs={originNs} onOpen={onOpen} />
+      <Related title="Same span on other ranks" spans={answer.peers} originNs={originNs} onOpen={onOpen} />
       <Related title="Launched by" spans={[answer.launch]} originNs={originNs} onOpen={onOpen} />
       <Related title="Launched" spans={answer.launched} originNs={originNs} onOpen={onOpen} />
-      <Related title="Before and after it" spans={[answer.before, answer.after]} originNs={originNs} onOpen={onOpen} />
+      <Related title="Previous and next" spans={[answer.before, answer.after]} originNs={originNs} onOpen={onOpen} />
     </div>
   );
 }
 
-function lengthOf({ arrive_ns, end_ns }: SpanAnswer): number {
+function computeLength({ arrive_ns, end_ns }: SpanAnswer): number {
   return end_ns - arrive_ns;
 }
 
 function listFacts(answer: SpanAnswer, originNs: number): readonly Fact[] {
-  const length = lengthOf(answer);
-  const where = [answer.stage === null ? null : `stage ${answer.stage}`, `rank ${answer.rank}`, answer.lane];
+  const length = computeLength(answer);
+  const location = [answer.stage === null ? null : `stage ${answer.stage}`, `rank ${answer.rank}`, answer.lane];
   return [
-    { name: "takes", value: `${sayNs(length)}; median of its name ${sayNs(answer.median_ns)}` },
-    { name: "from", value: `${sayNs(answer.arrive_ns - originNs)} of the step` },
-    { name: "where", value: where.filter(Boolean).join(" · ") },
-    { name: "step", value: answer.step },
-    { name: "micro-batch", value: answer.micro_batch },
-    { name: "phase", value: answer.phase },
-    { name: "module", value: answer.namespace },
+    { name: "Duration", value: `${formatNs(length)}; median of this name ${formatNs(answer.median_ns)}` },
+    { name: "Start", value: `${formatNs(answer.arrive_ns - originNs)} after the start of the step` },
+    { name: "Location", value: location.filter(Boolean).join(" · ") },
+    { name: "Step", value: answer.step },
+    { name: "Micro-batch", value: answer.micro_batch },
+    { name: "Phase", value: answer.phase },
+    { name: "Module", value: answer.namespace },
     {
-      name: "waits",
+      name: "Wait",
       value:
         answer.wait_ns === null
           ? null
-          : `${sayNs(answer.wait_ns)}, ${formatRatio(answer.wait_ns / Math.max(1, length))}`,
+          : `${formatNs(answer.wait_ns)}, ${formatRatio(answer.wait_ns / Math.max(1, length))}`,
     },
     {
-      name: "on critical path",
+      name: "On critical path",
       value: answer.critical_ns > 0 ? formatRatio(answer.critical_ns / Math.max(1, length)) : "no",
     },
-    { name: "slack", value: answer.slack_ns === null ? null : sayNs(answer.slack_ns) },
-    { name: "collective", value: answer.collective },
-    { name: "process group", value: answer.process_group },
-    { name: "bytes", value: answer.bytes === null ? null : formatBytes(answer.bytes) },
+    { name: "Slack", value: answer.slack_ns === null ? null : formatNs(answer.slack_ns) },
+    { name: "Collective", value: answer.collective },
+    { name: "Process group", value: answer.process_group },
+    { name: "Bytes", value: answer.bytes === null ? null : formatBytes(answer.bytes) },
     {
-      name: "bandwidth",
+      name: "Bandwidth",
       value:
         answer.bandwidth_bytes_per_s === null ? null : formatQuantity(answer.bandwidth_bytes_per_s, "bytes_per_second"),
     },
@@ -124,14 +124,14 @@ function listFacts(answer: SpanAnswer, originNs: number): readonly Fact[] {
   ];
 }
 
-/** Who came when: a bar from each rank's arrival over its wait to the end, on one scale. The last to come waits for nobody. */
+/** Members of a collective on one time scale: a bar from each rank's arrival over its wait to the end. */
 function Members({ answer, onOpen }: { answer: SpanAnswer; onOpen(member: CollectiveMember): void }) {
   const { members } = answer;
   const from = Math.min(...members.map(({ arrive_ns }) => arrive_ns));
   const length = Math.max(1, Math.max(...members.map(({ end_ns }) => end_ns)) - from);
   const percent = (ns: number) => `${(ns / length) * 100}%`;
   return (
-    <Card title={`${members.length} members, ${sayNs(length)}`}>
+    <Card title={`${members.length} members, ${formatNs(length)}`}>
       <ul className={styles.members}>
         {members.map((member) => (
           <li key={member.span}>
@@ -139,7 +139,7 @@ function Members({ answer, onOpen }: { answer: SpanAnswer; onOpen(member: Collec
               type="button"
               data-row={true}
               aria-current={member.span === answer.span || undefined}
-              data-tip={`arrives after ${sayNs(member.arrive_ns - from)}, waits ${sayNs(member.wait_ns)}, transfers ${sayNs(member.transfer_ns)}`}
+              data-tip={`arrives after ${formatNs(member.arrive_ns - from)}, waits ${formatNs(member.wait_ns)}, transfers ${formatNs(member.transfer_ns)}`}
               onClick={() => onOpen(member)}
             >
               <span>
@@ -163,7 +163,7 @@ function Members({ answer, onOpen }: { answer: SpanAnswer; onOpen(member: Collec
                   }}
                 />
               </span>
-              <small>{sayNs(member.wait_ns)}</small>
+              <small>{formatNs(member.wait_ns)}</small>
             </button>
           </li>
         ))}
@@ -179,27 +179,27 @@ interface RelatedProps {
   onOpen(span: RelatedSpan): void;
 }
 
-const MOST_RELATED = 12;
+const MAX_RELATED = 12;
 
 function Related({ title, spans, originNs, onOpen }: RelatedProps) {
-  const known = spans.filter((span) => span !== null);
-  if (known.length === 0) return null;
+  const relatedSpans = spans.filter((span) => span !== null);
+  if (relatedSpans.length === 0) return null;
   return (
     <Card title={title}>
       <ul className={styles.related}>
-        {known.slice(0, MOST_RELATED).map((span) => (
+        {relatedSpans.slice(0, MAX_RELATED).map((span) => (
           <li key={span.span}>
             <button type="button" data-row={true} onClick={() => onOpen(span)}>
               <i data-swatch={true} style={{ background: KIND_COLORS[kindOf(span.span_class, null)] }} />
               <span title={span.name}>{span.name}</span>
               <small>
-                rank {span.rank} · {sayNs(span.start_ns - originNs)} · {sayNs(span.end_ns - span.start_ns)}
+                rank {span.rank} · {formatNs(span.start_ns - originNs)} · {formatNs(span.end_ns - span.start_ns)}
               </small>
             </button>
           </li>
         ))}
       </ul>
-      {known.length > MOST_RELATED && <p className={styles.more}>and {known.length - MOST_RELATED} more</p>}
+      {relatedSpans.length > MAX_RELATED && <p className={styles.more}>and {relatedSpans.length - MAX_RELATED} more</p>}
     </Card>
   );
 }

@@ -1,10 +1,10 @@
-// The whole execution flow as a file, whatever of it is in sight: SVG of the same nodes, edges and marks, PNG of that SVG.
+// Exports the whole execution flow: SVG with the same nodes, edges and marks, or PNG of that SVG.
 
 import type { FlowAnswer, FlowEdge, FlowNode } from "../../../api/generated.ts";
 import { downloadBlob, downloadText } from "../../../base/download.ts";
 import type { Ink } from "../../../charts/canvas.tsx";
 import { escapeSvg, writeSvgDocument } from "../../../charts/pen.ts";
-import { cellsAt, labelOf, MOST_SHARDS, placeShards, wayOf } from "./geometry.ts";
+import { cellsAt, edgePath, fitLabel, MAX_SHARDS, placeShards } from "./geometry.ts";
 import { type Box, CELL, type FlowLayout, NODE_HEIGHT } from "./layout.ts";
 import { isShown, MARK_COLORS, MARK_PATHS, MARK_TITLES, MARKS, splitColor, toneOf } from "./looks.ts";
 
@@ -18,8 +18,8 @@ export interface FlowFile {
 }
 
 const [LEFT_PX, HEAD_PX, FOOT_PX] = [96, 36, 40];
-/** Browsers draw no larger canvases. */
-const [WIDEST_PX, MOST_PIXELS] = [16_000, 64_000_000];
+/** Limits of canvases in browsers. */
+const [MAX_WIDTH_PX, MAX_PIXELS] = [16_000, 64_000_000];
 
 export function saveFlowSvg(file: FlowFile): void {
   downloadText(`${fileName(file.title)}.svg`, writeFlowSvg(file), "image/svg+xml");
@@ -27,7 +27,7 @@ export function saveFlowSvg(file: FlowFile): void {
 
 export async function saveFlowPng(file: FlowFile): Promise<void> {
   const { width, height } = sizeOf(file.layout);
-  const scale = Math.min(2, WIDEST_PX / width, Math.sqrt(MOST_PIXELS / (width * height)));
+  const scale = Math.min(2, MAX_WIDTH_PX / width, Math.sqrt(MAX_PIXELS / (width * height)));
   const picture = new Image();
   picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(writeFlowSvg(file))}`;
   await picture.decode();
@@ -85,19 +85,19 @@ function writeBlock({ x, y, width, height }: Box, ink: Ink): string {
 function writeEdge(edge: FlowEdge, { layout, ink }: FlowFile, place: number): string {
   const isMessage = edge.edge_class === "send_receive";
   const color = ink(isMessage ? MARK_COLORS.pp : "var(--faint)");
-  const way = `<path d="${wayOf(edge, layout)}" fill="none" stroke="${color}" stroke-width="${isMessage ? 2 : 1.2}"/>`;
-  if (edge.shard === null || place >= MOST_SHARDS) return way;
+  const path = `<path d="${edgePath(edge, layout)}" fill="none" stroke="${color}" stroke-width="${isMessage ? 2 : 1.2}"/>`;
+  if (edge.shard === null || place >= MAX_SHARDS) return path;
   const [left, top] = cellsAt(edge, layout, place);
   const cells = edge.shard.map(
     (parts, dimension) =>
       `<rect x="${left + dimension * (CELL + 1)}" y="${top}" width="${CELL}" height="${CELL}" fill="${ink(splitColor(parts))}" stroke="${ink("var(--muted)")}" stroke-width="0.8"/>`,
   );
-  return `${way}<g><title>split ${edge.shard.join(" × ")}</title>${cells.join("")}</g>`;
+  return `${path}<g><title>split ${edge.shard.join(" × ")}</title>${cells.join("")}</g>`;
 }
 
 function writeNode(node: FlowNode, at: number, { layout, ink, selected }: FlowFile): string {
   const width = layout.width[at] ?? 0;
-  const { label, suffix } = labelOf(node, width);
+  const { label, suffix } = fitLabel(node, width);
   const isNamespace = node.kind === "namespace";
   const fill = ink(isNamespace ? "var(--raised)" : "var(--panel)");
   const stroke = ink(at === selected ? "var(--accent)" : isNamespace ? "var(--faint)" : "var(--line)");
@@ -119,9 +119,9 @@ function writeNode(node: FlowNode, at: number, { layout, ink, selected }: FlowFi
 }
 
 function writeLegend({ flow, ink }: FlowFile, y: number): readonly string[] {
-  const known = new Set(flow.nodes.flatMap(({ marks }) => marks.map(({ mark }) => mark)));
+  const usedMarks = new Set(flow.nodes.flatMap(({ marks }) => marks.map(({ mark }) => mark)));
   let x = LEFT_PX;
-  return MARKS.filter((mark) => known.has(mark)).map((mark) => {
+  return MARKS.filter((mark) => usedMarks.has(mark)).map((mark) => {
     const key = `<path transform="translate(${x} ${y})" d="${MARK_PATHS[mark]}" fill="${ink(MARK_COLORS[mark])}"/><text x="${x + 10}" y="${y + 4}">${MARK_TITLES[mark]}</text>`;
     x += 34 + MARK_TITLES[mark].length * 6;
     return key;

@@ -1,4 +1,4 @@
-// Above the flow: how much it draws, which long edges, what was found, drawing or table, and its size.
+// Toolbar of the flow: counts, long edges, search matches, drawing or table, and zoom.
 
 import type { FlowAnswer } from "../../../api/generated.ts";
 import { formatPlural } from "../../../base/format.ts";
@@ -16,19 +16,19 @@ export type FlowForm = (typeof FORMS)[number]["value"];
 interface BarProps {
   readonly flow: FlowAnswer;
   readonly shown: ReadonlySet<string>;
-  /** Nodes with the searched text; null: nothing is searched. */
-  readonly found: number | null;
+  /** Nodes that match the search; null: no search. */
+  readonly matchCount: number | null;
   onShown(shown: ReadonlySet<string>): void;
   onNext(): void;
-  onFirst(): void;
+  onReset(): void;
   onScale(by: -1 | 1): void;
   readonly form: FlowForm;
   onForm(form: FlowForm): void;
 }
 
-export function FlowBar({ flow, shown, found, onShown, onNext, onFirst, onScale, form, onForm }: BarProps) {
+export function FlowBar({ flow, shown, matchCount, onShown, onNext, onReset, onScale, form, onForm }: BarProps) {
   const long = new Set(flow.edges.filter(({ is_long }) => is_long).map(({ edge_class }) => edge_class));
-  const classes = LONG_CLASSES.filter((each) => long.has(each));
+  const classes = LONG_CLASSES.filter((edgeClass) => long.has(edgeClass));
   const toggle = (name: string) => {
     const next = new Set(shown);
     if (!next.delete(name)) next.add(name);
@@ -38,33 +38,33 @@ export function FlowBar({ flow, shown, found, onShown, onNext, onFirst, onScale,
     <div className={styles.bar}>
       <span>
         {formatPlural(flow.operators, "operator")} in {formatPlural(flow.nodes.length, "node")}
-        {flow.is_recorded ? "" : ", of one rank per stage in the typical step"}
+        {flow.is_recorded ? "" : ", one rank per stage, typical step"}
         {flow.is_captured ? ", with its modules" : ""}
       </span>
       {form === "flow" && classes.length > 0 && <span>Long edges:</span>}
       {form === "flow" &&
-        classes.map((each) => (
-          <label key={each}>
-            <input type="checkbox" checked={shown.has(each)} onChange={() => toggle(each)} />
-            {CLASS_TITLES[each]}
+        classes.map((edgeClass) => (
+          <label key={edgeClass}>
+            <input type="checkbox" checked={shown.has(edgeClass)} onChange={() => toggle(edgeClass)} />
+            {CLASS_TITLES[edgeClass]}
           </label>
         ))}
-      {found !== null && (
-        <Button onClick={onNext} disabled={found === 0}>
-          {found === 0 ? "Nothing found" : `Next of ${formatPlural(found, "node")} found`}
+      {matchCount !== null && (
+        <Button onClick={onNext} disabled={matchCount === 0}>
+          {matchCount === 0 ? "No matches" : `Next of ${formatPlural(matchCount, "match", "matches")}`}
         </Button>
       )}
       <span>
-        <Segmented label="Flow as" name="flow-form" options={FORMS} value={form} onChange={onForm} />
-        <Button data-tip="As few namespaces open as at first" onClick={onFirst}>
-          First picture
+        <Segmented label="Display flow as" name="flow-form" options={FORMS} value={form} onChange={onForm} />
+        <Button data-tip="Collapse namespaces to the initial state" onClick={onReset}>
+          Reset
         </Button>
         {form === "flow" && (
           <>
-            <Button aria-label="Smaller" onClick={() => onScale(-1)}>
+            <Button aria-label="Zoom out" onClick={() => onScale(-1)}>
               −
             </Button>
-            <Button aria-label="Larger" onClick={() => onScale(1)}>
+            <Button aria-label="Zoom in" onClick={() => onScale(1)}>
               +
             </Button>
           </>

@@ -1,10 +1,10 @@
-// What a node of the execution flow is: its operators, how its tensors are split, how long it took.
+// Details of a node of the execution flow: its operators, tensor splits, duration and neighbors.
 
 import type { FlowAnswer, FlowModule, FlowNode } from "../../../api/generated.ts";
 import { formatCount } from "../../../base/format.ts";
 import { Button, IconButton } from "../../../widgets/button.tsx";
 import { type Fact, Facts } from "../../../widgets/facts.tsx";
-import { sayNs } from "../graph/axis.ts";
+import { formatNs } from "../graph/axis.ts";
 import styles from "./flow.module.css";
 import { MARK_TITLES } from "./looks.ts";
 
@@ -19,7 +19,7 @@ interface FlowDetailsProps {
   onClose(): void;
 }
 
-const MOST_NEIGHBORS = 6;
+const MAX_NEIGHBORS = 6;
 
 export function FlowDetails(props: FlowDetailsProps) {
   const { flow, node, at, onOpen, onCloseNamespace, onSelect, onShow, onClose } = props;
@@ -33,20 +33,20 @@ export function FlowDetails(props: FlowDetailsProps) {
         </h3>
         <IconButton icon="close" label="Close details" onClick={onClose} />
       </header>
-      <p>{node.namespace || "at the top"}</p>
-      <div className={styles.deeds}>
+      <p>{node.namespace || "top level"}</p>
+      <div className={styles.actions}>
         {node.opens !== null && (
           <Button look="primary" onClick={() => onOpen(node)}>
-            {node.count > 1 ? "One by one" : "Open"}
+            {node.count > 1 ? "Unstack" : "Expand"}
           </Button>
         )}
-        {parent && <Button onClick={() => onCloseNamespace(node.parent)}>Close {lastOf(parent.path)}</Button>}
+        {parent && <Button onClick={() => onCloseNamespace(node.parent)}>Collapse {lastOf(parent.path)}</Button>}
         {node.start_ns !== null && <Button onClick={() => onShow(node)}>Show in graph</Button>}
       </div>
       <Facts facts={listFacts(flow, node)} />
       {node.module && <ModuleFacts module={node.module} />}
-      <Neighbors title="Takes from" nodes={neighbors(flow, at, "source")} flow={flow} onSelect={onSelect} />
-      <Neighbors title="Gives to" nodes={neighbors(flow, at, "target")} flow={flow} onSelect={onSelect} />
+      <Neighbors title="Inputs from" nodes={neighbors(flow, at, "source")} flow={flow} onSelect={onSelect} />
+      <Neighbors title="Outputs to" nodes={neighbors(flow, at, "target")} flow={flow} onSelect={onSelect} />
     </aside>
   );
 }
@@ -66,13 +66,13 @@ function listFacts(flow: FlowAnswer, node: FlowNode): readonly Fact[] {
         node.marks.map(({ mark, count }) => `${MARK_TITLES[mark]}${count > 1 ? ` ×${count}` : ""}`).join(", ") || null,
     },
     { name: "Output", value: node.shape },
-    { name: "Type of data", value: node.data_type },
-    { name: "Inputs split", value: splits.length > 0 ? splits.join(", ") : null },
-    { name: "Time", value: node.duration_ns === null ? null : sayNs(node.duration_ns) },
+    { name: "Data type", value: node.data_type },
+    { name: "Input split", value: splits.length > 0 ? splits.join(", ") : null },
+    { name: "Time", value: node.duration_ns === null ? null : formatNs(node.duration_ns) },
   ];
 }
 
-/** What the run's capture says of the module that the node is, or lies in. */
+/** The captured module that the node is, or belongs to. */
 function ModuleFacts({ module }: { module: FlowModule }) {
   const tensors = [...module.inputs, ...module.outputs, ...module.parameters];
   return (
@@ -112,14 +112,14 @@ function Neighbors({ title, nodes, flow, onSelect }: NeighborsProps) {
     <section>
       <h2>{title}</h2>
       <ul className={styles.open}>
-        {nodes.slice(0, MOST_NEIGHBORS).map((at) => (
+        {nodes.slice(0, MAX_NEIGHBORS).map((at) => (
           <li key={at}>
             <button type="button" onClick={() => onSelect(at)}>
               {flow.nodes[at]?.label}
             </button>
           </li>
         ))}
-        {nodes.length > MOST_NEIGHBORS && <li>and {nodes.length - MOST_NEIGHBORS} more</li>}
+        {nodes.length > MAX_NEIGHBORS && <li>and {nodes.length - MAX_NEIGHBORS} more</li>}
       </ul>
     </section>
   );

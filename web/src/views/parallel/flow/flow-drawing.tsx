@@ -1,17 +1,17 @@
-// The execution flow as a drawing: frames of blocks, nodes, edges with the sharding of their tensors. Only what is in sight is
+// The execution flow as a drawing: frames of blocks, nodes, edges with the sharding of their tensors. Only what is visible is
 // drawn.
 
 import { memo } from "react";
 import type { FlowAnswer, FlowEdge, FlowNode } from "../../../api/generated.ts";
 import styles from "./flow.module.css";
-import { cellsAt, labelOf, MOST_SHARDS, placeShards, wayOf } from "./geometry.ts";
+import { cellsAt, edgePath, fitLabel, MAX_SHARDS, placeShards } from "./geometry.ts";
 import { type Box, CELL, type FlowLayout, NODE_HEIGHT } from "./layout.ts";
 import { isShown, MARK_COLORS, MARK_PATHS, MARK_TITLES, splitColor, toneOf } from "./looks.ts";
 
 interface FlowDrawingProps {
   readonly flow: FlowAnswer;
   readonly layout: FlowLayout;
-  readonly sight: Box;
+  readonly viewport: Box;
   readonly scale: number;
   readonly selected: number | null;
   readonly shown: ReadonlySet<string>;
@@ -20,14 +20,14 @@ interface FlowDrawingProps {
 }
 
 export const FlowDrawing = memo(function FlowDrawing(props: FlowDrawingProps) {
-  const { flow, layout, sight, scale, selected, shown, onSelect, onOpen } = props;
-  const inSight = (left: number, right: number) => right >= sight.x && left <= sight.x + sight.width;
+  const { flow, layout, viewport, scale, selected, shown, onSelect, onOpen } = props;
+  const isVisible = (left: number, right: number) => right >= viewport.x && left <= viewport.x + viewport.width;
   const { x, width } = layout;
   const leftOf = (at: number) => x[at] ?? 0;
   const rightOf = (at: number) => leftOf(at) + (width[at] ?? 0);
   const isNear = ({ source, target }: FlowEdge) => source === selected || target === selected;
   const edges = flow.edges.filter(
-    (edge) => (isShown(edge, shown) || isNear(edge)) && inSight(leftOf(edge.source), rightOf(edge.target)),
+    (edge) => (isShown(edge, shown) || isNear(edge)) && isVisible(leftOf(edge.source), rightOf(edge.target)),
   );
   const places = placeShards(edges);
   return (
@@ -39,7 +39,7 @@ export const FlowDrawing = memo(function FlowDrawing(props: FlowDrawingProps) {
       viewBox={`0 0 ${layout.size.width} ${layout.size.height}`}
     >
       {layout.blocks.map((box, block) =>
-        inSight(box.x, box.x + box.width) ? (
+        isVisible(box.x, box.x + box.width) ? (
           // biome-ignore lint/suspicious/noArrayIndexKey: a block's place is its number
           <rect key={block} className={styles.block} x={box.x} y={box.y} width={box.width} height={box.height} rx={8} />
         ) : null,
@@ -54,7 +54,7 @@ export const FlowDrawing = memo(function FlowDrawing(props: FlowDrawingProps) {
         />
       ))}
       {flow.nodes.map((node, at) =>
-        inSight(leftOf(at), rightOf(at)) ? (
+        isVisible(leftOf(at), rightOf(at)) ? (
           <Node
             // biome-ignore lint/suspicious/noArrayIndexKey: a node's place is its number
             key={at}
@@ -83,13 +83,13 @@ function Edge({ edge, layout, isNear, place }: EdgeProps) {
   const [left, top] = cellsAt(edge, layout, place);
   return (
     <g className={styles.edge} data-class={edge.edge_class} data-near={isNear || undefined}>
-      <path d={wayOf(edge, layout)} />
-      {shard !== null && place < MOST_SHARDS && (
+      <path d={edgePath(edge, layout)} />
+      {shard !== null && place < MAX_SHARDS && (
         <g transform={`translate(${left} ${top})`}>
           <title>{`split ${shard.join(" × ")}`}</title>
           {shard.map((parts, dimension) => (
             <rect
-              // biome-ignore lint/suspicious/noArrayIndexKey: dimensions are told apart by their place
+              // biome-ignore lint/suspicious/noArrayIndexKey: dimensions are identified by their index
               key={dimension}
               className={styles.cell}
               x={dimension * (CELL + 1)}
@@ -115,7 +115,7 @@ interface NodeProps {
 
 function Node({ node, at, layout: { x, y, width: widths }, isSelected, onSelect, onOpen }: NodeProps) {
   const width = widths[at] ?? 0;
-  const { label, suffix } = labelOf(node, width);
+  const { label, suffix } = fitLabel(node, width);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: keys are the drawing's, which names what is selected
     <g
@@ -128,7 +128,7 @@ function Node({ node, at, layout: { x, y, width: widths }, isSelected, onSelect,
       onClick={() => onSelect(at)}
       onDoubleClick={() => onOpen(node)}
     >
-      <title>{sayNode(node)}</title>
+      <title>{describeNode(node)}</title>
       {node.count > 1 && (
         <>
           <rect x={6} y={-6} width={width} height={NODE_HEIGHT} rx={5} />
@@ -151,9 +151,9 @@ function Node({ node, at, layout: { x, y, width: widths }, isSelected, onSelect,
   );
 }
 
-export function sayNode({ label, namespace, operators, count, kind }: FlowNode): string {
-  const many = count > 1 ? `, ${count} alike stacked` : "";
+export function describeNode({ label, namespace, operators, count, kind }: FlowNode): string {
+  const stacked = count > 1 ? `, ${count} identical ones stacked` : "";
   return kind === "namespace"
-    ? `${namespace}: ${operators} operators${many}`
-    : `${label} in ${namespace || "the top"}${many}`;
+    ? `${namespace}: ${operators} operators${stacked}`
+    : `${label} in ${namespace || "the top level"}${stacked}`;
 }

@@ -1,4 +1,4 @@
-// What the marks and cells of a flow mean: those that are in it.
+// Legend of the marks and cells that occur in the flow.
 
 import type { FlowAnswer } from "../../../api/generated.ts";
 import { Legend } from "../../../widgets/legend.tsx";

@@ -1,4 +1,4 @@
-// The nodes of an execution flow as a table: the twin of the drawing, to read, to sort and to take along.
+// The nodes of an execution flow as a table: the text alternative of the drawing, sortable and exportable.
 
 import { useMemo, useState } from "react";
 import type { FlowAnswer, FlowNode } from "../../../api/generated.ts";
@@ -9,7 +9,7 @@ import { Text } from "../../../widgets/data-table/cells.tsx";
 import { type Column, sortRows } from "../../../widgets/data-table/columns.ts";
 import { DataTable, type TableSort } from "../../../widgets/data-table/data-table.tsx";
 import { ExportMenu } from "../../../widgets/export-menu.tsx";
-import { sayNs } from "../graph/axis.ts";
+import { formatNs } from "../graph/axis.ts";
 import styles from "../parallel.module.css";
 import { MARK_TITLES } from "./looks.ts";
 
@@ -17,10 +17,10 @@ interface NodeRow {
   readonly at: number;
   readonly node: FlowNode;
   readonly stage: number | null;
-  /** How the tensors that come in are split. */
+  /** Splits of the input tensors. */
   readonly splits: string | null;
   readonly marks: string | null;
-  /** Names of the nodes it takes from. */
+  /** Names of the input nodes. */
   readonly from: string | null;
 }
 
@@ -35,21 +35,21 @@ interface FlowTableProps {
 export function FlowTable({ trace, flow, text, selected, onSelect }: FlowTableProps) {
   const [sort, setSort] = useState<TableSort>({ column: "at", descending: false });
   const rows = useMemo(() => listNodes(flow, text), [flow, text]);
-  const shown = useMemo(() => sortRows(rows, COLUMNS, sort), [rows, sort]);
+  const sortedRows = useMemo(() => sortRows(rows, COLUMNS, sort), [rows, sort]);
   return (
     <div className={styles.table}>
       <header>
-        <span>{formatPlural(shown.length, "node")} in the order of execution</span>
+        <span>{formatPlural(sortedRows.length, "node")} in the order of execution</span>
         <ExportMenu
           what="these nodes"
-          files={{ csv: () => downloadText(`${trace}-flow.csv`, toCsv(shown), "text/csv") }}
+          files={{ csv: () => downloadText(`${trace}-flow.csv`, toCsv(sortedRows), "text/csv") }}
         />
       </header>
       <div>
         <DataTable
           label="Nodes of the flow"
           columns={COLUMNS}
-          rows={shown}
+          rows={sortedRows}
           keyOf={({ at }) => String(at)}
           selectedKey={selected === null ? null : String(selected)}
           sort={sort}
@@ -61,15 +61,15 @@ export function FlowTable({ trace, flow, text, selected, onSelect }: FlowTablePr
   );
 }
 
-/** With a searched text, only nodes that have it. */
+/** With a search text, only matching nodes. */
 export function listNodes({ nodes, edges, blocks }: FlowAnswer, text: string): readonly NodeRow[] {
-  const into: (typeof edges)[number][][] = nodes.map(() => []);
-  for (const edge of edges) into[edge.target]?.push(edge);
+  const incoming: (typeof edges)[number][][] = nodes.map(() => []);
+  for (const edge of edges) incoming[edge.target]?.push(edge);
   return nodes.flatMap((node, at) => {
     if (text && node.matches === 0) return [];
-    const taken = into[at] ?? [];
-    const splits = new Set(taken.flatMap(({ shard }) => (shard ? [shard.join(" × ")] : [])));
-    const from = new Set(taken.filter(({ is_long }) => !is_long).map(({ source }) => nodes[source]?.label ?? ""));
+    const inputs = incoming[at] ?? [];
+    const splits = new Set(inputs.flatMap(({ shard }) => (shard ? [shard.join(" × ")] : [])));
+    const from = new Set(inputs.filter(({ is_long }) => !is_long).map(({ source }) => nodes[source]?.label ?? ""));
     return {
       at,
       node,
@@ -82,14 +82,14 @@ export function listNodes({ nodes, edges, blocks }: FlowAnswer, text: string): r
   });
 }
 
-type Say = string | number | null;
+type CellValue = string | number | null;
 
 function column(
   key: string,
   title: string,
   width: number,
   rank: number,
-  pick: (row: NodeRow) => Say,
+  pick: (row: NodeRow) => CellValue,
   more: Partial<Column<NodeRow>> = {},
 ): Column<NodeRow> {
   return {
@@ -120,18 +120,18 @@ const COLUMNS: readonly Column<NodeRow>[] = [
     cell: ({ node }) => formatCount(node.operators),
   }),
   column("marks", "Strategy", 150, 1, ({ marks }) => marks),
-  column("splits", "Inputs split", 96, 2, ({ splits }) => splits),
-  column("from", "Takes from", 130, 5, ({ from }) => from, { grow: 1 }),
+  column("splits", "Input split", 96, 2, ({ splits }) => splits),
+  column("from", "Inputs from", 130, 5, ({ from }) => from, { grow: 1 }),
   column("time", "Time", 84, 3, ({ node }) => node.duration_ns, {
     align: "right",
     isLargestFirst: true,
-    cell: ({ node }) => (node.duration_ns === null ? "–" : sayNs(node.duration_ns)),
+    cell: ({ node }) => (node.duration_ns === null ? "–" : formatNs(node.duration_ns)),
   }),
 ];
 
 function toCsv(rows: readonly NodeRow[]): string {
   return formatCsv(
     COLUMNS.map(({ key }) => key),
-    rows.map((row) => COLUMNS.map((each) => each.csv(row))),
+    rows.map((row) => COLUMNS.map((shownColumn) => shownColumn.csv(row))),
   );
 }

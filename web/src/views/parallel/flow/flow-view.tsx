@@ -1,5 +1,5 @@
-// The execution flow of a trace: operators from left to right as they run, a row per pipeline stage, the parallel strategy on
-// it. Namespaces open and close; long edges show by class; a node tells what it is and leads to its time in the graph.
+// The execution flow of a trace: operators from left to right as they run, a row per pipeline stage, marks of the parallel
+// strategy. Namespaces expand and collapse; long edges are shown by class; a node links to its time in the graph.
 
 import { type KeyboardEvent, type RefObject, useEffect, useMemo, useRef, useState } from "react";
 import type { FlowAnswer, FlowNode } from "../../../api/generated.ts";
@@ -15,10 +15,10 @@ import { FlowDrawing } from "./flow-drawing.tsx";
 import { FlowLabels } from "./flow-labels.tsx";
 import { FlowLegend } from "./flow-legend.tsx";
 import { FlowTable } from "./flow-table.tsx";
-import { nodeBeside } from "./geometry.ts";
+import { findNodeInRow } from "./geometry.ts";
 import { type FlowLayout, layOut } from "./layout.ts";
 import { Minimap } from "./minimap.tsx";
-import { type Sight, useSight } from "./use-sight.ts";
+import { useViewport, type Viewport } from "./use-viewport.ts";
 
 export type SaveFlow = (kind: "png" | "svg") => void;
 
@@ -26,16 +26,16 @@ interface FlowViewProps {
   readonly trace: string;
   readonly title: string;
   readonly page: ParallelPage;
-  /** Told how the flow is saved while it is shown. */
+  /** Set to a function that saves the flow while it is shown. */
   readonly saves: RefObject<SaveFlow | null>;
   onChange(changes: Partial<ParallelPage>): void;
-  /** Its time in the Marey graph. */
+  /** Shows its time in the Marey graph. */
   onShow(node: FlowNode, stage: number | null): void;
 }
 
 export function FlowView(props: FlowViewProps) {
   const { trace, page } = props;
-  // The span one comes with; what is selected later is in the flow already.
+  // The span of the link; spans that are selected later are in the flow already.
   const [span] = useState(page.span);
   const answer = useFlow(trace, { open: page.flow, text: page.text, span });
   return (
@@ -53,16 +53,18 @@ function Flow({ flow, trace, title, page, saves, onChange, onShow }: FlowProps) 
   const layout = useMemo(() => layOut(flow), [flow]);
   const [shown, setShown] = useState<ReadonlySet<string>>(new Set());
   const [selected, select] = useSelected(flow, page.span, (span) => onChange({ span }));
-  const sight = useSight(layout, flow.at);
+  const viewport = useViewport(layout, flow.at);
   useSaves(saves, { flow, layout, title: `${title} execution flow`, selected, shown });
   const show = (at: number) => {
     select(at);
-    sight.reveal(at);
+    viewport.reveal(at);
   };
   const openNode = ({ opens }: FlowNode) => opens !== null && onChange({ flow: [...flow.opened, opens] });
   const closeNamespace = (namespace: number | null) =>
-    onChange({ flow: flow.opened.filter((each) => each !== String(namespace) && each !== `*${namespace ?? -1}`) });
-  const found = flow.nodes.flatMap(({ matches }, at) => (matches > 0 ? [at] : []));
+    onChange({
+      flow: flow.opened.filter((opened) => opened !== String(namespace) && opened !== `*${namespace ?? -1}`),
+    });
+  const matches = flow.nodes.flatMap(({ matches: count }, at) => (count > 0 ? [at] : []));
   const node = selected === null ? undefined : flow.nodes[selected];
   const onKeyDown = (event: KeyboardEvent) => {
     const next = findNext(event.key, selected, flow, layout);
@@ -74,23 +76,23 @@ function Flow({ flow, trace, title, page, saves, onChange, onShow }: FlowProps) 
     event.preventDefault();
   };
   const isTable = page.drawing === "flow_table";
-  const drawn = { flow, layout, sight, selected, shown };
+  const drawn = { flow, layout, viewport, selected, shown };
   return (
     <div className={styles.flow}>
       <FlowBar
         flow={flow}
         shown={shown}
         onShown={setShown}
-        found={page.text ? found.length : null}
-        onNext={() => show(found.find((at) => at > (selected ?? -1)) ?? found[0] ?? 0)}
-        onFirst={() => onChange({ flow: null })}
-        onScale={sight.rescale}
+        matchCount={page.text ? matches.length : null}
+        onNext={() => show(matches.find((at) => at > (selected ?? -1)) ?? matches[0] ?? 0)}
+        onReset={() => onChange({ flow: null })}
+        onScale={viewport.rescale}
         form={isTable ? "flow_table" : "flow"}
         onForm={(drawing) => onChange({ drawing })}
       />
       <div className={styles.place} data-table={isTable || undefined}>
         {isTable && <FlowTable trace={trace} flow={flow} text={page.text} selected={selected} onSelect={select} />}
-        <Drawn {...drawn} isHidden={isTable} onKeyDown={onKeyDown} onSelect={select} onOpen={openNode} />
+        <FlowPane {...drawn} isHidden={isTable} onKeyDown={onKeyDown} onSelect={select} onOpen={openNode} />
         {node && (
           <FlowDetails
             flow={flow}
@@ -99,7 +101,7 @@ function Flow({ flow, trace, title, page, saves, onChange, onShow }: FlowProps) 
             onOpen={openNode}
             onCloseNamespace={closeNamespace}
             onSelect={show}
-            onShow={(one) => onShow(one, flow.blocks[one.block]?.stage ?? null)}
+            onShow={(shownNode) => onShow(shownNode, flow.blocks[shownNode.block]?.stage ?? null)}
             onClose={() => select(null)}
           />
         )}
@@ -107,17 +109,17 @@ function Flow({ flow, trace, title, page, saves, onChange, onShow }: FlowProps) 
       {!isTable && (
         <footer className={styles.foot}>
           <FlowLegend flow={flow} />
-          <Minimap layout={layout} sight={sight.box} onMove={sight.moveTo} />
+          <Minimap layout={layout} viewport={viewport.box} onMove={viewport.moveTo} />
         </footer>
       )}
     </div>
   );
 }
 
-interface DrawnProps {
+interface FlowPaneProps {
   readonly flow: FlowAnswer;
   readonly layout: FlowLayout;
-  readonly sight: Sight;
+  readonly viewport: Viewport;
   readonly selected: number | null;
   readonly shown: ReadonlySet<string>;
   readonly isHidden: boolean;
@@ -126,29 +128,29 @@ interface DrawnProps {
   onOpen(node: FlowNode): void;
 }
 
-const AIR = 40;
+const MARGIN = 40;
 
-function Drawn({ flow, layout, sight, selected, shown, isHidden, onKeyDown, onSelect, onOpen }: DrawnProps) {
-  const { box, scale } = sight;
+function FlowPane({ flow, layout, viewport, selected, shown, isHidden, onKeyDown, onSelect, onOpen }: FlowPaneProps) {
+  const { box, scale } = viewport;
   return (
     <>
-      {!isHidden && <FlowLabels flow={flow} layout={layout} scale={scale} top={sight.top} />}
+      {!isHidden && <FlowLabels flow={flow} layout={layout} scale={scale} top={viewport.top} />}
       <section
-        ref={sight.scroller}
+        ref={viewport.scroller}
         className={styles.scroll}
         hidden={isHidden}
         role="application"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: keys move from node to node
         tabIndex={0}
-        aria-label="Execution flow: arrow keys go from node to node, Enter opens, Backspace closes the namespace around"
+        aria-label="Execution flow: arrow keys move between nodes, Enter expands a node, Backspace collapses its namespace"
         aria-activedescendant={selected === null ? undefined : `flow-node-${selected}`}
         onKeyDown={onKeyDown}
-        onScroll={sight.onScroll}
+        onScroll={viewport.onScroll}
       >
         <FlowDrawing
           flow={flow}
           layout={layout}
-          sight={{ ...box, x: box.x - AIR, width: box.width + 2 * AIR }}
+          viewport={{ ...box, x: box.x - MARGIN, width: box.width + 2 * MARGIN }}
           scale={scale}
           selected={selected}
           shown={shown}
@@ -160,27 +162,27 @@ function Drawn({ flow, layout, sight, selected, shown, isHidden, onKeyDown, onSe
   );
 }
 
-/** What is selected: at first the node of the span one comes with. Another one's span is told, so that a link has it. */
+/** The selected node: at first that of the link's span. Passes the span of another node on, so that the link has it. */
 function useSelected(
   flow: FlowAnswer,
   span: number | null,
-  tell: (span: number | null) => void,
+  onSpan: (span: number | null) => void,
 ): readonly [number | null, (node: number | null) => void] {
   const [chosen, setChosen] = useState<{ readonly flow: FlowAnswer; readonly node: number | null } | null>(null);
   const selected = chosen === null ? flow.at : chosen.flow === flow ? chosen.node : null;
   const select = (node: number | null) => {
     setChosen({ flow, node });
-    const own = node === null ? null : (flow.nodes[node]?.span ?? null);
-    if (!flow.is_recorded && own !== span) tell(own);
+    const nodeSpan = node === null ? null : (flow.nodes[node]?.span ?? null);
+    if (!flow.is_recorded && nodeSpan !== span) onSpan(nodeSpan);
   };
   return [selected, select];
 }
 
-/** Tells those outside how the flow is saved while it is shown. */
-function useSaves(saves: RefObject<SaveFlow | null>, what: Omit<FlowFile, "ink">): void {
+/** Sets the function that saves the flow while it is shown. */
+function useSaves(saves: RefObject<SaveFlow | null>, content: Omit<FlowFile, "ink">): void {
   const ink = useInk();
-  const file = useRef<FlowFile>({ ...what, ink });
-  file.current = { ...what, ink };
+  const file = useRef<FlowFile>({ ...content, ink });
+  file.current = { ...content, ink };
   useEffect(() => {
     saves.current = (kind) => (kind === "svg" ? saveFlowSvg(file.current) : void saveFlowPng(file.current));
     return () => {
@@ -194,6 +196,6 @@ function findNext(key: string, selected: number | null, { nodes }: FlowAnswer, l
   const along = { ArrowRight: 1, ArrowLeft: -1 }[key];
   if (along !== undefined) return Math.max(0, Math.min(nodes.length - 1, (selected ?? -along) + along));
   if (selected === null) return null;
-  if (key === "ArrowDown") return nodeBeside(layout, selected, 1);
-  return key === "ArrowUp" ? nodeBeside(layout, selected, -1) : null;
+  if (key === "ArrowDown") return findNodeInRow(layout, selected, 1);
+  return key === "ArrowUp" ? findNodeInRow(layout, selected, -1) : null;
 }

@@ -1,22 +1,22 @@
-// How a node's name is cut and where an edge runs: for the drawing on the page and for files alike.
+// Labels of nodes and paths of edges, shared by the page and by exported files.
 
 import type { FlowEdge, FlowNode } from "../../../api/generated.ts";
 import { CELL, type FlowLayout, NODE_HEIGHT } from "./layout.ts";
 
-const LETTER = 6.4;
-/** Tensors into one node that stand below one another; what is more is left out. */
-export const MOST_SHARDS = 4;
+const LETTER_PX = 6.4;
+/** At most so many input tensors of a node are drawn, one below another. */
+export const MAX_SHARDS = 4;
 
-/** The name as far as it fits, and how many are stacked. */
-export function labelOf(node: FlowNode, width: number): { readonly label: string; readonly suffix: string } {
+/** The name truncated to the width, and the number of stacked nodes. */
+export function fitLabel(node: FlowNode, width: number): { readonly label: string; readonly suffix: string } {
   const suffix = node.count > 1 ? ` ×${node.count}` : "";
-  const letters = Math.floor((width - 16) / LETTER) - suffix.length;
+  const letters = Math.floor((width - 16) / LETTER_PX) - suffix.length;
   const label = node.label.length > letters ? `${node.label.slice(0, Math.max(3, letters - 1))}…` : node.label;
   return { label, suffix };
 }
 
-/** The path of an edge. What passes over other nodes goes above them. */
-export function wayOf(edge: FlowEdge, { x, y, width }: FlowLayout): string {
+/** The path of an edge. Long edges go above the nodes between. */
+export function edgePath(edge: FlowEdge, { x, y, width }: FlowLayout): string {
   const fromX = (x[edge.source] ?? 0) + (width[edge.source] ?? 0);
   const fromY = (y[edge.source] ?? 0) + NODE_HEIGHT / 2;
   const toX = x[edge.target] ?? 0;
@@ -28,7 +28,7 @@ export function wayOf(edge: FlowEdge, { x, y, width }: FlowLayout): string {
     : `M${fromX} ${fromY}C${fromX + reach} ${fromY} ${toX - reach} ${toY} ${toX} ${toY}`;
 }
 
-/** The upper left of the cells that tell how an edge's tensor is split; `place`: how many stand above it. */
+/** The upper left corner of the cells that show how an edge's tensor is split; `place`: the number of tensors above it. */
 export function cellsAt(edge: FlowEdge, { x, y }: FlowLayout, place: number): readonly [number, number] {
   const toY = (y[edge.target] ?? 0) + NODE_HEIGHT / 2;
   return [
@@ -37,29 +37,29 @@ export function cellsAt(edge: FlowEdge, { x, y }: FlowLayout, place: number): re
   ];
 }
 
-/** Tensors that come into one node stand below one another. */
+/** Stacks the input tensors of a node. */
 export function placeShards(edges: readonly FlowEdge[]): ReadonlyMap<FlowEdge, number> {
-  const taken = new Map<number, number>();
+  const counts = new Map<number, number>();
   const places = new Map<FlowEdge, number>();
   for (const edge of edges) {
     if (edge.shard === null) continue;
-    const place = taken.get(edge.target) ?? 0;
-    taken.set(edge.target, place + 1);
+    const place = counts.get(edge.target) ?? 0;
+    counts.set(edge.target, place + 1);
     places.set(edge, place);
   }
   return places;
 }
 
-/** The node of another stage that is nearest in the drawing: what up and down lead to. */
-export function nodeBeside({ x, y }: FlowLayout, at: number, way: -1 | 1): number | null {
+/** The nearest node in the rows above (-1) or below (1). */
+export function findNodeInRow({ x, y }: FlowLayout, at: number, direction: -1 | 1): number | null {
   const [fromX, fromY] = [x[at] ?? 0, y[at] ?? 0];
-  let best: number | null = null;
-  let least = Number.POSITIVE_INFINITY;
+  let nearest: number | null = null;
+  let minDistance = Number.POSITIVE_INFINITY;
   x.forEach((left, other) => {
-    const down = ((y[other] ?? 0) - fromY) * way;
+    const down = ((y[other] ?? 0) - fromY) * direction;
     if (down <= 1) return;
     const distance = Math.abs(left - fromX) + down;
-    if (distance < least) [least, best] = [distance, other];
+    if (distance < minDistance) [minDistance, nearest] = [distance, other];
   });
-  return best;
+  return nearest;
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { FlowAnswer, FlowNode } from "../../../api/generated.ts";
 import { writeFlowSvg } from "./export.ts";
 import { listNodes } from "./flow-table.tsx";
-import { labelOf, nodeBeside, placeShards } from "./geometry.ts";
+import { findNodeInRow, fitLabel, placeShards } from "./geometry.ts";
 import { layOut } from "./layout.ts";
 import { isShown, splitColor } from "./looks.ts";
 
@@ -61,13 +61,13 @@ const FLOW: FlowAnswer = {
 describe("the layout of a flow", () => {
   const layout = layOut(FLOW);
 
-  it("lets no edge point left", () => {
+  it("has no edge that points left", () => {
     for (const { source, target } of FLOW.edges) {
       expect((layout.x[source] ?? 0) + (layout.width[source] ?? 0)).toBeLessThan(layout.x[target] ?? 0);
     }
   });
 
-  it("has a row per stage and begins a block where what it waits for ends", () => {
+  it("has a row per stage and starts a block after the blocks that it waits for", () => {
     const [first, second, third] = layout.blocks;
     expect(first?.y).toBe(third?.y);
     expect(second?.y).toBeGreaterThan((first?.y ?? 0) + (first?.height ?? 0));
@@ -83,42 +83,42 @@ describe("the layout of a flow", () => {
     });
   });
 
-  it("hides long edges until their class is asked for", () => {
+  it("hides long edges until their class is selected", () => {
     const long = FLOW.edges[4];
     expect(long && isShown(long, new Set())).toBe(false);
     expect(long && isShown(long, new Set(["activation_gradient"]))).toBe(true);
   });
 
-  it("colors dimensions by into how many parts they are split", () => {
+  it("colors dimensions by their number of splits", () => {
     expect(new Set([1, 2, 4, 8, 16].map(splitColor)).size).toBe(5);
     expect(splitColor(64)).toBe(splitColor(16));
   });
 });
 
-describe("what stands in a flow", () => {
+describe("a flow", () => {
   const layout = layOut(FLOW);
 
-  it("cuts names that are too long, never how many are stacked", () => {
+  it("truncates long names, never the number of stacked nodes", () => {
     const long = { ...node(0, "a name that does not fit at all"), count: 24 };
-    const { label, suffix } = labelOf(long, 110);
+    const { label, suffix } = fitLabel(long, 110);
     expect(label.endsWith("…")).toBe(true);
     expect(label.length + suffix.length).toBeLessThanOrEqual(Math.floor((110 - 16) / 6.4));
     expect(suffix).toBe(" ×24");
   });
 
-  it("is reached up and down by keys", () => {
-    expect(nodeBeside(layout, 2, 1)).toBe(3);
-    expect(nodeBeside(layout, 3, -1)).toBe(2);
-    expect(nodeBeside(layout, 4, 1)).toBeNull();
+  it("finds nodes in the rows above and below", () => {
+    expect(findNodeInRow(layout, 2, 1)).toBe(3);
+    expect(findNodeInRow(layout, 3, -1)).toBe(2);
+    expect(findNodeInRow(layout, 4, 1)).toBeNull();
   });
 
-  it("has the shards of one node below one another", () => {
+  it("stacks the shards of one node", () => {
     const shard = { source: 0, target: 2, edge_class: "data", count: 1, shard: [1], is_long: false } as const;
     const edges = [shard, { ...shard, source: 1 }].map((edge) => ({ ...edge, shard: [...edge.shard] }));
     expect([...placeShards(edges).values()]).toEqual([0, 1]);
   });
 
-  it("is in its table, with how tensors are split and what a node takes from", () => {
+  it("is listed in its table with splits and inputs", () => {
     const rows = listNodes(FLOW, "");
     expect(rows).toHaveLength(FLOW.nodes.length);
     expect(rows[1]).toMatchObject({ stage: 0, splits: "4 × 1", from: "MatMul" });
@@ -127,9 +127,9 @@ describe("what stands in a flow", () => {
     expect(listNodes(FLOW, "searched")).toHaveLength(0);
   });
 
-  it("is whole in a file, whatever is in sight", () => {
-    const nodes = FLOW.nodes.map((each, at) =>
-      at === 3 ? { ...each, label: "a < b", count: 2, marks: [{ mark: "tp" as const, count: 3 }] } : each,
+  it("is exported whole, whatever is visible", () => {
+    const nodes = FLOW.nodes.map((original, at) =>
+      at === 3 ? { ...original, label: "a < b", count: 2, marks: [{ mark: "tp" as const, count: 3 }] } : original,
     );
     const flow = { ...FLOW, nodes };
     const svg = writeFlowSvg({ flow, layout, title: "x & y", selected: null, shown: new Set(), ink: (css) => css });

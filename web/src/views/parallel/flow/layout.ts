@@ -1,5 +1,5 @@
-// Where everything of an execution flow stands. One row per stage; a block begins at the right border of what it waits for;
-// within a block nodes stand in columns by what they depend on. Edges never point left.
+// Layout of an execution flow. One row per stage; a block starts right of the blocks that it waits for; within a block, nodes are
+// in columns by their dependencies. Edges never point left.
 
 import type { FlowAnswer } from "../../../api/generated.ts";
 
@@ -9,12 +9,12 @@ const COLUMN_GAP = 20;
 /** For the sharding of a tensor, a cell per dimension. */
 export const CELL = 7;
 const BLOCK_GAP = 34;
-const BLOCK_AIR = 16;
+const BLOCK_MARGIN = 16;
 const STAGE_GAP = 44;
 const TOP = 30;
-const MOST_ROWS = 9;
-const LETTER = 6.4;
-const [NARROWEST, WIDEST] = [44, 150];
+const MAX_ROWS = 9;
+const LETTER_PX = 6.4;
+const [MIN_WIDTH, MAX_WIDTH] = [44, 150];
 
 export interface Box {
   readonly x: number;
@@ -36,7 +36,7 @@ export interface FlowLayout {
 
 export function widthOf(label: string, count: number): number {
   const letters = label.length + (count > 1 ? String(count).length + 2 : 0);
-  return Math.min(WIDEST, Math.max(NARROWEST, letters * LETTER + 18));
+  return Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, letters * LETTER_PX + 18));
 }
 
 export function layOut(flow: FlowAnswer): FlowLayout {
@@ -49,40 +49,40 @@ export function layOut(flow: FlowAnswer): FlowLayout {
     width[at] = widthOf(node.label, node.count);
     members[node.block]?.push(at);
   });
-  // First within blocks, each from its own corner.
+  // First within blocks, relative to their corners.
   const sizes = members.map((nodes) => placeBlock(nodes, columns, dimensions, width, x, y));
   const blocks = placeBlocks(flow, sizes);
   blocks.forEach((box, block) => {
     for (const at of members[block] ?? []) {
-      x[at] = (x[at] ?? 0) + box.x + BLOCK_AIR;
-      y[at] = (y[at] ?? 0) + box.y + BLOCK_AIR;
+      x[at] = (x[at] ?? 0) + box.x + BLOCK_MARGIN;
+      y[at] = (y[at] ?? 0) + box.y + BLOCK_MARGIN;
     }
   });
   const right = Math.max(0, ...blocks.map((box) => box.x + box.width));
   const stages = flow.stages.map(({ stage }) => {
-    const own = blocks.filter((_, block) => (flow.blocks[block]?.stage ?? null) === stage);
-    const top = Math.min(...own.map((box) => box.y));
-    const height = Math.max(0, ...own.map((box) => box.height));
+    const stageBlocks = blocks.filter((_, block) => (flow.blocks[block]?.stage ?? null) === stage);
+    const top = Math.min(...stageBlocks.map((box) => box.y));
+    const height = Math.max(0, ...stageBlocks.map((box) => box.height));
     return { x: 0, y: Number.isFinite(top) ? top : TOP, width: right, height };
   });
   const bottom = Math.max(TOP, ...stages.map((box) => box.y + box.height));
   return { x, y, width, blocks, stages, size: { width: right + BLOCK_GAP, height: bottom + STAGE_GAP } };
 }
 
-/** The longest way from the begin of its block to each node; nodes come in an order of execution. */
+/** The longest path from the start of its block to each node; nodes are in execution order. */
 function findColumns({ nodes, edges }: FlowAnswer): Int32Array {
   const columns = new Int32Array(nodes.length);
-  const into: number[][] = nodes.map(() => []);
+  const incoming: number[][] = nodes.map(() => []);
   for (const { source, target } of edges) {
-    if (nodes[source]?.block === nodes[target]?.block) into[target]?.push(source);
+    if (nodes[source]?.block === nodes[target]?.block) incoming[target]?.push(source);
   }
   for (let at = 0; at < nodes.length; at += 1) {
-    for (const source of into[at] ?? []) columns[at] = Math.max(columns[at] ?? 0, (columns[source] ?? 0) + 1);
+    for (const source of incoming[at] ?? []) columns[at] = Math.max(columns[at] ?? 0, (columns[source] ?? 0) + 1);
   }
   return columns;
 }
 
-/** Of the tensors that come into each node: as much room is left before it. */
+/** The largest number of dimensions of the input tensors of each node, which need room before it. */
 function countDimensions({ nodes, edges }: FlowAnswer): Uint8Array {
   const dimensions = new Uint8Array(nodes.length);
   for (const { target, shard } of edges) {
@@ -91,7 +91,7 @@ function countDimensions({ nodes, edges }: FlowAnswer): Uint8Array {
   return dimensions;
 }
 
-/** Columns side by side; a column of many nodes is broken into several. */
+/** Places the columns of a block; a column of many nodes is split into several. */
 function placeBlock(
   nodes: readonly number[],
   columns: Int32Array,
@@ -111,8 +111,8 @@ function placeBlock(
   let rows = 1;
   for (const column of [...stacks.keys()].sort((a, b) => a - b)) {
     const stack = stacks.get(column) ?? [];
-    for (let from = 0; from < stack.length; from += MOST_ROWS) {
-      const part = stack.slice(from, from + MOST_ROWS);
+    for (let from = 0; from < stack.length; from += MAX_ROWS) {
+      const part = stack.slice(from, from + MAX_ROWS);
       const cells = Math.max(...part.map((at) => dimensions[at] ?? 0));
       left += cells * (CELL + 1) + (cells > 0 ? 6 : 0);
       part.forEach((at, row) => {
@@ -123,7 +123,7 @@ function placeBlock(
       rows = Math.max(rows, part.length);
     }
   }
-  return { width: Math.max(NARROWEST, left - COLUMN_GAP), height: (rows - 1) * ROW_HEIGHT + NODE_HEIGHT };
+  return { width: Math.max(MIN_WIDTH, left - COLUMN_GAP), height: (rows - 1) * ROW_HEIGHT + NODE_HEIGHT };
 }
 
 function placeBlocks(
@@ -135,17 +135,17 @@ function placeBlocks(
   for (const { stage } of stages) {
     tops.set(stage, top);
     const heights = blocks.map((block, at) => (block.stage === stage ? (sizes[at]?.height ?? 0) : 0));
-    top += Math.max(0, ...heights) + 2 * BLOCK_AIR + STAGE_GAP;
+    top += Math.max(0, ...heights) + 2 * BLOCK_MARGIN + STAGE_GAP;
   }
   const placed: Box[] = [];
   blocks.forEach(({ stage, after }, at) => {
-    const before = after.map((one) => placed[one]).map((box) => (box ? box.x + box.width + BLOCK_GAP : 0));
+    const before = after.map((block) => placed[block]).map((box) => (box ? box.x + box.width + BLOCK_GAP : 0));
     const { width = 0, height = 0 } = sizes[at] ?? {};
     placed.push({
       x: Math.max(BLOCK_GAP, ...before),
       y: tops.get(stage) ?? TOP,
-      width: width + 2 * BLOCK_AIR,
-      height: height + 2 * BLOCK_AIR,
+      width: width + 2 * BLOCK_MARGIN,
+      height: height + 2 * BLOCK_MARGIN,
     });
   });
   return placed;

@@ -1,4 +1,4 @@
-// What the colors and shapes of an execution flow mean.
+// Colors, shapes and titles of an execution flow.
 
 import type { FlowEdge, FlowMark, FlowNode } from "../../../api/generated.ts";
 import { KIND_COLORS } from "../graph/kinds.ts";
@@ -24,7 +24,7 @@ export const MARK_COLORS: Readonly<Record<FlowMark, string>> = {
   communication: "light-dark(#5f6b7a, #8a94a4)",
 };
 
-/** Shapes within ±5, so that marks are told apart without colors, too. */
+/** Shapes within ±5, so that marks can be distinguished without color. */
 export const MARK_PATHS: Readonly<Record<FlowMark, string>> = {
   pp: "M-5-4L4 0L-5 4Z",
   tp: "M-4-4H4V4H-4Z",
@@ -35,7 +35,7 @@ export const MARK_PATHS: Readonly<Record<FlowMark, string>> = {
   communication: "M0-4.5L4.5 4H-4.5Z",
 };
 
-/** Drawn only when asked for where they reach far. */
+/** Long edges of these classes are drawn only when selected. */
 export const LONG_CLASSES = ["activation_gradient", "update_state", "load", "depend", "hub", "data"] as const;
 export type LongClass = (typeof LONG_CLASSES)[number];
 export const CLASS_TITLES: Readonly<Record<LongClass, string>> = {
@@ -51,7 +51,7 @@ export function isShown({ edge_class, is_long }: FlowEdge, shown: ReadonlySet<st
   return !is_long || shown.has(edge_class);
 }
 
-/** Forward, backward or optimizer, as far as names tell. */
+/** The color of forward, backward or optimizer, guessed from names. */
 export function toneOf({ namespace, label, kind }: FlowNode): string {
   if (kind === "ordering") return "var(--faint)";
   const path = `${namespace}/${label}`;
@@ -68,7 +68,7 @@ const SPLITS = [
   "light-dark(#1e3a8a, #c7deff)",
 ] as const;
 
-/** Of a dimension that is split into so many parts: 1, 2, 4, 8, 16 and more. */
+/** The color of a dimension by its number of splits: 1, 2, 4, 8, 16 and more. */
 export function splitColor(parts: number): string {
   const step = Math.min(SPLITS.length - 1, Math.max(0, Math.ceil(Math.log2(Math.max(1, parts)))));
   return SPLITS[step] ?? SPLITS[0];

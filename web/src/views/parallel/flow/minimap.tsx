@@ -1,4 +1,4 @@
-// The whole flow in small, with what is in sight; a click or a drag moves there.
+// Overview of the whole flow with the visible part; click or drag to move.
 
 import type { PointerEvent } from "react";
 import styles from "./flow.module.css";
@@ -8,11 +8,11 @@ const [WIDTH, HEIGHT] = [240, 44];
 
 interface MinimapProps {
   readonly layout: FlowLayout;
-  readonly sight: Box;
+  readonly viewport: Box;
   onMove(x: number): void;
 }
 
-export function Minimap({ layout, sight, onMove }: MinimapProps) {
+export function Minimap({ layout, viewport, onMove }: MinimapProps) {
   const { width, height } = layout.size;
   const move = (event: PointerEvent<SVGSVGElement>) => {
     const box = event.currentTarget.getBoundingClientRect();
@@ -37,11 +37,11 @@ export function Minimap({ layout, sight, onMove }: MinimapProps) {
         <rect key={block} x={box.x} y={box.y} width={box.width} height={box.height} />
       ))}
       <rect
-        data-sight={true}
-        x={sight.x}
-        y={sight.y}
-        width={Math.min(sight.width, width)}
-        height={Math.min(sight.height, height)}
+        data-viewport={true}
+        x={viewport.x}
+        y={viewport.y}
+        width={Math.min(viewport.width, width)}
+        height={Math.min(viewport.height, height)}
         vectorEffect="non-scaling-stroke"
       />
     </svg>

@@ -1,4 +1,4 @@
-// The time axis of a graph: round steps of nanoseconds, written relative to the step's start in one unit.
+// The time axis of a graph: round ticks relative to the start of the step, in one unit.
 
 export interface NsTick {
   readonly atNs: number;
@@ -19,11 +19,11 @@ const NANOSECONDS: Unit = { ns: 1, name: "ns" };
 const ROUND = [1, 2, 2.5, 5, 10];
 const NBSP = "\u00a0";
 
-/** `originNs`: what is called 0. At most `most` ticks. */
-export function listNsTicks(fromNs: number, toNs: number, originNs: number, most: number): readonly NsTick[] {
-  const wanted = Math.max(1e-3, (toNs - fromNs) / Math.max(1, most));
-  const power = 10 ** Math.floor(Math.log10(wanted));
-  const step = (ROUND.find((each) => each * power >= wanted * 0.999) ?? 10) * power;
+/** `originNs`: the 0 of the axis. At most `maxTicks` ticks. */
+export function listNsTicks(fromNs: number, toNs: number, originNs: number, maxTicks: number): readonly NsTick[] {
+  const minStep = Math.max(1e-3, (toNs - fromNs) / Math.max(1, maxTicks));
+  const power = 10 ** Math.floor(Math.log10(minStep));
+  const step = (ROUND.find((factor) => factor * power >= minStep * 0.999) ?? 10) * power;
   const unit = chooseUnit(Math.max(Math.abs(fromNs - originNs), Math.abs(toNs - originNs)), step);
   const digits = Math.max(0, Math.ceil(-Math.log10((step / unit.ns) * 1.0001)));
   const isHalf = Math.abs((step / unit.ns) * 10 ** digits - 2.5) < 1e-6;
@@ -36,23 +36,23 @@ export function listNsTicks(fromNs: number, toNs: number, originNs: number, most
   return ticks;
 }
 
-/** The unit in which the far end has few digits before the point and the step few behind it. */
+/** The unit with few digits before and after the decimal point. */
 function chooseUnit(reachNs: number, stepNs: number): Unit {
   if (reachNs >= 10e9 || stepNs >= 1e9) return UNITS[0] as Unit;
   return [...UNITS, NANOSECONDS].find(({ ns }) => reachNs >= ns && stepNs >= ns / 1e5) ?? NANOSECONDS;
 }
 
-/** A length of time with three significant digits: `5.85 ms`, `120 µs`, `1.2 s`. */
-export function sayNs(ns: number | null | undefined): string {
+/** A duration with three significant digits: `5.85 ms`, `120 µs`, `1.2 s`. */
+export function formatNs(ns: number | null | undefined): string {
   if (ns === null || ns === undefined || !Number.isFinite(ns)) return "–";
   const size = Math.abs(ns);
-  const unit = [...UNITS, NANOSECONDS].find((each) => size >= each.ns * 0.9995) ?? NANOSECONDS;
+  const unit = [...UNITS, NANOSECONDS].find((candidate) => size >= candidate.ns * 0.9995) ?? NANOSECONDS;
   const value = ns / unit.ns;
   if (unit === NANOSECONDS) return `${Math.round(value)}${NBSP}ns`;
   const digits = Math.abs(value) >= 99.95 ? 0 : Math.abs(value) >= 9.995 ? 1 : 2;
   return `${value.toFixed(digits)}${NBSP}${unit.name}`;
 }
 
-export function saySeconds(seconds: number | null | undefined): string {
-  return sayNs(seconds === null || seconds === undefined ? null : seconds * 1e9);
+export function formatSeconds(seconds: number | null | undefined): string {
+  return formatNs(seconds === null || seconds === undefined ? null : seconds * 1e9);
 }

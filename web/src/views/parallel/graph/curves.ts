@@ -1,4 +1,4 @@
-// Small curves in the lanes: what of FLOPs, memory and communication a trace tells, by row. A trace that tells none has none.
+// Curves below the lanes: compute and communication shares, FLOPs and memory by row, as far as the trace has them.
 
 import type { MareyRow } from "../../../api/marey.ts";
 import type { TraceCurves } from "../../../api/traces-client.ts";
@@ -9,10 +9,10 @@ import { KIND_COLORS } from "./kinds.ts";
 export { CURVES, type CurveName };
 
 export const CURVE_TITLES: Readonly<Record<CurveName, string>> = {
-  compute: "share of computing",
-  communication: "share of communicating",
+  compute: "Compute share",
+  communication: "Communication share",
   flops: "FLOPs per second",
-  memory: "memory",
+  memory: "Memory",
 };
 
 export const CURVE_COLORS: Readonly<Record<CurveName, string>> = {
@@ -27,13 +27,13 @@ export interface LaneCurve {
   readonly color: string;
   readonly timesNs: Float64Array;
   readonly values: Float64Array;
-  /** The largest value of all rows. */
+  /** The maximum over all rows. */
   readonly most: number;
-  /** What the top of the curve is, once for all rows. */
+  /** Label of the top of the curve, once for all rows. */
   readonly scale: string | null;
 }
 
-/** A rank's own curve on its row, the mean of its ranks on that of a stage; none on a row that is opened, nor on lanes. */
+/** The curve of a rank on its row, the mean over its ranks on the row of a stage; none on expanded rows and lanes. */
 export function listCurves(
   curves: TraceCurves | undefined,
   shown: CurveName,
@@ -49,11 +49,11 @@ export function listCurves(
     return row.isOpen || row.depth > 1 ? [] : { row: at, ...meanOf(curves, values, new Set(ranks)) };
   });
   const most = Math.max(...means.map((mean) => mean.values.reduce((high, value) => Math.max(high, value || 0), 0)));
-  const scale = `up to ${sayMost(shown, most)}`;
+  const scale = `up to ${formatTop(shown, most)}`;
   return most > 0 ? means.map((mean, at) => ({ ...mean, color, most, scale: at === 0 ? scale : null })) : [];
 }
 
-function sayMost(curve: CurveName, most: number): string {
+function formatTop(curve: CurveName, most: number): string {
   if (curve === "memory") return formatBytes(most);
   return curve === "flops" ? formatFlops(most) : formatRatio(most);
 }
@@ -63,8 +63,8 @@ function meanOf(curves: TraceCurves, values: Float64Array, ranks: ReadonlySet<nu
   values.forEach((value, at) => {
     if (!ranks.has(curves.rank[at] ?? Number.NaN) || Number.isNaN(value)) return;
     const time = curves.timesNs[at] ?? 0;
-    const held = sums.get(time) ?? { sum: 0, count: 0 };
-    sums.set(time, { sum: held.sum + value, count: held.count + 1 });
+    const entry = sums.get(time) ?? { sum: 0, count: 0 };
+    sums.set(time, { sum: entry.sum + value, count: entry.count + 1 });
   });
   const times = [...sums.keys()].sort((a, b) => a - b);
   return {

@@ -1,5 +1,5 @@
-// A Marey graph as what the layer draws: colors by what the reader asked for, waiting apart from working, one number for all
-// spans that bands join. Pure.
+// Converts a Marey graph to the marks that the layer draws: colors, separate parts for waiting and working, and one instance number
+// for all spans that are connected by bands. Pure.
 
 import type { Marey, MareyBands, MareySpans } from "../../../api/marey.ts";
 import { type BandMarks, type PackedColor, SPAN_STYLES, type SpanMarks, TIERS } from "../../../layers/marey/marks.ts";
@@ -8,10 +8,10 @@ import { kindsOf, type SpanKind } from "./kinds.ts";
 
 export interface DrawnLook {
   readonly by: SpanColor;
-  /** Spans whose name holds it stand out; empty: all are alike. */
+  /** Highlights spans whose name contains it; empty: no search. */
   readonly text: string;
   readonly colorOf: (kind: SpanKind) => PackedColor;
-  /** Of a share 0–1. */
+  /** The color of a share 0–1. */
   readonly rampOf: (share: number) => PackedColor;
   /** Spans of other steps are dimmed; null: none are. */
   readonly step: number | null;
@@ -19,7 +19,7 @@ export interface DrawnLook {
 
 export interface Drawn {
   readonly marey: Marey;
-  /** Times of the marks are relative to it. */
+  /** Times of the marks are relative to this. */
   readonly baseNs: number;
   readonly spans: SpanMarks;
   readonly bands: BandMarks;
@@ -30,31 +30,31 @@ export interface Drawn {
   readonly colors: Uint32Array;
   /** By span: codes of `TIERS`. */
   readonly tiers: Uint8Array;
-  /** How many spans the search found; null: nothing is searched. */
-  readonly found: number | null;
+  /** Number of spans that match the search; null: no search. */
+  readonly matchCount: number | null;
 }
 
-/** Of a span the search did not find. */
-const UNFOUND = 0.14;
+/** Opacity of spans that do not match the search. */
+const UNMATCHED_OPACITY = 0.14;
 const WAIT_OPACITY = 0.62;
-/** Of a span of another step than the one looked at. */
-const ELSEWHERE = 0.35;
+/** Opacity of spans of other steps. */
+const OTHER_STEP_OPACITY = 0.35;
 const BAND_OPACITY = 0.3;
-/** Of bands between what devices do below phases, and of messages: there are many, and the phases say the same. */
+/** Opacity of messages and of bands below phases: they are many, and the phases show the same. */
 const QUIET_BAND_OPACITY = 0.13;
-/** A waiting part is drawn apart where it is at least this share of its span. */
-const LEAST_WAIT = 0.02;
+/** Waiting is drawn separately from this share of the span on. */
+const MIN_WAIT_SHARE = 0.02;
 
 export function drawMarey(marey: Marey, baseNs: number, look: DrawnLook): Drawn {
   const { spans } = marey;
   const kinds = kindsOf(spans.class, spans.phase, spans.count);
   const instance = joinInstances(marey);
-  const isFound = searchNames(spans, look.text);
+  const isMatch = searchNames(spans, look.text);
   const steps = look.step === null ? null : spans.step;
   const opacity = (span: number) => {
     const ofStep = steps?.[span] ?? Number.NaN;
     const isElsewhere = !Number.isNaN(ofStep) && ofStep !== look.step;
-    return (isFound === null || isFound[span] === 1 ? 1 : UNFOUND) * (isElsewhere ? ELSEWHERE : 1);
+    return (isMatch === null || isMatch[span] === 1 ? 1 : UNMATCHED_OPACITY) * (isElsewhere ? OTHER_STEP_OPACITY : 1);
   };
   const tiers = findTiers(marey);
   const colors = colorSpans(spans, kinds, look);
@@ -67,11 +67,11 @@ export function drawMarey(marey: Marey, baseNs: number, look: DrawnLook): Drawn 
     instance,
     colors,
     tiers,
-    found: isFound?.reduce((sum, one) => sum + one, 0) ?? null,
+    matchCount: isMatch?.reduce((sum, match) => sum + match, 0) ?? null,
   };
 }
 
-/** Spans that bands join, over however many rows, have one number: that of their first span. */
+/** One instance number for spans that are connected by bands, over any number of rows: that of their first span (union-find). */
 function joinInstances({ spans, bands }: Marey): Float32Array {
   const parent = new Uint32Array(spans.count);
   for (let span = 0; span < spans.count; span += 1) parent[span] = span;
@@ -91,34 +91,34 @@ function joinInstances({ spans, bands }: Marey): Float32Array {
   return instance;
 }
 
-/** One per span: whether it was found; null where nothing is searched. Names are compared once each, not once per span. */
+/** For each span: whether it matches the search; null without a search. Compares each distinct name once. */
 function searchNames({ name, namespace, count }: MareySpans, text: string): Uint8Array | null {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return null;
-  const hits = (names: readonly (string | null)[]) =>
-    names.map((each) => each !== null && words.every((word) => each.toLowerCase().includes(word)));
-  const [byName, bySpace] = [hits(name.names), hits(namespace.names)];
-  const found = new Uint8Array(count);
+  const findMatches = (names: readonly (string | null)[]) =>
+    names.map((text) => text !== null && words.every((word) => text.toLowerCase().includes(word)));
+  const [byName, bySpace] = [findMatches(name.names), findMatches(namespace.names)];
+  const isMatch = new Uint8Array(count);
   for (let span = 0; span < count; span += 1) {
-    found[span] = byName[name.codes[span] ?? 0] || bySpace[namespace.codes[span] ?? 0] ? 1 : 0;
+    isMatch[span] = byName[name.codes[span] ?? 0] || bySpace[namespace.codes[span] ?? 0] ? 1 : 0;
   }
-  return found;
+  return isMatch;
 }
 
 function colorSpans(spans: MareySpans, kinds: readonly SpanKind[], { by, colorOf, rampOf }: DrawnLook): Uint32Array {
-  const known = new Map<SpanKind, PackedColor>();
+  const kindColors = new Map<SpanKind, PackedColor>();
   const ofKind = (kind: SpanKind) => {
-    let color = known.get(kind);
+    let color = kindColors.get(kind);
     if (color === undefined) {
       color = colorOf(kind);
-      known.set(kind, color);
+      kindColors.set(kind, color);
     }
     return color;
   };
-  const most = by === "slack" ? largest(spans.slackNs) : 1;
+  const maximum = by === "slack" ? largest(spans.slackNs) : 1;
   const share = (span: number): number => {
     if (by === "critical") return spans.critical[span] ?? Number.NaN;
-    if (by === "slack") return 1 - (spans.slackNs[span] ?? Number.NaN) / most;
+    if (by === "slack") return 1 - (spans.slackNs[span] ?? Number.NaN) / maximum;
     const length = (spans.endNs[span] ?? 0) - (spans.startNs[span] ?? 0);
     return (spans.waitNs[span] ?? Number.NaN) / Math.max(1, length);
   };
@@ -132,9 +132,9 @@ function colorSpans(spans: MareySpans, kinds: readonly SpanKind[], { by, colorOf
 }
 
 function largest(values: Float64Array): number {
-  let most = 1;
-  for (const value of values) if (value > most) most = value;
-  return most;
+  let maximum = 1;
+  for (const value of values) if (value > maximum) maximum = value;
+  return maximum;
 }
 
 interface Parts {
@@ -157,15 +157,15 @@ function drawSpans(
   for (let span = 0; span < spans.count; span += 1) {
     const start = startNs[span] ?? 0;
     const end = endNs[span] ?? 0;
-    const wait = waitOf(spans, span);
-    const isWaiting = wait > LEAST_WAIT * (end - start);
+    const wait = computeWait(spans, span);
+    const isWaiting = wait > MIN_WAIT_SHARE * (end - start);
     const color = colors[span] ?? 0;
-    const seen = opacity(span);
+    const spanOpacity = opacity(span);
     if (isWaiting) {
       const at = addMark(marks, spans, span, start - baseNs, start + wait - baseNs, instance, tiers);
       marks.style[at] = SPAN_STYLES.thin;
       marks.color[at] = look.by === "class" ? waitColor : color;
-      marks.opacity[at] = WAIT_OPACITY * seen;
+      marks.opacity[at] = WAIT_OPACITY * spanOpacity;
       if (start + wait >= end) continue;
     }
     const at = addMark(marks, spans, span, (isWaiting ? start + wait : start) - baseNs, end - baseNs, instance, tiers);
@@ -173,12 +173,12 @@ function drawSpans(
     if (isMerged) marks.softNs[at] = Math.max(0, (spans.maxNs[span] ?? 0) - (spans.medianNs[span] ?? 0));
     marks.style[at] = styleOf(kinds[span] ?? "host", isMerged);
     marks.color[at] = color;
-    marks.opacity[at] = seen;
+    marks.opacity[at] = spanOpacity;
   }
   return marks;
 }
 
-/** Its place among the marks. */
+/** Returns the index of the mark. */
 function addMark(
   marks: ReturnType<typeof startMarks>,
   spans: MareySpans,
@@ -198,8 +198,8 @@ function addMark(
   return at;
 }
 
-/** How long a span waits before it works; of merged ones, which may overlap, the share of all their time. */
-export function waitOf(spans: MareySpans, span: number): number {
+/** How long a span waits before it works; for merged spans, which may overlap, the share of their total time. */
+export function computeWait(spans: MareySpans, span: number): number {
   const wait = spans.waitNs[span] || 0;
   const length = (spans.endNs[span] ?? 0) - (spans.startNs[span] ?? 0);
   const total = spans.totalNs[span] ?? Number.NaN;
@@ -227,46 +227,48 @@ function startMarks(slots: number) {
   };
 }
 
-/** From this share of its time on that a row communicates during phases, communication has a place of its own. */
-const OVERLAPPED = 0.25;
+/** Communication gets its own tier on rows where at least this share of it overlaps with phases. */
+const MIN_OVERLAP = 0.25;
 
-/** On rows where phases are announced, what devices do lies below them; elsewhere spans have their lane to themselves. */
+/** On rows with phases, device activity is drawn below them; on other rows spans fill the lane. */
 function findTiers({ spans, rows }: Marey): Uint8Array {
   const phase = spans.class.names.indexOf("phase");
-  const talk = spans.class.names.indexOf("communication");
+  const communication = spans.class.names.indexOf("communication");
   const tiers = new Uint8Array(spans.count);
   if (phase < 0) return tiers;
-  const overlap = findOverlaps(spans, rows.length, phase, talk);
+  const overlap = findOverlaps(spans, rows.length, phase, communication);
   for (let span = 0; span < spans.count; span += 1) {
     const share = overlap[spans.row[span] ?? 0] ?? Number.NaN;
     if (Number.isNaN(share)) continue;
     const code = spans.class.codes[span];
-    const isApart = share > OVERLAPPED;
-    if (code === phase) tiers[span] = isApart ? TIERS.top : TIERS.upper;
-    else if (code === talk) tiers[span] = isApart ? TIERS.middle : TIERS.upper;
+    const hasOwnTier = share > MIN_OVERLAP;
+    if (code === phase) tiers[span] = hasOwnTier ? TIERS.top : TIERS.upper;
+    else if (code === communication) tiers[span] = hasOwnTier ? TIERS.middle : TIERS.upper;
     else tiers[span] = TIERS.lower;
   }
   return tiers;
 }
 
-/** By row: which share of the time of communication lies in phases; NaN where none are announced. Spans come by start. */
-function findOverlaps(spans: MareySpans, rowCount: number, phase: number, talk: number): Float64Array {
-  const [until, talked, inside] = [0, 0, 0].map(() => new Float64Array(rowCount)) as [
+/** By row: the share of communication time that overlaps with phases; NaN without phases. Spans are sorted by start. */
+function findOverlaps(spans: MareySpans, rowCount: number, phase: number, communication: number): Float64Array {
+  const [phaseEnds, communicationNs, overlapNs] = [0, 0, 0].map(() => new Float64Array(rowCount)) as [
     Float64Array,
     Float64Array,
     Float64Array,
   ];
-  until.fill(Number.NaN);
+  phaseEnds.fill(Number.NaN);
   for (let span = 0; span < spans.count; span += 1) {
     const row = spans.row[span] ?? 0;
     const [start, end] = [spans.startNs[span] ?? 0, spans.endNs[span] ?? 0];
-    const held = until[row] ?? Number.NaN;
-    if (spans.class.codes[span] === phase) until[row] = Number.isNaN(held) ? end : Math.max(held, end);
-    if (spans.class.codes[span] !== talk) continue;
-    talked[row] = (talked[row] ?? 0) + end - start;
-    if (held > start) inside[row] = (inside[row] ?? 0) + Math.min(end, held) - start;
+    const phaseEnd = phaseEnds[row] ?? Number.NaN;
+    if (spans.class.codes[span] === phase) phaseEnds[row] = Number.isNaN(phaseEnd) ? end : Math.max(phaseEnd, end);
+    if (spans.class.codes[span] !== communication) continue;
+    communicationNs[row] = (communicationNs[row] ?? 0) + end - start;
+    if (phaseEnd > start) overlapNs[row] = (overlapNs[row] ?? 0) + Math.min(end, phaseEnd) - start;
   }
-  return until.map((held, row) => (Number.isNaN(held) ? held : (inside[row] ?? 0) / Math.max(1, talked[row] ?? 0)));
+  return phaseEnds.map((phaseEnd, row) =>
+    Number.isNaN(phaseEnd) ? phaseEnd : (overlapNs[row] ?? 0) / Math.max(1, communicationNs[row] ?? 0),
+  );
 }
 
 function drawBands(
@@ -276,14 +278,14 @@ function drawBands(
 ): BandMarks {
   const message = bands.kind.names.indexOf("message");
   const marks = startBands(bands.count);
-  // Loops and not `from`: typed arrays are filled by iterators several times more slowly, and there may be tens of thousands.
+  // A loop, not `from`: filling typed arrays by iterators is several times slower, and there may be tens of thousands.
   for (let band = 0; band < bands.count; band += 1) {
     const [from, to] = [bands.fromSpan[band] ?? 0, bands.toSpan[band] ?? 0];
     const isMessage = message >= 0 && bands.kind.codes[band] === message;
     const isQuiet = isMessage || tiers[from] === TIERS.lower;
     marks.fromStartNs[band] = (bands.fromStartNs[band] ?? 0) - baseNs;
     marks.fromEndNs[band] = (bands.fromEndNs[band] ?? 0) - baseNs;
-    marks.toStartNs[band] = (isMessage ? arrivalOf(spans, bands, band) : (bands.toStartNs[band] ?? 0)) - baseNs;
+    marks.toStartNs[band] = (isMessage ? findArrival(spans, bands, band) : (bands.toStartNs[band] ?? 0)) - baseNs;
     marks.toEndNs[band] = (bands.toEndNs[band] ?? 0) - baseNs;
     marks.fromRow[band] = spans.row[from] ?? 0;
     marks.toRow[band] = spans.row[to] ?? 0;
@@ -294,8 +296,8 @@ function drawBands(
   return marks;
 }
 
-/** A message is on its way from its send to the part of the receive that does not wait. */
-function arrivalOf(spans: MareySpans, bands: MareyBands, band: number): number {
+/** A message arrives when its receive stops waiting. */
+function findArrival(spans: MareySpans, bands: MareyBands, band: number): number {
   const to = bands.toSpan[band] ?? 0;
   const start = bands.toStartNs[band] ?? 0;
   if ((spans.members[to] ?? 1) > 1) return start;

@@ -1,4 +1,4 @@
-// The graph as a file: PNG of what is on the canvases, SVG of the same spans, both with names, title and legend.
+// Exports the graph: PNG of the canvases, SVG of the same spans, both with row labels, title and legend.
 
 import { downloadBlob, downloadText } from "../../../base/download.ts";
 import { createMeasure, FILE_FONT, type Pen, SvgPen, writeSvgDocument } from "../../../charts/pen.ts";
@@ -6,7 +6,7 @@ import { SPAN_STYLES, TIER_PLACES } from "../../../layers/marey/marks.ts";
 import { KIND_COLORS, KIND_TITLES } from "./kinds.ts";
 import { listKinds } from "./legend.tsx";
 import { AXIS_PX, type PaintTokens, xOf } from "./painter.ts";
-import { rankToName } from "./rows.ts";
+import { findRankLabel } from "./rows.ts";
 import type { GraphStage } from "./stage.ts";
 
 export interface GraphFile {
@@ -41,7 +41,7 @@ export function savePng(file: GraphFile): void {
   pen.scale(ratio, ratio);
   pen.fillStyle = file.tokens.panel;
   pen.fillRect(0, 0, sheet.width, sheet.height);
-  // What a WebGL canvas shows is gone after its frame: it is drawn again and copied in the same task.
+  // A WebGL canvas is cleared after its frame: it is drawn again and copied in the same task.
   file.stage.drawNow();
   for (const canvas of canvases) pen.drawImage(canvas, LABEL_PX, HEAD_PX, box.width, box.height);
   paintFrame(pen, file, box.height);
@@ -53,7 +53,7 @@ export function saveSvg(file: GraphFile): void {
   if (box) downloadText(`${fileName(file.title)}.svg`, writeSvg(file, box.width, box.height), "image/svg+xml");
 }
 
-/** Title, names of rows, and the legend. */
+/** Title, row labels and legend. */
 function paintFrame(pen: Pen, file: GraphFile, height: number): void {
   pen.textBaseline = "middle";
   pen.textAlign = "left";
@@ -62,7 +62,7 @@ function paintFrame(pen: Pen, file: GraphFile, height: number): void {
     pen.font = `${weight} 12px ${FILE_FONT}`;
     pen.fillText(text, x, y);
   }
-  for (const { color, x, y } of listKeys(file, height)) {
+  for (const { color, x, y } of listLegendEntries(file, height)) {
     pen.fillStyle = color;
     pen.fillRect(x, y, 10, 10);
   }
@@ -76,20 +76,20 @@ interface Text {
   readonly color: string;
 }
 
-/** Title, names of rows, and what the legend says. */
+/** Texts of the title, the row labels and the legend. */
 function listTexts(file: GraphFile, height: number): readonly Text[] {
   const { stage, tokens } = file;
   const rows = stage.drawn?.marey.rows ?? [];
   return [
     { text: file.title, x: 14, y: HEAD_PX / 2, weight: 600, color: tokens.text },
     ...rows.map((row, at) => ({
-      text: [rankToName(rows, at), row.label].filter(Boolean).join(" "),
+      text: [findRankLabel(rows, at), row.label].filter(Boolean).join(" "),
       x: 12 + row.depth * 12,
       y: HEAD_PX + AXIS_PX + (stage.rows.top[at] ?? 0) + (stage.rows.height[at] ?? 0) / 2 - stage.scrollY,
       weight: 500,
       color: tokens.text,
     })),
-    ...listKeys(file, height).map(({ title, x, y }) => ({
+    ...listLegendEntries(file, height).map(({ title, x, y }) => ({
       text: title,
       x: x + 16,
       y: y + 5,
@@ -99,7 +99,7 @@ function listTexts(file: GraphFile, height: number): readonly Text[] {
   ];
 }
 
-function listKeys({ stage, ink }: GraphFile, height: number) {
+function listLegendEntries({ stage, ink }: GraphFile, height: number) {
   let x = LABEL_PX;
   return (stage.drawn ? listKinds(stage.drawn) : []).map((kind) => {
     const key = { title: KIND_TITLES[kind], color: ink(KIND_COLORS[kind]), x, y: HEAD_PX + height + 12 };
@@ -172,15 +172,15 @@ function paintSpans(pen: Pen, { drawn, rows, window, scrollY }: GraphStage, widt
     const right = Math.min(width + 4, x((spans.endNs[mark] ?? 0) + baseNs));
     if (right < 0 || left > width) continue;
     const row = spans.row[mark] ?? 0;
-    const whole = rows.height[row] ?? 0;
+    const rowHeight = rows.height[row] ?? 0;
     const [from = 0, to = 1] = TIER_PLACES[spans.tier[mark] ?? 0] ?? [];
-    const lane = whole * (to - from);
-    const high = spans.style[mark] === SPAN_STYLES.thin ? Math.max(2, lane * 0.2) : lane;
-    const top = (rows.top[row] ?? 0) + whole * from + AXIS_PX - scrollY + (lane - high) / 2;
+    const lane = rowHeight * (to - from);
+    const markHeight = spans.style[mark] === SPAN_STYLES.thin ? Math.max(2, lane * 0.2) : lane;
+    const top = (rows.top[row] ?? 0) + rowHeight * from + AXIS_PX - scrollY + (lane - markHeight) / 2;
     const color = hex(spans.color[mark] ?? 0);
     pen.globalAlpha = spans.opacity[mark] ?? 1;
     pen.beginPath();
-    pen.roundRect(left, top, Math.max(1, right - left - 0.6), high, 2);
+    pen.roundRect(left, top, Math.max(1, right - left - 0.6), markHeight, 2);
     if (spans.style[mark] === SPAN_STYLES.outline) {
       pen.strokeStyle = color;
       pen.stroke();

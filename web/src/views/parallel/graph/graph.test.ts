@@ -6,11 +6,11 @@ import lengths from "../../../api/fixtures/marey.json" with { type: "json" };
 import { type Marey, toMarey } from "../../../api/marey.ts";
 import { splitTables } from "../../../api/traces-client.ts";
 import { SPAN_STYLES, TIERS } from "../../../layers/marey/marks.ts";
-import { listNsTicks, sayNs } from "./axis.ts";
-import { type DrawnLook, drawMarey, waitOf } from "./drawn.ts";
+import { formatNs, listNsTicks } from "./axis.ts";
+import { computeWait, type DrawnLook, drawMarey } from "./drawn.ts";
 import { kindOf } from "./kinds.ts";
-import { findLane, keyOfRow, placeRows, rankToName } from "./rows.ts";
-import { aroundWindow, goOn, keepWithin, moveWindow, NO_HISTORY, stepHistory, zoomWindow } from "./windows.ts";
+import { findLane, findRankLabel, keyOfRow, placeRows } from "./rows.ts";
+import { clampWindow, moveWindow, NO_HISTORY, padWindow, pushWindow, stepHistory, zoomWindow } from "./windows.ts";
 
 function readPipeline(): Marey {
   const bytes = new Uint8Array(readFileSync(new URL("../../../api/fixtures/marey.arrow", import.meta.url)));
@@ -31,7 +31,7 @@ describe("the drawing of a pipeline", () => {
   const marey = readPipeline();
   const drawn = drawMarey(marey, 0, LOOK);
 
-  it("puts phases and messages above what the device does meanwhile", () => {
+  it("puts phases and messages above device activity", () => {
     for (let span = 0; span < marey.spans.count; span += 1) {
       const [name, tier] = [nameAt(marey.spans.class, span), drawn.tiers[span]];
       if (tier === TIERS.whole) continue;
@@ -40,7 +40,7 @@ describe("the drawing of a pipeline", () => {
     expect(drawn.tiers.some((tier) => tier === TIERS.upper)).toBe(true);
   });
 
-  it("draws what waits as a thin bar, and then what works", () => {
+  it("draws waiting as a thin bar, then working", () => {
     const { spans } = drawn;
     const thin = Array.from(spans.style.subarray(0, spans.count)).filter((style) => style === SPAN_STYLES.thin).length;
     expect(thin).toBeGreaterThan(20);
@@ -49,33 +49,33 @@ describe("the drawing of a pipeline", () => {
       expect(spans.endNs[mark]).toBeGreaterThanOrEqual(spans.startNs[mark] ?? 0);
   });
 
-  it("gives one number to all that bands join, over all rows", () => {
+  it("gives one instance number to spans that are connected by bands", () => {
     for (let band = 0; band < marey.bands.count; band += 1) {
       expect(drawn.instance[marey.bands.fromSpan[band] ?? 0]).toBe(drawn.instance[marey.bands.toSpan[band] ?? 0]);
     }
   });
 
-  it("lights up what is searched and dims other steps", () => {
+  it("highlights search matches and dims other steps", () => {
     const searched = drawMarey(marey, 0, { ...LOOK, text: "forward mb3" });
-    expect(searched.found).toBeGreaterThan(0);
-    expect(drawMarey(marey, 0, { ...LOOK, text: "no such thing" }).found).toBe(0);
+    expect(searched.matchCount).toBeGreaterThan(0);
+    expect(drawMarey(marey, 0, { ...LOOK, text: "no such thing" }).matchCount).toBe(0);
     const first = drawMarey(marey, 0, { ...LOOK, step: 4 });
     expect(Math.min(...first.spans.opacity.subarray(0, first.spans.count))).toBeLessThan(0.5);
   });
 
-  it("lets a message arrive when its receive no longer waits", () => {
+  it("draws a message to the end of its receive's wait", () => {
     const { spans, bands } = marey;
     for (let band = 0; band < bands.count; band += 1) {
       const to = bands.toSpan[band] ?? 0;
       if (nameAt(bands.kind, band) !== "message" || (spans.members[to] ?? 1) > 1) continue;
-      const arrives = (spans.startNs[to] ?? 0) + waitOf(spans, to);
+      const arrives = (spans.startNs[to] ?? 0) + computeWait(spans, to);
       expect((drawn.bands.toStartNs[band] ?? 0) / Math.max(1, arrives)).toBeGreaterThan(0.999);
     }
   });
 });
 
 describe("kinds", () => {
-  it("are phases where they are known, and classes elsewhere", () => {
+  it("are phases where there are any, else classes", () => {
     expect(kindOf("compute", "forward")).toBe("forward");
     expect(kindOf("compute", null)).toBe("compute");
     expect(kindOf("communication", "backward")).toBe("communication");
@@ -105,14 +105,14 @@ describe("the time axis", () => {
     );
   });
 
-  it("tells neighbors apart however near they are", () => {
+  it("has distinct texts for close ticks", () => {
     const texts = listNsTicks(61_334_000, 61_335_000, 0, 6).map(({ text }) => text);
     expect(new Set(texts).size).toBe(texts.length);
     expect(texts.length).toBeGreaterThan(3);
   });
 
-  it("says lengths with their unit", () => {
-    expect([5_850_000, 120_400, 1.2e9, 83, null].map((ns) => plain(sayNs(ns)))).toEqual([
+  it("formats durations with their unit", () => {
+    expect([5_850_000, 120_400, 1.2e9, 83, null].map((ns) => plain(formatNs(ns)))).toEqual([
       "5.85 ms",
       "120 µs",
       "1.20 s",
@@ -123,7 +123,7 @@ describe("the time axis", () => {
 });
 
 describe("rows", () => {
-  it("share the height where they are few, and are scrolled where they are many", () => {
+  it("share the height where they are few, and scroll where they are many", () => {
     const few = placeRows(
       Array.from({ length: 4 }, () => ({ depth: 0 })),
       500,
@@ -148,36 +148,36 @@ describe("rows", () => {
 });
 
 describe("names of lanes", () => {
-  it("say the rank once, and not below a row that is the rank's", () => {
+  it("name the rank once, and not below a row of that rank", () => {
     const lanes = [0, 0, 1].map((rank) => ({ depth: 2, rank }));
-    expect(lanes.map((_, at) => rankToName(lanes, at))).toEqual(["rank 0", null, "rank 1"]);
+    expect(lanes.map((_, at) => findRankLabel(lanes, at))).toEqual(["rank 0", null, "rank 1"]);
     const opened = [{ depth: 1, rank: 0 }, ...lanes.slice(0, 2), { depth: 1, rank: 1 }];
-    expect(opened.map((_, at) => rankToName(opened, at))).toEqual([null, null, null, null]);
+    expect(opened.map((_, at) => findRankLabel(opened, at))).toEqual([null, null, null, null]);
   });
 });
 
 describe("windows", () => {
   const extent = { fromNs: 0, toNs: 1000 };
 
-  it("stay within the trace, and zoom about a time that stays where it is", () => {
+  it("stay within the trace, and zoom about a fixed time", () => {
     const zoomed = zoomWindow({ fromNs: 0, toNs: 1000 }, 250, 0.5, extent);
     expect((250 - zoomed.fromNs) / (zoomed.toNs - zoomed.fromNs)).toBeCloseTo(0.25);
     expect(moveWindow({ fromNs: 0, toNs: 500 }, -3, extent).fromNs).toBeCloseTo(-20);
-    expect(keepWithin({ fromNs: -5000, toNs: 9000 }, extent)).toEqual({ fromNs: -20, toNs: 1020 });
-    expect(aroundWindow(400, 600, 0.5, extent)).toEqual({ fromNs: 300, toNs: 700 });
+    expect(clampWindow({ fromNs: -5000, toNs: 9000 }, extent)).toEqual({ fromNs: -20, toNs: 1020 });
+    expect(padWindow(400, 600, 0.5, extent)).toEqual({ fromNs: 300, toNs: 700 });
   });
 
-  it("can be gone back and forward until another way is taken", () => {
+  it("go back and forward until a new window is pushed", () => {
     const [a, b] = [
       { fromNs: 0, toNs: 10 },
       { fromNs: 2, toNs: 5 },
     ];
-    const history = goOn(goOn(NO_HISTORY, null), a);
+    const history = pushWindow(pushWindow(NO_HISTORY, null), a);
     const back = stepHistory(history, b, "back");
     expect(back?.window).toEqual(a);
     const forward = stepHistory(back?.history ?? NO_HISTORY, a, "forward");
     expect(forward?.window).toEqual(b);
-    expect(goOn(back?.history ?? NO_HISTORY, a).future).toEqual([]);
+    expect(pushWindow(back?.history ?? NO_HISTORY, a).future).toEqual([]);
     expect(stepHistory(NO_HISTORY, a, "back")).toBeNull();
   });
 });

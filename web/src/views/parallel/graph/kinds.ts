@@ -1,4 +1,4 @@
-// What a span is to a reader and which color says so, the same in the graph, the steps, the tables and the legend.
+// Kinds of spans with their colors and titles, shared by the graph, the steps, the tables and the legend.
 
 import { type NameColumn, nameAt } from "../../../api/columns.ts";
 
@@ -17,7 +17,7 @@ export const SPAN_KINDS = [
 ] as const;
 export type SpanKind = (typeof SPAN_KINDS)[number];
 
-/** CSS, for both themes; the light ones are darker so that they stand out on white as well. */
+/** CSS colors for both themes. */
 export const KIND_COLORS: Readonly<Record<SpanKind, string>> = {
   forward: "light-dark(#1f9e74, #4fd1a5)",
   backward: "light-dark(#2f7fe0, #5aa9ff)",
@@ -46,14 +46,14 @@ export const KIND_TITLES: Readonly<Record<SpanKind, string>> = {
   annotation: "annotations",
 };
 
-const OF_PHASE: Readonly<Record<string, SpanKind>> = {
+const KIND_OF_PHASE: Readonly<Record<string, SpanKind>> = {
   forward: "forward",
   backward: "backward",
   optimizer: "optimizer",
   data: "data",
 };
 
-const OF_CLASS: Readonly<Record<string, SpanKind>> = {
+const KIND_OF_CLASS: Readonly<Record<string, SpanKind>> = {
   compute: "compute",
   communication: "communication",
   memory: "memory",
@@ -66,22 +66,22 @@ const OF_CLASS: Readonly<Record<string, SpanKind>> = {
 
 export function kindOf(spanClass: string | null, phase: string | null): SpanKind {
   if (spanClass === "communication") return "communication";
-  const named = phase === null ? undefined : OF_PHASE[phase];
-  if (named && spanClass !== "memory" && spanClass !== "launch") return named;
-  return OF_CLASS[spanClass ?? ""] ?? "host";
+  const phaseKind = phase === null ? undefined : KIND_OF_PHASE[phase];
+  if (phaseKind && spanClass !== "memory" && spanClass !== "launch") return phaseKind;
+  return KIND_OF_CLASS[spanClass ?? ""] ?? "host";
 }
 
-/** The kind of every span, from two columns of words: as many lookups as there are pairs of words. */
+/** The kind of every span; one lookup per distinct pair of class and phase. */
 export function kindsOf(spanClass: NameColumn, phase: NameColumn, count: number): readonly SpanKind[] {
-  const known = new Map<number, SpanKind>();
+  const cache = new Map<number, SpanKind>();
   const phases = phase.names.length;
   const kinds: SpanKind[] = [];
   for (let span = 0; span < count; span += 1) {
     const key = (spanClass.codes[span] ?? 0) * phases + (phase.codes[span] ?? 0);
-    let kind = known.get(key);
+    let kind = cache.get(key);
     if (kind === undefined) {
       kind = kindOf(nameAt(spanClass, span), nameAt(phase, span));
-      known.set(key, kind);
+      cache.set(key, kind);
     }
     kinds.push(kind);
   }

@@ -1,4 +1,4 @@
-// What the colors and shapes of a graph mean: those that are in sight.
+// Legend of the visible colors and shapes of a graph.
 
 import { useMemo } from "react";
 import { formatPlural } from "../../../base/format.ts";
@@ -9,17 +9,23 @@ import type { Drawn } from "./drawn.ts";
 import { KIND_COLORS, KIND_TITLES, SPAN_KINDS, type SpanKind } from "./kinds.ts";
 import styles from "./legend.module.css";
 
-const RAMP_WORDS: Readonly<Record<Exclude<SpanColor, "class">, readonly [string, string]>> = {
-  wait: ["works", "only waits"],
-  critical: ["off the critical path", "on it"],
-  slack: ["much slack", "none"],
+const RAMP_LABELS: Readonly<Record<Exclude<SpanColor, "class">, readonly [string, string]>> = {
+  wait: ["working", "waiting"],
+  critical: ["off the critical path", "on the critical path"],
+  slack: ["much slack", "no slack"],
 };
 
 const HOW_TO_READ =
-  "A straight right edge with a slanted left one waits for a straggler. Drag zooms, the wheel zooms about the pointer, " +
-  "Shift with either moves, double-click or 0 goes back to the step.";
+  "A band with a straight right edge and a slanted left edge waits for a straggler. Drag to zoom, scroll to zoom at the " +
+  "pointer, hold Shift to pan, double-click or press 0 to return to the step.";
 
-export function GraphLegend({ drawn, by }: { drawn: Drawn; by: SpanColor }) {
+interface GraphLegendProps {
+  readonly drawn: Drawn;
+  readonly by: SpanColor;
+  readonly howToRead?: string;
+}
+
+export function GraphLegend({ drawn, by, howToRead = HOW_TO_READ }: GraphLegendProps) {
   const kinds = useMemo(() => listKinds(drawn), [drawn]);
   return (
     <div className={styles.legend}>
@@ -41,14 +47,16 @@ export function GraphLegend({ drawn, by }: { drawn: Drawn; by: SpanColor }) {
           </li>
         </Legend>
       ) : (
-        <Ramp ends={RAMP_WORDS[by]} />
+        <Ramp ends={RAMP_LABELS[by]} />
       )}
-      {drawn.found !== null && (
-        <span className={styles.found} role="status">
-          {drawn.found === 0 ? "Nothing of that name in this window." : `${formatPlural(drawn.found, "span")} found`}
+      {drawn.matchCount !== null && (
+        <span className={styles.matches} role="status">
+          {drawn.matchCount === 0
+            ? "No matching spans in this window."
+            : formatPlural(drawn.matchCount, "matching span")}
         </span>
       )}
-      <span className={styles.how} data-tip={HOW_TO_READ}>
+      <span className={styles.how} data-tip={howToRead}>
         width is duration · slant is skew · empty is idle · drag to zoom
       </span>
     </div>
@@ -65,7 +73,7 @@ function Ramp({ ends: [low, high] }: { ends: readonly [string, string] }) {
 }
 
 export function listKinds({ kinds, marey }: Drawn): readonly SpanKind[] {
-  const found = new Set<SpanKind>(kinds);
-  if (marey.spans.waitNs.some((wait) => wait > 0)) found.add("waiting");
-  return SPAN_KINDS.filter((kind) => found.has(kind));
+  const visibleKinds = new Set<SpanKind>(kinds);
+  if (marey.spans.waitNs.some((wait) => wait > 0)) visibleKinds.add("waiting");
+  return SPAN_KINDS.filter((kind) => visibleKinds.has(kind));
 }

@@ -1,5 +1,5 @@
-// The enhanced Marey graph of a trace: rows of stages, ranks or lanes over time, spans on them, bands between them. Draws what
-// it is handed at once when the reader moves, and finer when the server's answer for the window is there.
+// The Marey graph of a trace: rows of stages, ranks or lanes over time, spans on them, bands between them. Redraws the loaded spans
+// immediately while the window moves, and finer ones when the response for the window arrives.
 
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
 import type { MareyRow } from "../../../api/marey.ts";
@@ -9,10 +9,10 @@ import { useInk, useSize } from "../../../charts/canvas.tsx";
 import { type AskedMarey, useCurves, useMarey } from "../../../data/traces.ts";
 import type { NsWindow, ParallelPage } from "../../../state/parallel.ts";
 import { Frame } from "../../../widgets/frame.tsx";
-import { sayNs } from "./axis.ts";
+import { formatNs } from "./axis.ts";
 import { type CurveName, type LaneCurve, listCurves } from "./curves.ts";
 import { type Drawn, drawMarey } from "./drawn.ts";
-import { findDeed, KEYS_HELP } from "./keys.ts";
+import { findKeyAction, KEYS_HELP } from "./keys.ts";
 import { packKind, packRamp, readPaintTokens } from "./look.ts";
 import styles from "./marey-graph.module.css";
 import { AXIS_PX } from "./painter.ts";
@@ -23,7 +23,7 @@ import { Tip } from "./tip.tsx";
 import { useGestures } from "./use-gestures.ts";
 import { useStage } from "./use-stage.ts";
 
-export interface GraphDeeds {
+export interface GraphActions {
   onWindow(window: NsWindow, isStep: boolean): void;
   onReset(): void;
   onAll(): void;
@@ -33,29 +33,29 @@ export interface GraphDeeds {
   onToggle(row: string): void;
 }
 
-interface MareyGraphProps extends GraphDeeds {
+interface MareyGraphProps extends GraphActions {
   readonly trace: string;
   readonly title: string;
   readonly page: ParallelPage;
   readonly window: NsWindow;
   readonly extent: NsWindow;
-  /** What the axis calls 0. */
+  /** The 0 of the time axis. */
   readonly originNs: number;
   readonly stepEndsNs: readonly number[];
-  /** The only step in sight; null: there are several. */
+  /** The only visible step; null: several. */
   readonly step: number | null;
   readonly curve: CurveName | null;
   detailOf(row: MareyRow): string | null;
   ranksOf(stage: number | null): readonly number[];
-  /** What is drawn now, for the table, the legend and files. */
+  /** Passes on what is drawn, for the table, the legend and files. */
   onShown?(stage: GraphStage, drawn: Drawn): void;
 }
 
-/** Beside the window on both sides, so that moving a little shows no blank. */
+/** Loaded on both sides of the window, so that small moves show no gaps. */
 const MARGIN = 0.1;
 const LABEL_PX = 118;
 const NO_CURVES: readonly LaneCurve[] = [];
-/** Between two points of a small curve. */
+/** Between two points of a curve. */
 const CURVE_STEP_PX = 4;
 
 export function MareyGraph(props: MareyGraphProps) {
@@ -63,7 +63,7 @@ export function MareyGraph(props: MareyGraphProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const size = useSize(scroller);
   const width = Math.max(0, size.width - LABEL_PX);
-  const query = useMemo(() => (width > 0 ? askFor(page, window, width) : null), [page, window, width]);
+  const query = useMemo(() => (width > 0 ? toMareyQuery(page, window, width) : null), [page, window, width]);
   const source = useMarey(trace, query);
   const curves = useCurves(trace, curve === null ? null : query, Math.ceil(width / CURVE_STEP_PX)).value;
   return (
@@ -71,14 +71,14 @@ export function MareyGraph(props: MareyGraphProps) {
       <div ref={scroller} className={styles.scroller}>
         {size.width > 0 && (
           <Frame source={source} what="the graph">
-            {(asked) => (
+            {(answer) => (
               <Drawing
                 {...props}
-                asked={asked}
+                answer={answer}
                 size={{ width, height: size.height }}
                 curves={curves}
                 scroller={scroller}
-                isCurrent={asked.query === query || JSON.stringify(asked.query) === JSON.stringify(query)}
+                isCurrent={answer.query === query || JSON.stringify(answer.query) === JSON.stringify(query)}
               />
             )}
           </Frame>
@@ -88,7 +88,7 @@ export function MareyGraph(props: MareyGraphProps) {
   );
 }
 
-export function askFor(
+export function toMareyQuery(
   page: Pick<ParallelPage, "level" | "open" | "classes" | "merge">,
   { fromNs, toNs }: NsWindow,
   widthPx: number,
@@ -106,7 +106,7 @@ export function askFor(
 }
 
 interface DrawingProps extends MareyGraphProps {
-  readonly asked: AskedMarey;
+  readonly answer: AskedMarey;
   readonly size: { readonly width: number; readonly height: number };
   readonly curves: ReturnType<typeof useCurves>["value"];
   readonly scroller: React.RefObject<HTMLDivElement | null>;
@@ -114,8 +114,8 @@ interface DrawingProps extends MareyGraphProps {
 }
 
 function Drawing(props: DrawingProps) {
-  const { asked, size, page, window, extent, originNs, isCurrent, scroller } = props;
-  const { rows } = asked.marey;
+  const { answer, size, page, window, extent, originNs, isCurrent, scroller } = props;
+  const { rows } = answer.marey;
   const [back, spans, front] = [
     useRef<HTMLCanvasElement>(null),
     useRef<HTMLCanvasElement>(null),
@@ -125,12 +125,12 @@ function Drawing(props: DrawingProps) {
   const brush = useRef<HTMLDivElement>(null);
   const canvases = useMemo(() => ({ back, spans, front, brush }), [back, spans, front]);
   const { stage, failure } = useStage(canvases, size);
-  // What stands out changes with the answer, so that a brush is drawn twice and not three times.
-  const drawn = useDrawn(asked, page, useLast(props.step, isCurrent));
+  // The highlighted step changes together with the response, so that a zoom is drawn twice and not three times.
+  const drawn = useDrawn(answer, page, useLatest(props.step, isCurrent));
   const selected = useMemo(() => findSpan(drawn, page.span), [drawn, page.span]);
   const placed = useMemo(() => placeRows(rows, size.height - AXIS_PX), [rows, size.height]);
   const scrollY = useScroll(scroller, stage);
-  const shownAs = useShown(props, stage, drawn, selected);
+  const drawnWindow = useStageInputs(props, stage, drawn, selected);
   const select = (span: number | null) => props.onSelect(span === null ? null : idOf(drawn, span));
   const { pointed, handlers } = useGestures({
     stage,
@@ -141,18 +141,18 @@ function Drawing(props: DrawingProps) {
   });
   const onKeyDown = (event: KeyboardEvent) => {
     if (stage === null || event.metaKey || event.ctrlKey || event.altKey) return;
-    const deed = findDeed(event.key, { stage, extent, selected });
-    if (deed === null) return;
+    const action = findKeyAction(event.key, { stage, extent, selected });
+    if (action === null) return;
     event.preventDefault();
-    if (deed.kind === "window") {
-      stage.setWindow(deed.window);
-      props.onWindow(deed.window, false);
-    } else if (deed.kind === "select") select(deed.span);
-    else if (deed.kind === "reset") props.onReset();
-    else if (deed.kind === "all") props.onAll();
-    else props.onHistory(deed.kind);
+    if (action.kind === "window") {
+      stage.setWindow(action.window);
+      props.onWindow(action.window, false);
+    } else if (action.kind === "select") select(action.span);
+    else if (action.kind === "reset") props.onReset();
+    else if (action.kind === "all") props.onAll();
+    else props.onHistory(action.kind);
   };
-  if (failure) return <p className={styles.failure}>{failure}: the same spans are in the table.</p>;
+  if (failure) return <p className={styles.failure}>{failure}. The table shows the same spans.</p>;
   return (
     <div style={{ height: Math.max(size.height, placed.total + AXIS_PX) }}>
       <div className={styles.sticky} style={{ height: size.height }}>
@@ -174,7 +174,7 @@ function Drawing(props: DrawingProps) {
           // biome-ignore lint/a11y/noNoninteractiveTabindex: keys move, zoom and select here as the mouse does
           tabIndex={0}
           className={styles.drawing}
-          data-drawn={shownAs}
+          data-drawn={drawnWindow}
           onKeyDown={onKeyDown}
           onDoubleClick={props.onReset}
           {...handlers}
@@ -193,8 +193,8 @@ function Drawing(props: DrawingProps) {
   );
 }
 
-/** The value when it last was current. */
-function useLast<T>(value: T, isCurrent: boolean): T {
+/** The latest value from when it was current. */
+function useLatest<T>(value: T, isCurrent: boolean): T {
   const last = useRef(value);
   if (isCurrent) last.current = value;
   return last.current;
@@ -209,13 +209,13 @@ function useDrawn({ marey, query }: AskedMarey, page: ParallelPage, step: number
   );
 }
 
-/** Hands the stage what it shall show; gives back which window's answer is on the screen, for those who wait for it. */
-function useShown(props: DrawingProps, stage: GraphStage | null, drawn: Drawn, selected: number | null): string {
-  const { window, originNs, stepEndsNs, curves, curve, asked, onShown } = props;
+/** Passes all inputs to the stage; returns the window that is drawn, which tests wait for. */
+function useStageInputs(props: DrawingProps, stage: GraphStage | null, drawn: Drawn, selected: number | null): string {
+  const { window, originNs, stepEndsNs, curves, curve, answer, onShown } = props;
   const ink = useInk();
-  const [shownAs, setShownAs] = useState("");
-  const tell = useRef(onShown);
-  tell.current = onShown;
+  const [drawnWindow, setDrawnWindow] = useState("");
+  const onShownRef = useRef(onShown);
+  onShownRef.current = onShown;
   const ranks = useRef(props.ranksOf);
   ranks.current = props.ranksOf;
   useEffect(() => {
@@ -223,10 +223,10 @@ function useShown(props: DrawingProps, stage: GraphStage | null, drawn: Drawn, s
   }, [stage, window]);
   useEffect(() => {
     if (stage === null) return;
-    stage.onDrawn = () => setShownAs(`${asked.query.fromNs}~${asked.query.toNs}`);
+    stage.onDrawn = () => setDrawnWindow(`${answer.query.fromNs}~${answer.query.toNs}`);
     stage.setDrawn(drawn);
-    tell.current?.(stage, drawn);
-  }, [stage, drawn, asked]);
+    onShownRef.current?.(stage, drawn);
+  }, [stage, drawn, answer]);
   useEffect(() => {
     stage?.setSelected(selected);
   }, [stage, selected]);
@@ -235,10 +235,10 @@ function useShown(props: DrawingProps, stage: GraphStage | null, drawn: Drawn, s
       tokens: readPaintTokens(ink),
       originNs,
       stepEndsNs,
-      curves: curve === null ? NO_CURVES : listCurves(curves, curve, asked.marey.rows, ranks.current, ink),
+      curves: curve === null ? NO_CURVES : listCurves(curves, curve, answer.marey.rows, ranks.current, ink),
     });
-  }, [stage, ink, originNs, stepEndsNs, curves, curve, asked]);
-  return shownAs;
+  }, [stage, ink, originNs, stepEndsNs, curves, curve, answer]);
+  return drawnWindow;
 }
 
 function useScroll(scroller: React.RefObject<HTMLDivElement | null>, stage: GraphStage | null): number {
@@ -257,17 +257,17 @@ function useScroll(scroller: React.RefObject<HTMLDivElement | null>, stage: Grap
   return scrollY;
 }
 
-/** A span is found by its own id, or as the longest of those merged into one. */
+/** The index of a span by its id, or by that of its longest merged span. */
 function findSpan({ marey: { spans } }: Drawn, id: number | null): number | null {
   if (id === null) return null;
-  const own = spans.span.indexOf(id);
-  const found = own >= 0 ? own : spans.worstSpan.indexOf(id);
-  return found >= 0 ? found : null;
+  const exact = spans.span.indexOf(id);
+  const index = exact >= 0 ? exact : spans.worstSpan.indexOf(id);
+  return index >= 0 ? index : null;
 }
 
 export function idOf({ marey: { spans } }: Drawn, span: number): number | null {
-  const own = spans.span[span] ?? Number.NaN;
-  const id = Number.isNaN(own) || own < 0 ? (spans.worstSpan[span] ?? Number.NaN) : own;
+  const spanId = spans.span[span] ?? Number.NaN;
+  const id = Number.isNaN(spanId) || spanId < 0 ? (spans.worstSpan[span] ?? Number.NaN) : spanId;
   return Number.isNaN(id) ? null : id;
 }
 
@@ -277,6 +277,6 @@ function describe(title: string, { marey }: Drawn, { fromNs, toNs }: NsWindow, o
   return (
     `Marey graph of ${title}: ${formatPlural(rows.length, "row")}, ${formatPlural(spans.count, "span")}` +
     `${merged > spans.count ? ` for ${formatCount(merged)}` : ""}, ${formatPlural(bands.count, "band")}, ` +
-    `${sayNs(fromNs - originNs)} to ${sayNs(toNs - originNs)}`
+    `${formatNs(fromNs - originNs)} to ${formatNs(toNs - originNs)}`
   );
 }

@@ -1,4 +1,4 @@
-// What is written and drawn around the spans: gridlines and steps behind them; numbers, curves and the selection before them.
+// Paints around the spans: gridlines and steps behind them; labels, curves and the selection in front.
 
 import { nameAt, numberAt } from "../../../api/columns.ts";
 import type { Pen } from "../../../charts/pen.ts";
@@ -6,17 +6,17 @@ import { TIER_PLACES, TIERS } from "../../../layers/marey/marks.ts";
 import type { NsWindow } from "../../../state/parallel.ts";
 import { listNsTicks } from "./axis.ts";
 import type { LaneCurve } from "./curves.ts";
-import { type Drawn, waitOf } from "./drawn.ts";
+import { computeWait, type Drawn } from "./drawn.ts";
 import type { PlacedRows } from "./rows.ts";
 
 export const AXIS_PX = 26;
 const TICK_PX = 86;
-/** Least widths of a span, in page pixels, for a number and for a name in it. */
+/** Minimum widths of a span, in CSS pixels, for a number and for a name. */
 const NUMBER_PX = 13;
 const NAME_PX = 46;
 const FONT = '"Inter Variable", Inter, system-ui, sans-serif';
 
-/** CSS colors as a canvas understands them. */
+/** CSS colors for a canvas. */
 export interface PaintTokens {
   readonly line: string;
   readonly hairline: string;
@@ -41,7 +41,7 @@ export function xOf({ window, width }: Pick<PaintScene, "window" | "width">): (n
   return (ns) => (ns - window.fromNs) * scale;
 }
 
-/** Gridlines with their times, the ends of steps, and a line for each lane: where nothing is drawn on it, it idles. */
+/** Gridlines with times, the ends of steps, and a line for each lane, visible where it is idle. */
 export function paintBack(pen: Pen, scene: PaintScene, stepEndsNs: readonly number[]): void {
   const { width, height, window, rows, tokens } = scene;
   const x = xOf(scene);
@@ -66,8 +66,8 @@ export function paintBack(pen: Pen, scene: PaintScene, stepEndsNs: readonly numb
     const at = Math.round(x(atNs)) + 0.5;
     pen.moveTo(at, AXIS_PX);
     pen.lineTo(at, height);
-    const wide = pen.measureText(text).width;
-    const left = Math.min(width - wide - 2, Math.max(2, at - wide / 2));
+    const textWidth = pen.measureText(text).width;
+    const left = Math.min(width - textWidth - 2, Math.max(2, at - textWidth / 2));
     pen.fillText(text, left, AXIS_PX / 2);
   }
   pen.stroke();
@@ -105,7 +105,7 @@ export function paintFront(pen: Pen, scene: PaintScene, front: Front): void {
   pen.restore();
 }
 
-/** Numbers of micro-batches where they fit; names where there is more room. */
+/** Micro-batch numbers where they fit; names in wider spans. */
 function paintLabels(pen: Pen, scene: PaintScene, { marey, kinds, tiers, colors }: Drawn): void {
   const { spans } = marey;
   const { rows, window, width } = scene;
@@ -114,7 +114,7 @@ function paintLabels(pen: Pen, scene: PaintScene, { marey, kinds, tiers, colors 
   pen.textAlign = "center";
   for (let span = 0; span < spans.count; span += 1) {
     const end = spans.endNs[span] ?? 0;
-    const start = (spans.startNs[span] ?? 0) + waitOf(spans, span);
+    const start = (spans.startNs[span] ?? 0) + computeWait(spans, span);
     if (end < window.fromNs || start > window.toNs) continue;
     const [left, right] = [Math.max(0, x(start)), Math.min(width, x(end))];
     if (right - left < NUMBER_PX || kinds[span] === "annotation") continue;
@@ -131,13 +131,13 @@ function paintLabels(pen: Pen, scene: PaintScene, { marey, kinds, tiers, colors 
     if (text === null) continue;
     pen.font = `${batch === null ? 500 : 650} ${size}px ${FONT}`;
     const fitted = fitText(pen, text, right - left - 6);
-    pen.fillStyle = inkOn(colors[span] ?? 0);
+    pen.fillStyle = textColorOn(colors[span] ?? 0);
     if (fitted) pen.fillText(fitted, (left + right) / 2, y);
   }
 }
 
-/** Light on dark and dark on light, by how bright a color is to the eye (ITU-R BT.601). */
-export function inkOn(color: number): string {
+/** Light text on dark colors and dark on light, by luma (ITU-R BT.601). */
+export function textColorOn(color: number): string {
   const brightness = 0.299 * (color >> 16) + 0.587 * ((color >> 8) & 255) + 0.114 * (color & 255);
   return brightness < 140 ? "#f6f8fa" : "#0b1015";
 }
@@ -151,9 +151,9 @@ function nameOf(spans: Drawn["marey"]["spans"], span: number, widthPx: number): 
 const LETTER_PX = 5.6;
 
 function fitText(pen: Pen, text: string, widthPx: number): string | null {
-  const most = Math.floor(widthPx / LETTER_PX);
+  const maxLetters = Math.floor(widthPx / LETTER_PX);
   if (text.length * LETTER_PX <= widthPx || pen.measureText(text).width <= widthPx) return text;
-  return most >= 5 ? `${text.slice(0, most - 1)}…` : null;
+  return maxLetters >= 5 ? `${text.slice(0, maxLetters - 1)}…` : null;
 }
 
 function paintSelected(pen: Pen, scene: PaintScene, { marey }: Drawn, selected: number): void {
@@ -162,24 +162,24 @@ function paintSelected(pen: Pen, scene: PaintScene, { marey }: Drawn, selected: 
   const row = spans.row[selected] ?? 0;
   const left = Math.max(-4, x(spans.startNs[selected] ?? 0)) - 1.5;
   const right = Math.min(scene.width + 4, x(spans.endNs[selected] ?? 0)) + 1.5;
-  const top = (rows(scene, row).top ?? 0) - 2;
+  const top = (placeOfRow(scene, row).top ?? 0) - 2;
   pen.strokeStyle = scene.tokens.text;
   pen.lineWidth = 2;
   pen.beginPath();
-  pen.roundRect(left, top, Math.max(4, right - left), rows(scene, row).height + 4, 4);
+  pen.roundRect(left, top, Math.max(4, right - left), placeOfRow(scene, row).height + 4, 4);
   pen.stroke();
 }
 
-function rows(scene: PaintScene, row: number): { readonly top: number; readonly height: number } {
+function placeOfRow(scene: PaintScene, row: number): { readonly top: number; readonly height: number } {
   return {
     top: (scene.rows.top[row] ?? 0) - scene.scrollY + AXIS_PX,
     height: scene.rows.height[row] ?? 0,
   };
 }
 
-/** In the gap below its lane, from 0 at the bottom to the largest value of all rows at the top. */
+/** In the gap below its lane, from 0 to the maximum over all rows. */
 function paintCurve(pen: Pen, scene: PaintScene, curve: LaneCurve): void {
-  const { top, height } = rows(scene, curve.row);
+  const { top, height } = placeOfRow(scene, curve.row);
   const gap = (scene.rows.pitch[curve.row] ?? 0) - height;
   const room = Math.min(22, gap * 0.42);
   if (room < 7) return;

@@ -1,17 +1,17 @@
-// The names of a graph's rows, beside them: click one to open a stage into its ranks, or a rank into its lanes.
+// Labels of a graph's rows: a click expands a stage to its ranks, or a rank to its lanes.
 
 import type { MareyRow } from "../../../api/marey.ts";
 import { Icon } from "../../../widgets/icon.tsx";
 import styles from "./marey-graph.module.css";
 import { AXIS_PX } from "./painter.ts";
-import { keyOfRow, type PlacedRows, rankToName } from "./rows.ts";
+import { findRankLabel, keyOfRow, type PlacedRows } from "./rows.ts";
 
 interface RowLabelsProps {
   readonly rows: readonly MareyRow[];
   readonly placed: PlacedRows;
   readonly scrollY: number;
   readonly height: number;
-  /** What else there is to say of a row. */
+  /** A second line of the label. */
   detailOf(row: MareyRow): string | null;
   onToggle(key: string): void;
 }
@@ -27,7 +27,7 @@ export function RowLabels({ rows, placed, scrollY, height, detailOf, onToggle }:
           <RowLabel
             key={`${row.stage} ${row.rank} ${row.lane} ${row.depth}`}
             row={row}
-            rank={rankToName(rows, at)}
+            rank={findRankLabel(rows, at)}
             isAlone={rows[0]?.depth === 2}
             middle={middle}
             isTight={pitch < 34}
@@ -42,9 +42,9 @@ export function RowLabels({ rows, placed, scrollY, height, detailOf, onToggle }:
 
 interface RowLabelProps {
   readonly row: MareyRow;
-  /** Said before its name. */
+  /** Shown before the label. */
   readonly rank: string | null;
-  /** No ranks stand above lanes. */
+  /** There are no rows of ranks above the lanes. */
   readonly isAlone: boolean;
   readonly middle: number;
   readonly isTight: boolean;
@@ -83,7 +83,7 @@ function RowLabel({ row, rank, isAlone, middle, isTight, detail, onToggle }: Row
       style={style}
       data-depth={row.depth}
       aria-expanded={row.isOpen}
-      data-tip={row.isOpen ? "Close" : row.depth === 0 ? "Open its ranks" : "Open its streams and threads"}
+      data-tip={row.isOpen ? "Collapse" : row.depth === 0 ? "Expand ranks" : "Expand streams and threads"}
       onClick={() => onToggle(key)}
     >
       <i aria-hidden="true">

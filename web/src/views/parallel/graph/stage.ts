@@ -1,5 +1,5 @@
-// The canvases of a Marey graph and what moves on them: gridlines behind, spans and bands, numbers before. Owns the window
-// while it moves, when to draw and which canvas; knows nothing of React, of servers or of links.
+// The canvases of a Marey graph: gridlines behind, spans and bands, labels in front. Owns the window while it moves, and redraws
+// only the canvases that changed. Independent of React, servers and links.
 
 import type { Pen } from "../../../charts/pen.ts";
 import { MareyLayer } from "../../../layers/marey/marey-layer.ts";
@@ -14,7 +14,7 @@ export interface StageElements {
   readonly back: HTMLCanvasElement;
   readonly spans: HTMLCanvasElement;
   readonly front: HTMLCanvasElement;
-  /** The part of the time that is being dragged over. */
+  /** The time range of the current drag. */
   readonly brush: HTMLElement;
 }
 
@@ -25,20 +25,20 @@ export interface StageLook {
   readonly curves: readonly LaneCurve[];
 }
 
-/** What a point of the drawing lies on. */
+/** What is at a point of the drawing. */
 export interface Hit {
   readonly span: number;
-  /** The band that was hit, where it was one; its first span is `span`. */
+  /** The band at the point, if any; `span` is its first span. */
   readonly band: number | null;
 }
 
-/** What of the drawing is not as it should be: each canvas is drawn only when something on it has changed. */
+/** Bits of stale canvases: each canvas is drawn only when it has changed. */
 const BACK = 1;
 const SPANS = 2;
 const FRONT = 4;
 const ALL = BACK | SPANS | FRONT;
 
-const SLACK_PX = 3;
+const TOLERANCE_PX = 3;
 const EMPTY_ROWS: PlacedRows = placeRows([], 0);
 
 export class GraphStage {
@@ -57,10 +57,10 @@ export class GraphStage {
   #frame: number | null = null;
   #stale = 0;
   #isNew = false;
-  /** Told when a new picture is on the screen. */
+  /** Called when a new graph has been drawn. */
   onDrawn: (() => void) | null = null;
 
-  /** Throws where the browser cannot draw. */
+  /** Throws if the browser has no WebGL2. */
   constructor(elements: StageElements) {
     this.#elements = elements;
     this.#layer = new MareyLayer(elements.spans);
@@ -74,7 +74,7 @@ export class GraphStage {
     return this.#rows;
   }
 
-  /** Made when first asked for: most pictures are only looked at. */
+  /** Created on first use. */
   get index(): SpanIndex | null {
     if (this.#index === null && this.#drawn !== null) {
       this.#index = new SpanIndex(this.#drawn.marey.spans, this.#drawn.marey.rows.length);
@@ -104,36 +104,35 @@ export class GraphStage {
       canvas.height = Math.round(this.#size.height * ratio);
     }
     this.#placeRows();
-    // A canvas is blank after a change of its size; waiting for the next frame would show it.
+    // A resized canvas is blank; waiting for the next frame would show that.
     this.drawNow();
   }
 
-  /** The picture of a window: what was drawn until now gives way to it at once. */
+  /** Replaces the graph and draws it immediately. */
   setDrawn(drawn: Drawn): void {
-    const isOther = drawn.marey !== this.#drawn?.marey;
-    const hasOtherRows = drawn.marey.rows !== this.#drawn?.marey.rows;
+    const isNewGraph = drawn.marey !== this.#drawn?.marey;
+    const hasNewRows = drawn.marey.rows !== this.#drawn?.marey.rows;
     this.#drawn = drawn;
-    if (isOther) this.#index = null;
-    if (isOther) this.#lit = null;
+    if (isNewGraph) this.#index = null;
+    if (isNewGraph) this.#lit = null;
     this.#layer.setSpans(drawn.spans);
     this.#layer.setBands(drawn.bands);
-    if (hasOtherRows) this.#placeRows();
+    if (hasNewRows) this.#placeRows();
     this.#isNew = true;
-    // Whatever else the page has to do for the new picture, this comes first.
-    this.#stale |= hasOtherRows ? ALL : SPANS | FRONT;
+    this.#stale |= hasNewRows ? ALL : SPANS | FRONT;
     this.#drawStale();
   }
 
   setLook(look: StageLook): void {
     this.#look = look;
-    this.#ask(BACK | FRONT);
+    this.#schedule(BACK | FRONT);
   }
 
   setWindow(window: NsWindow): void {
     const { fromNs, toNs } = this.#window;
     if (window.fromNs === fromNs && window.toNs === toNs) return;
     this.#window = window;
-    this.#ask(ALL);
+    this.#schedule(ALL);
   }
 
   setBrush(brush: NsWindow | null): void {
@@ -148,24 +147,24 @@ export class GraphStage {
   setScroll(y: number): void {
     if (y === this.#scrollY) return;
     this.#scrollY = y;
-    this.#ask(ALL);
+    this.#schedule(ALL);
   }
 
-  /** `span`: a place in the table of spans; its whole instance lights up. */
+  /** `span`: an index of the spans; highlights its whole instance. */
   setLit(span: number | null): void {
     const lit = span === null ? null : (this.#drawn?.instance[span] ?? null);
     if (lit === this.#lit) return;
     this.#lit = lit;
-    this.#ask(SPANS);
+    this.#schedule(SPANS);
   }
 
   setSelected(span: number | null): void {
     if (span === this.#selected) return;
     this.#selected = span;
-    this.#ask(FRONT);
+    this.#schedule(FRONT);
   }
 
-  /** Of a place in page pixels from the upper left of the drawing. */
+  /** The time at an x position, in CSS pixels from the left of the drawing. */
   timeAt(x: number): number {
     const { fromNs, toNs } = this.#window;
     return fromNs + (x / this.#size.width) * (toNs - fromNs);
@@ -176,18 +175,18 @@ export class GraphStage {
     const below = y - AXIS_PX + this.#scrollY;
     const timeNs = this.timeAt(x);
     const row = findLane(this.#rows, below);
-    const slackNs = (SLACK_PX / this.#size.width) * (this.#window.toNs - this.#window.fromNs);
-    const span = row === null ? null : (this.index?.find(row, timeNs, slackNs) ?? null);
+    const toleranceNs = (TOLERANCE_PX / this.#size.width) * (this.#window.toNs - this.#window.fromNs);
+    const span = row === null ? null : (this.index?.find(row, timeNs, toleranceNs) ?? null);
     if (span !== null) return { span, band: null };
     return row === null ? this.#hitBand(timeNs, below) : null;
   }
 
-  /** Draws in this task what waits for the next frame: the renderer works while the page does. */
+  /** Draws stale canvases in this task instead of in the next frame. */
   flush(): void {
     if (this.#stale !== 0) this.#drawStale();
   }
 
-  /** Draws in this task, so that what is on the canvases can be copied right after. */
+  /** Draws all canvases in this task, so that they can be copied right after. */
   drawNow(): void {
     this.#stale = ALL;
     this.#drawStale();
@@ -218,7 +217,7 @@ export class GraphStage {
     this.#scrollY = Math.max(0, Math.min(this.#scrollY, this.#rows.total - (this.#size.height - AXIS_PX)));
   }
 
-  #ask(parts: number): void {
+  #schedule(parts: number): void {
     this.#stale |= parts;
     if (this.#frame === null) this.#frame = requestAnimationFrame(() => this.#drawStale());
   }
@@ -251,17 +250,17 @@ export class GraphStage {
 
   #paint(stale: number): void {
     const { back, front } = this.#elements;
-    if ((stale & BACK) !== 0) this.#onSheet(back, (pen) => this.paintBack(pen));
-    if ((stale & FRONT) !== 0) this.#onSheet(front, (pen) => this.paintFront(pen));
+    if ((stale & BACK) !== 0) this.#withPen(back, (pen) => this.paintBack(pen));
+    if ((stale & FRONT) !== 0) this.#withPen(front, (pen) => this.paintFront(pen));
   }
 
-  /** What stands behind the spans, with any pen. */
+  /** Paints what is behind the spans, with any pen. */
   paintBack(pen: Pen): void {
     const look = this.#look;
     if (look) paintBack(pen, this.#sceneOf(look), look.stepEndsNs);
   }
 
-  /** What stands before the spans, with any pen. */
+  /** Paints what is in front of the spans, with any pen. */
   paintFront(pen: Pen): void {
     const look = this.#look;
     if (!look) return;
@@ -279,7 +278,7 @@ export class GraphStage {
     };
   }
 
-  #onSheet(canvas: HTMLCanvasElement, paint: (pen: Pen) => void): void {
+  #withPen(canvas: HTMLCanvasElement, paint: (pen: Pen) => void): void {
     const pen = canvas.getContext("2d");
     if (pen === null || this.#look === null) return;
     pen.setTransform(this.#ratio, 0, 0, this.#ratio, 0, 0);

@@ -1,10 +1,10 @@
-// What is under the pointer, in words.
+// Tooltip of the span or band under the pointer.
 
 import { nameAt, numberAt } from "../../../api/columns.ts";
 import type { MareyRow } from "../../../api/marey.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
 import type { Size } from "../../../charts/canvas.tsx";
-import { sayNs } from "./axis.ts";
+import { formatNs } from "./axis.ts";
 import type { Drawn } from "./drawn.ts";
 import { KIND_COLORS, KIND_TITLES } from "./kinds.ts";
 import styles from "./marey-graph.module.css";
@@ -54,7 +54,7 @@ export function titleOf({ marey: { spans } }: Drawn, span: number): string {
   return count > 1 ? `${formatCount(count)} spans, longest ${name}` : name;
 }
 
-/** Of a lane; other rows are called by their rank or stage. */
+/** The rank of a lane; the labels of other rows contain it. */
 function rankOf(row: MareyRow | undefined): string | null {
   return row === undefined || row.depth < 2 || row.rank === null ? null : `rank ${row.rank}`;
 }
@@ -75,24 +75,27 @@ function listFacts(
   const critical = numberAt(spans.critical, span);
   const isMerged = (spans.members[span] ?? 1) > 1;
   const facts: (readonly [string, string] | null)[] = [
-    ["from", sayNs(start - originNs)],
-    [isMerged ? "together" : "takes", sayNs(end - start)],
+    ["start", formatNs(start - originNs)],
+    [isMerged ? "total duration" : "duration", formatNs(end - start)],
     isMerged
-      ? ["each", `${sayNs(spans.minNs[span])} – ${sayNs(spans.maxNs[span])}, median ${sayNs(spans.medianNs[span])}`]
+      ? [
+          "each span",
+          `${formatNs(spans.minNs[span])} – ${formatNs(spans.maxNs[span])}, median ${formatNs(spans.medianNs[span])}`,
+        ]
       : null,
     wait !== null && wait > 0
-      ? ["of it waiting", `${sayNs(wait)}, ${formatRatio(wait / Math.max(1, end - start))}`]
+      ? ["waiting", `${formatNs(wait)}, ${formatRatio(wait / Math.max(1, end - start))}`]
       : null,
     critical !== null && critical > 0 ? ["on the critical path", formatRatio(critical)] : null,
-    slack !== null && slack > 0 ? ["slack", sayNs(slack)] : null,
+    slack !== null && slack > 0 ? ["slack", formatNs(slack)] : null,
   ];
   return facts.filter((fact) => fact !== null);
 }
 
-const BAND_WORDS: Readonly<Record<string, string>> = {
-  same: "The same operator on the next row",
-  collective: "One collective of all its ranks",
-  message: "Sent to the next row",
+const BAND_TITLES: Readonly<Record<string, string>> = {
+  same: "Same operator on the next row",
+  collective: "Same collective on all its ranks",
+  message: "Message to the next row",
 };
 
 function BandFacts({ drawn: { marey }, band }: { drawn: Drawn; band: number }) {
@@ -100,12 +103,12 @@ function BandFacts({ drawn: { marey }, band }: { drawn: Drawn; band: number }) {
   const count = bands.members[band] ?? 1;
   return (
     <span>
-      {BAND_WORDS[nameAt(bands.kind, band) ?? ""] ?? "Joined"}
+      {BAND_TITLES[nameAt(bands.kind, band) ?? ""] ?? "Connected"}
       {count > 1 && `, ${formatCount(count)} of them`}
       {(bands.maxSkewNs[band] ?? 0) > 0 && (
         <>
           {"; skew "}
-          <em>{sayNs(bands.maxSkewNs[band])}</em>
+          <em>{formatNs(bands.maxSkewNs[band])}</em>
         </>
       )}
     </span>

@@ -1,5 +1,5 @@
-// What the mouse does on a graph: drag to look closer, Shift and drag to move, the wheel to zoom about the pointer, click to
-// select. While something moves only the stage knows; when it rests, the page is told.
+// Pointer gestures on a graph: drag to zoom, Shift and drag to pan, wheel to zoom at the pointer, click to select. Moves update the
+// stage at once and the page when they end (debounced).
 
 import { type PointerEvent, type RefObject, useEffect, useRef, useState } from "react";
 import type { NsWindow } from "../../../state/parallel.ts";
@@ -7,7 +7,7 @@ import type { GraphStage, Hit } from "./stage.ts";
 import { moveWindow, zoomWindow } from "./windows.ts";
 
 export interface Pointed extends Hit {
-  /** Page pixels within the drawing. */
+  /** CSS pixels within the drawing. */
   readonly x: number;
   readonly y: number;
 }
@@ -16,13 +16,13 @@ interface GestureOptions {
   readonly stage: GraphStage | null;
   readonly place: RefObject<HTMLElement | null>;
   readonly extent: NsWindow;
-  /** `isStep`: one to come back to, not one of many small ones. */
+  /** `isStep`: adds an entry to the window history. */
   onWindow(window: NsWindow, isStep: boolean): void;
   onSelect(hit: Hit | null): void;
 }
 
-const LEAST_DRAG_PX = 4;
-const REST_MS = 90;
+const MIN_DRAG_PX = 4;
+const DEBOUNCE_MS = 90;
 const WHEEL_ZOOM = 0.0016;
 const LINE_PX = 16;
 
@@ -36,11 +36,11 @@ interface Drag {
 export function useGestures({ stage, place, extent, onWindow, onSelect }: GestureOptions) {
   const [pointed, setPointed] = useState<Pointed | null>(null);
   const drag = useRef<Drag | null>(null);
-  const settle = useSettle(stage, onWindow);
-  const showFirst = useShowFirst();
-  useWheel(stage, place, extent, settle);
+  const reportWindow = useDebouncedWindow(stage, onWindow);
+  const afterFrame = useAfterFrame();
+  useWheel(stage, place, extent, reportWindow);
 
-  const placeOf = (event: PointerEvent) => {
+  const positionOf = (event: PointerEvent) => {
     const box = event.currentTarget.getBoundingClientRect();
     return { x: event.clientX - box.left, y: event.clientY - box.top, width: box.width };
   };
@@ -49,8 +49,8 @@ export function useGestures({ stage, place, extent, onWindow, onSelect }: Gestur
     stage?.setLit(hit?.span ?? null);
     setPointed(hit && { ...hit, x, y });
   };
-  const brushTo = (held: Drag, x: number): NsWindow => {
-    const [a, b] = [stage?.timeAt(held.x) ?? 0, stage?.timeAt(x) ?? 0];
+  const brushTo = (activeDrag: Drag, x: number): NsWindow => {
+    const [a, b] = [stage?.timeAt(activeDrag.x) ?? 0, stage?.timeAt(x) ?? 0];
     return { fromNs: Math.min(a, b), toNs: Math.max(a, b) };
   };
   return {
@@ -61,44 +61,44 @@ export function useGestures({ stage, place, extent, onWindow, onSelect }: Gestur
         event.currentTarget.setPointerCapture(event.pointerId);
         const isMove = event.shiftKey || event.button === 1;
         drag.current = {
-          x: placeOf(event).x,
+          x: positionOf(event).x,
           kind: isMove ? "move" : "brush",
           from: stage?.window ?? extent,
           isMoved: false,
         };
       },
       onPointerMove(event: PointerEvent) {
-        const { x, y, width } = placeOf(event);
-        const held = drag.current;
-        if (held === null) {
+        const { x, y, width } = positionOf(event);
+        const activeDrag = drag.current;
+        if (activeDrag === null) {
           point(x, y);
           return;
         }
-        const wasMoved = held.isMoved;
-        held.isMoved ||= Math.abs(x - held.x) >= LEAST_DRAG_PX;
-        if (!held.isMoved) return;
+        const wasMoved = activeDrag.isMoved;
+        activeDrag.isMoved ||= Math.abs(x - activeDrag.x) >= MIN_DRAG_PX;
+        if (!activeDrag.isMoved) return;
         if (!wasMoved) {
           stage?.setLit(null);
           setPointed(null);
         }
-        if (held.kind === "brush") stage?.setBrush(brushTo(held, x));
+        if (activeDrag.kind === "brush") stage?.setBrush(brushTo(activeDrag, x));
         else {
-          stage?.setWindow(moveWindow(held.from, (held.x - x) / Math.max(1, width), extent));
-          settle();
+          stage?.setWindow(moveWindow(activeDrag.from, (activeDrag.x - x) / Math.max(1, width), extent));
+          reportWindow();
         }
       },
       onPointerUp(event: PointerEvent) {
-        const held = drag.current;
+        const activeDrag = drag.current;
         drag.current = null;
-        if (held === null) return;
-        const { x, y } = placeOf(event);
+        if (activeDrag === null) return;
+        const { x, y } = positionOf(event);
         stage?.setBrush(null);
-        if (!held.isMoved) onSelect(stage?.hit(x, y) ?? null);
-        else if (held.kind === "brush") {
-          const window = brushTo(held, x);
+        if (!activeDrag.isMoved) onSelect(stage?.hit(x, y) ?? null);
+        else if (activeDrag.kind === "brush") {
+          const window = brushTo(activeDrag, x);
           stage?.setWindow(window);
           stage?.flush();
-          showFirst(() => onWindow(window, true));
+          afterFrame(() => onWindow(window, true));
         }
       },
       onPointerCancel() {
@@ -113,8 +113,8 @@ export function useGestures({ stage, place, extent, onWindow, onSelect }: Gestur
   };
 }
 
-/** Lets the frame with what was just drawn go to the screen before the rest is done: rendering the page anew takes longer. */
-function useShowFirst(): (rest: () => void) => void {
+/** Runs a callback after the next frame is painted: rendering the page takes longer than drawing the graph. */
+function useAfterFrame(): (callback: () => void) => void {
   const waiting = useRef({ frame: 0, timer: 0 });
   useEffect(
     () => () => {
@@ -123,35 +123,35 @@ function useShowFirst(): (rest: () => void) => void {
     },
     [],
   );
-  return (rest) => {
+  return (callback) => {
     waiting.current.frame = requestAnimationFrame(() => {
-      // Behind the frame: what runs in the callback itself still delays it.
-      waiting.current.timer = window.setTimeout(rest);
+      // In a timer after the frame: work in the callback itself would delay it.
+      waiting.current.timer = window.setTimeout(callback);
     });
   };
 }
 
-/** Tells the page of the window when it has not moved for a moment. */
-function useSettle(stage: GraphStage | null, onWindow: GestureOptions["onWindow"]): () => void {
+/** Reports the window to the page once it has not moved for a moment. */
+function useDebouncedWindow(stage: GraphStage | null, onWindow: GestureOptions["onWindow"]): () => void {
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  const tell = useRef(onWindow);
-  tell.current = onWindow;
+  const onWindowRef = useRef(onWindow);
+  onWindowRef.current = onWindow;
   useEffect(() => () => clearTimeout(timer.current), []);
   return () => {
     clearTimeout(timer.current);
-    timer.current = setTimeout(() => stage && tell.current(stage.window, false), REST_MS);
+    timer.current = setTimeout(() => stage && onWindowRef.current(stage.window, false), DEBOUNCE_MS);
   };
 }
 
-/** React listens passively to wheels, and this one must keep the page from scrolling. */
+/** Registered without React, whose wheel listeners are passive and cannot stop the page from scrolling. */
 function useWheel(
   stage: GraphStage | null,
   place: RefObject<HTMLElement | null>,
   extent: NsWindow,
-  settle: () => void,
+  reportWindow: () => void,
 ): void {
-  const latest = useRef({ extent, settle });
-  latest.current = { extent, settle };
+  const latest = useRef({ extent, reportWindow });
+  latest.current = { extent, reportWindow };
   useEffect(() => {
     const element = place.current;
     if (element === null || stage === null) return;
@@ -159,11 +159,11 @@ function useWheel(
       event.preventDefault();
       const box = element.getBoundingClientRect();
       const unit = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? LINE_PX : 1;
-      // Browsers turn Shift with the wheel into a sideways one, some of them.
-      const aside = event.shiftKey ? event.deltaX + event.deltaY : event.deltaX;
-      const isAside = event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY);
-      const next = isAside
-        ? moveWindow(stage.window, (aside * unit) / Math.max(1, box.width), latest.current.extent)
+      // Some browsers turn Shift and wheel into horizontal scrolling.
+      const horizontal = event.shiftKey ? event.deltaX + event.deltaY : event.deltaX;
+      const isHorizontal = event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY);
+      const next = isHorizontal
+        ? moveWindow(stage.window, (horizontal * unit) / Math.max(1, box.width), latest.current.extent)
         : zoomWindow(
             stage.window,
             stage.timeAt(event.clientX - box.left),
@@ -171,7 +171,7 @@ function useWheel(
             latest.current.extent,
           );
       stage.setWindow(next);
-      latest.current.settle();
+      latest.current.reportWindow();
     };
     element.addEventListener("wheel", onWheel, { passive: false });
     return () => element.removeEventListener("wheel", onWheel);

@@ -1,4 +1,4 @@
-// A graph's stage bound to its canvases: made once, told of sizes, put away with them.
+// Binds a graph's stage to its canvases: created once, resized and disposed with them.
 
 import { type RefObject, useEffect, useLayoutEffect, useState } from "react";
 import type { Size } from "../../../charts/canvas.tsx";
@@ -11,22 +11,22 @@ export interface StageCanvases {
   readonly brush: RefObject<HTMLElement | null>;
 }
 
-/** Null until there are canvases, and where the browser cannot draw: `failure` says why. */
+/** `stage` is null until the canvases are mounted, and if the browser cannot draw: then `failure` says why. */
 export function useStage({ back, spans, front, brush }: StageCanvases, size: Size) {
   const [stage, setStage] = useState<GraphStage | null>(null);
   const [failure, setFailure] = useState<string | null>(null);
   useEffect(() => {
     if (!back.current || !spans.current || !front.current || !brush.current) return;
     try {
-      const made = new GraphStage({
+      const created = new GraphStage({
         back: back.current,
         spans: spans.current,
         front: front.current,
         brush: brush.current,
       });
-      setStage(made);
+      setStage(created);
       return () => {
-        made.dispose();
+        created.dispose();
         setStage(null);
       };
     } catch (error) {
@@ -37,5 +37,12 @@ export function useStage({ back, spans, front, brush }: StageCanvases, size: Siz
   useLayoutEffect(() => {
     if (size.width > 0 && size.height > 0) stage?.setSize(size.width, size.height, window.devicePixelRatio || 1);
   }, [stage, size.width, size.height]);
+  useEffect(() => {
+    if (stage === null) return;
+    // Printing does not wait for the next frame.
+    const draw = () => stage.drawNow();
+    window.addEventListener("beforeprint", draw);
+    return () => window.removeEventListener("beforeprint", draw);
+  }, [stage]);
   return { stage, failure };
 }

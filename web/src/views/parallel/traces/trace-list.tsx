@@ -1,4 +1,4 @@
-// The traces there are: of the selected workload, or of all; ready, being imported, or failed and why.
+// List of traces of the selected workload or of all: ready, importing, or failed with the reason.
 
 import { useEffect, useRef, useState } from "react";
 import type { TraceRow } from "../../../api/generated.ts";
@@ -8,7 +8,7 @@ import { useRenewTraces, useTraces, useTracesClient } from "../../../data/traces
 import { IconButton } from "../../../widgets/button.tsx";
 import { Frame } from "../../../widgets/frame.tsx";
 import { Segmented } from "../../../widgets/segmented.tsx";
-import { ReadAgain } from "./read-again.tsx";
+import { RetryImport } from "./retry-import.tsx";
 import styles from "./traces.module.css";
 
 interface TraceListProps {
@@ -18,9 +18,9 @@ interface TraceListProps {
 }
 
 export function TraceList({ workload, current, onOpen }: TraceListProps) {
-  const [isOwn, setOwn] = useState(workload !== null);
-  const asked = isOwn ? workload : null;
-  const list = useTraces(asked);
+  const [isOfWorkload, setOfWorkload] = useState(workload !== null);
+  const filter = isOfWorkload ? workload : null;
+  const list = useTraces(filter);
   return (
     <section className={styles.list} aria-label="Traces">
       <header>
@@ -33,8 +33,8 @@ export function TraceList({ workload, current, onOpen }: TraceListProps) {
               { value: "workload", title: "This workload" },
               { value: "all", title: "All" },
             ]}
-            value={isOwn ? "workload" : "all"}
-            onChange={(value) => setOwn(value === "workload")}
+            value={isOfWorkload ? "workload" : "all"}
+            onChange={(value) => setOfWorkload(value === "workload")}
           />
         )}
       </header>
@@ -42,7 +42,7 @@ export function TraceList({ workload, current, onOpen }: TraceListProps) {
         source={list}
         what="traces"
         isEmpty={({ traces }) => traces.length === 0}
-        empty={asked === null ? "No trace was brought yet." : "No trace of this workload was brought yet."}
+        empty={filter === null ? "No traces yet." : "No traces of this workload yet."}
       >
         {({ traces }) => (
           <ul>
@@ -64,8 +64,8 @@ interface EntryProps {
 
 function Entry({ trace, isCurrent, onOpen }: EntryProps) {
   const client = useTracesClient();
-  const renew = useRenewTraces();
-  const [isAsked, setAsked] = useState(false);
+  const refetch = useRenewTraces();
+  const [isConfirming, setConfirming] = useState(false);
   const entry = useRef<HTMLLIElement>(null);
   useEffect(() => {
     if (isCurrent) entry.current?.scrollIntoView({ block: "nearest" });
@@ -73,7 +73,7 @@ function Entry({ trace, isCurrent, onOpen }: EntryProps) {
   const remove = async () => {
     await client.remove(trace.trace_id);
     if (isCurrent) onOpen(null);
-    renew();
+    refetch();
   };
   return (
     <li ref={entry} data-state={trace.state} data-current={isCurrent || undefined}>
@@ -86,31 +86,31 @@ function Entry({ trace, isCurrent, onOpen }: EntryProps) {
         <progress
           max={1}
           {...(trace.progress === null ? {} : { value: trace.progress })}
-          aria-label={`Reading ${trace.name}`}
+          aria-label={`Importing ${trace.name}`}
         />
       )}
       {trace.state === "failed" && (
         <div className={styles.failed}>
-          <p role="alert">{toSentence(trace.problem ?? "It could not be read")}</p>
-          <ReadAgain trace={trace.trace_id} />
+          <p role="alert">{toSentence(trace.problem ?? "The import failed")}</p>
+          <RetryImport trace={trace.trace_id} />
         </div>
       )}
-      {isAsked ? (
+      {isConfirming ? (
         <p className={styles.remove}>
           Remove it from the server?{" "}
           <button type="button" onClick={() => void remove()}>
             Remove
           </button>{" "}
-          <button type="button" onClick={() => setAsked(false)}>
-            Keep
+          <button type="button" onClick={() => setConfirming(false)}>
+            Cancel
           </button>
         </p>
       ) : (
         <IconButton
-          className={styles.away}
+          className={styles.removeButton}
           icon="close"
           label={`Remove ${trace.name}`}
-          onClick={() => setAsked(true)}
+          onClick={() => setConfirming(true)}
         />
       )}
     </li>
@@ -118,9 +118,8 @@ function Entry({ trace, isCurrent, onOpen }: EntryProps) {
 }
 
 export function describe({ state, format, ranks, steps, spans, progress, workload_id }: TraceRow): string {
-  if (state === "importing")
-    return progress === null ? "its files are on their way" : `being read, ${formatRatio(progress)}`;
-  if (state === "failed") return "not read";
+  if (state === "importing") return progress === null ? "uploading" : `importing, ${formatRatio(progress)}`;
+  if (state === "failed") return "import failed";
   if (spans === 0)
     return [format, formatPlural(ranks, "rank"), "operator graph only", workload_id].filter(Boolean).join(" · ");
   return [format, formatPlural(ranks, "rank"), formatPlural(steps, "step"), `${formatCount(spans)} spans`, workload_id]

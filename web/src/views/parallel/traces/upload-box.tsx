@@ -1,4 +1,4 @@
-// Where traces are dropped: files or whole folders, by mouse or chosen by keys.
+// Upload box for traces: drop or choose files or a folder.
 
 import { useRef } from "react";
 import { formatBytes, formatRatio } from "../../../base/format.ts";
@@ -6,7 +6,7 @@ import { toSentence } from "../../../base/problem.ts";
 import { IconButton } from "../../../widgets/button.tsx";
 import { DropBox } from "../../../widgets/drop-box.tsx";
 import { Icon } from "../../../widgets/icon.tsx";
-import { listChosen, listDropped } from "./files.ts";
+import { listChosenFiles, listDroppedFiles } from "./files.ts";
 import styles from "./traces.module.css";
 import { useUpload } from "./use-upload.ts";
 
@@ -19,20 +19,20 @@ export function UploadBox({ workload, onStarted }: UploadBoxProps) {
   const { upload, send, dismiss } = useUpload(workload, onStarted);
   const files = useRef<HTMLInputElement>(null);
   const folder = useRef<HTMLInputElement>(null);
-  const take = (input: HTMLInputElement) => {
-    const chosen = input.files ? listChosen(input.files) : [];
+  const sendChosen = (input: HTMLInputElement) => {
+    const chosen = input.files ? listChosenFiles(input.files) : [];
     void send(chosen);
     input.value = "";
   };
   return (
-    <DropBox label="Bring a trace" onDrop={({ items }) => void listDropped(items).then(send)}>
+    <DropBox label="Upload a trace" onDrop={({ items }) => void listDroppedFiles(items).then(send)}>
       {upload.state === "sending" ? (
         <div className={styles.sending} role="status">
           <span>
-            Sending {upload.name} <b>{formatRatio(upload.sent / Math.max(1, upload.total))}</b> of{" "}
+            Uploading {upload.name} <b>{formatRatio(upload.sent / Math.max(1, upload.total))}</b> of{" "}
             {formatBytes(upload.total)}
           </span>
-          <progress max={Math.max(1, upload.total)} value={upload.sent} aria-label={`Sending ${upload.name}`} />
+          <progress max={Math.max(1, upload.total)} value={upload.sent} aria-label={`Uploading ${upload.name}`} />
         </div>
       ) : (
         <p>
@@ -49,9 +49,9 @@ export function UploadBox({ workload, onStarted }: UploadBoxProps) {
       )}
       {upload.state === "failed" && (
         <p role="alert">
-          <b>{upload.name} was not taken.</b> {toSentence(upload.problem.message)}{" "}
+          <b>{upload.name} was not uploaded.</b> {toSentence(upload.problem.message)}{" "}
           {upload.problem.hint && toSentence(upload.problem.hint)}
-          <IconButton icon="close" label="Put away" onClick={dismiss} />
+          <IconButton icon="close" label="Dismiss" onClick={dismiss} />
         </p>
       )}
       <input
@@ -60,7 +60,7 @@ export function UploadBox({ workload, onStarted }: UploadBoxProps) {
         multiple
         hidden
         aria-label="Trace files"
-        onChange={(event) => take(event.currentTarget)}
+        onChange={(event) => sendChosen(event.currentTarget)}
       />
       <input
         ref={(element) => {
@@ -70,7 +70,7 @@ export function UploadBox({ workload, onStarted }: UploadBoxProps) {
         type="file"
         hidden
         aria-label="Trace folder"
-        onChange={(event) => take(event.currentTarget)}
+        onChange={(event) => sendChosen(event.currentTarget)}
       />
     </DropBox>
   );

@@ -1,4 +1,4 @@
-// Brings files to the server and starts their import; tells how far it is and what went wrong, in words.
+// Uploads files and starts their import; reports progress and errors.
 
 import { useState } from "react";
 import { type Problem, toProblem } from "../../../base/problem.ts";
@@ -12,7 +12,7 @@ export type Upload =
 
 export function useUpload(workload: string | null, onStarted: (trace: string) => void) {
   const client = useTracesClient();
-  const renew = useRenewTraces();
+  const refetch = useRenewTraces();
   const [upload, setUpload] = useState<Upload>({ state: "idle" });
 
   const send = async (files: readonly FileToSend[]) => {
@@ -20,14 +20,14 @@ export function useUpload(workload: string | null, onStarted: (trace: string) =>
     const name = nameTrace(files);
     const total = files.reduce((sum, { file }) => sum + file.size, 0);
     let done = 0;
-    const tell = (bytes: number) => setUpload({ state: "sending", name, sent: done + bytes, total });
-    tell(0);
+    const reportSent = (bytes: number) => setUpload({ state: "sending", name, sent: done + bytes, total });
+    reportSent(0);
     let created: string | null = null;
     try {
       const { trace_id: trace } = await client.create(name, workload);
       created = trace;
       for (const { path, file } of files) {
-        await client.putFile(trace, path, file, tell);
+        await client.putFile(trace, path, file, reportSent);
         done += file.size;
       }
       await client.startImport(trace);
@@ -35,10 +35,10 @@ export function useUpload(workload: string | null, onStarted: (trace: string) =>
       onStarted(trace);
     } catch (error) {
       setUpload({ state: "failed", name, problem: toProblem(error) });
-      // What came only in part is of no use to anybody.
+      // A partial upload is useless.
       if (created !== null) await client.remove(created).catch(() => {});
     }
-    renew();
+    refetch();
   };
 
   return { upload, send, dismiss: () => setUpload({ state: "idle" }) };

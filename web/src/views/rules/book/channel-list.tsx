@@ -1,4 +1,4 @@
-// Channels of alerts: what each delivered, what waits, what fails and until when it is tried again.
+// Alert channels: messages delivered and waiting, the last error and the next retry.
 
 import type { AlertState, ChannelAnswer } from "../../../api/generated.ts";
 import { formatPlural } from "../../../base/format.ts";
@@ -23,8 +23,8 @@ function Channels({ state: { channels, unposted } }: { state: AlertState }) {
   if (channels.length === 0) {
     return (
       <p className={styles.nothing}>
-        None. Webhooks, Slack, e-mail and Alertmanager are set up under <code>[alerts.channels.NAME]</code> in the
-        settings.
+        No channels. Configure webhooks, Slack, e-mail, Alertmanager or Apprise services under{" "}
+        <code>[alerts.channels.NAME]</code> in the settings.
       </p>
     );
   }
@@ -32,7 +32,7 @@ function Channels({ state: { channels, unposted } }: { state: AlertState }) {
     <>
       {unposted > 0 && (
         <p role="alert" className={styles.problem}>
-          {formatPlural(unposted, "alert")} could not be stored yet: the disk takes no more.
+          {formatPlural(unposted, "alert")} not stored yet: writing to disk fails.
         </p>
       )}
       <ul className={styles.list}>
@@ -54,7 +54,7 @@ function Channels({ state: { channels, unposted } }: { state: AlertState }) {
               )}
               {channel.last_error && channel.next_attempt_at !== null && (
                 <>
-                  {" · tried again "}
+                  {" · next attempt "}
                   <RelativeTime at={channel.next_attempt_at} />
                 </>
               )}
@@ -68,11 +68,11 @@ function Channels({ state: { channels, unposted } }: { state: AlertState }) {
 
 function describeWaiting({ waiting, waiting_turns }: ChannelAnswer): string {
   if (waiting > 0) return `${formatPlural(waiting, "message")} waiting`;
-  return `${formatPlural(waiting_turns, "turn")} being gathered`;
+  return `${formatPlural(waiting_turns, "turn")} being grouped`;
 }
 
 function Health({ channel }: { channel: ChannelAnswer }) {
-  const [tone, words, tip] = healthOf(channel);
+  const [tone, words, tip] = describeHealth(channel);
   return (
     <span>
       <Tag tone={tone} tip={tip}>
@@ -82,13 +82,11 @@ function Health({ channel }: { channel: ChannelAnswer }) {
   );
 }
 
-export function healthOf(
+export function describeHealth(
   channel: Pick<ChannelAnswer, "is_configured" | "last_error" | "is_lasting">,
 ): readonly [Tone, string, string] {
-  if (!channel.is_configured)
-    return ["warn", "not configured", "It is no longer in the settings; what waits for it waits on"];
+  if (!channel.is_configured) return ["warn", "not configured", "No longer in the settings; its messages stay queued"];
   if (channel.last_error === null) return ["ok", "works", "The last message was accepted"];
-  if (channel.is_lasting)
-    return ["bad", "fails", "It will not mend by itself: the settings or the other side must change"];
-  return ["warn", "retrying", "The other side cannot be reached at the moment; nothing is lost"];
+  if (channel.is_lasting) return ["bad", "fails", "Retrying does not help: fix the settings or the receiver"];
+  return ["warn", "retrying", "The receiver cannot be reached; messages are kept and sent later"];
 }

@@ -1,4 +1,4 @@
-// Mutes in force: of what, by whom, why and until when.
+// Active mutes: rule, workload, author, reason and end.
 
 import { useState } from "react";
 import type { RuleAnswer } from "../../../api/generated.ts";
@@ -13,9 +13,9 @@ import styles from "./book.module.css";
 export function MuteList({ rules }: { rules: readonly RuleAnswer[] }) {
   const mutes = useMutes();
   const { unmute } = useNoteActions();
-  const mayEnd = useMay("operator");
+  const mayUnmute = useMay("operator");
   const [problem, setProblem] = useState<string | null>(null);
-  const end = (key: string) => {
+  const endMute = (key: string) => {
     unmute(key).then(
       () => setProblem(null),
       (error: unknown) => setProblem(toSentence(toProblem(error).message)),
@@ -23,11 +23,11 @@ export function MuteList({ rules }: { rules: readonly RuleAnswer[] }) {
   };
   return (
     <section aria-label="Mutes">
-      <h2>Muted</h2>
+      <h2>Mutes</h2>
       <Frame source={mutes} what="mutes">
         {(list) =>
           list.length === 0 ? (
-            <p className={styles.nothing}>Nothing. Choose a violation to mute its rule for a while.</p>
+            <p className={styles.nothing}>No mutes. Select a violation to mute its rule.</p>
           ) : (
             <ul className={styles.list}>
               {list.map((mute) => (
@@ -40,7 +40,7 @@ export function MuteList({ rules }: { rules: readonly RuleAnswer[] }) {
                   <small>
                     by {mute.author}, ends <RelativeTime at={mute.expires_at} />
                   </small>
-                  {mayEnd && <Button onClick={() => end(mute.key)}>End</Button>}
+                  {mayUnmute && <Button onClick={() => endMute(mute.key)}>Unmute</Button>}
                 </li>
               ))}
             </ul>

@@ -1,4 +1,4 @@
-// The rules themselves: what each says, on or off, in which order; what is muted; and whom alerts reach.
+// All rules in their order, with switches; mutes; and alert channels.
 
 import { useState } from "react";
 import type { RuleAnswer, RuleList } from "../../../api/generated.ts";
@@ -74,12 +74,12 @@ function Unreadable({ faults }: { faults: Readonly<Record<string, string>> }) {
   return (
     <section className={styles.unreadable} aria-label="Rules that cannot be read">
       <h2>Cannot be read</h2>
-      <p>Stored by another version; they are kept and not judged.</p>
+      <p>Written by another version. They are kept but not evaluated.</p>
       <dl>
-        {entries.map(([key, why]) => (
+        {entries.map(([key, reason]) => (
           <div key={key}>
             <dt>{key}</dt>
-            <dd>{why}</dd>
+            <dd>{reason}</dd>
           </div>
         ))}
       </dl>

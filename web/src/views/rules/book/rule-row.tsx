@@ -1,4 +1,4 @@
-// One rule in the list: a switch, its words, what it says now, and its reason on request.
+// One rule of the list: a switch, its text, its current violations, and its reason on request.
 
 import { useId, useState } from "react";
 import type { RuleAnswer } from "../../../api/generated.ts";
@@ -35,8 +35,8 @@ export function RuleRow({ rule, colors, changes, isFirst, isLast, onEdit }: Rule
         type="checkbox"
         role="switch"
         className={styles.switch}
-        aria-label={`Judge by ${name}`}
-        data-tip={isEnabled ? "Switch off" : "Switch on"}
+        aria-label={`Enable ${name}`}
+        data-tip={isEnabled ? "Disable" : "Enable"}
         checked={isEnabled}
         aria-checked={isEnabled}
         disabled={!mayChange}
@@ -45,7 +45,7 @@ export function RuleRow({ rule, colors, changes, isFirst, isLast, onEdit }: Rule
       <i data-swatch={true} data-severity={severity} style={{ background: toCssColor(colors, key) }} />
       <button
         type="button"
-        className={styles.what}
+        className={styles.summary}
         aria-expanded={isOpen}
         aria-controls={id}
         onClick={() => setOpen(!isOpen)}
@@ -64,10 +64,10 @@ export function RuleRow({ rule, colors, changes, isFirst, isLast, onEdit }: Rule
         disabled={!isEnabled}
         onClick={() => change(openRule(key))}
       >
-        {isEnabled ? shortCounts(rule) : "off"}
+        {isEnabled ? summarizeCounts(rule) : "off"}
       </button>
       {mayChange && (
-        <span className={styles.doing}>
+        <span className={styles.actions}>
           <IconButton icon="up" label={`Move ${name} up`} disabled={isFirst} onClick={() => changes.move(key, -1)} />
           <IconButton icon="down" label={`Move ${name} down`} disabled={isLast} onClick={() => changes.move(key, 1)} />
           <Button onClick={onEdit} aria-label={`Edit ${name}`}>
@@ -76,16 +76,16 @@ export function RuleRow({ rule, colors, changes, isFirst, isLast, onEdit }: Rule
         </span>
       )}
       {isOpen && (
-        <div id={id} className={styles.why}>
+        <div id={id} className={styles.explanation}>
           {rule.reason && <p>{rule.reason}</p>}
-          {rule.advice && <p>To the user: {rule.advice}</p>}
+          {rule.advice && <p>Advice to the user: {rule.advice}</p>}
           <ul>
             {rule.words.map((line) => (
               <li key={line}>{line}</li>
             ))}
           </ul>
           {canReset && mayChange && (
-            <Button onClick={() => changes.remove(rule)}>{rule.is_shipped ? "Reset to what it was" : "Delete"}</Button>
+            <Button onClick={() => changes.remove(rule)}>{rule.is_shipped ? "Reset to default" : "Delete"}</Button>
           )}
         </div>
       )}
@@ -93,13 +93,13 @@ export function RuleRow({ rule, colors, changes, isFirst, isLast, onEdit }: Rule
   );
 }
 
-function shortCounts({ counts, subject }: RuleAnswer): string {
-  if (counts === null) return "not judged yet";
-  if (counts.workloads === 0) return "not broken";
+function summarizeCounts({ counts, subject }: RuleAnswer): string {
+  if (counts === null) return "not evaluated yet";
+  if (counts.workloads === 0) return "no violations";
   return describeBroken(counts, subject);
 }
 
 function Origin({ rule: { is_shipped, is_changed, owner } }: { rule: RuleAnswer }) {
-  const words = is_shipped ? (is_changed ? "shipped, changed" : "shipped") : owner ? `by ${owner}` : "own";
-  return <small>{words}</small>;
+  const origin = is_shipped ? (is_changed ? "built-in, changed" : "built-in") : owner ? `by ${owner}` : "custom";
+  return <small>{origin}</small>;
 }

@@ -1,4 +1,4 @@
-// What people wrote about a workload, newest first, and a box to add to it.
+// Comments on a workload, newest first, and a form to add one.
 
 import { type FormEvent, useState } from "react";
 import { toProblem, toSentence } from "../../../base/problem.ts";
@@ -11,15 +11,15 @@ import { RelativeTime } from "../../../widgets/relative-time.tsx";
 import { useAuthor } from "../author.ts";
 import styles from "./details.module.css";
 
-const MOST_TEXT = 4000;
+const MAX_TEXT_LENGTH = 4000;
 
 export function CommentsCard({ workload }: { workload: string }) {
   const comments = useComments(workload);
   const { comment, removeComment } = useNoteActions();
   const login = useSession().value?.who?.login ?? null;
   const [mayWrite, mayRemoveAll] = [useMay("researcher"), useMay("operator")];
-  const [said, setAuthor] = useAuthor();
-  const author = login ?? said;
+  const [storedAuthor, setAuthor] = useAuthor();
+  const author = login ?? storedAuthor;
   const [text, setText] = useState("");
   const [problem, setProblem] = useState<string | null>(null);
   const attempt = async (action: Promise<void>): Promise<boolean> => {
@@ -41,19 +41,19 @@ export function CommentsCard({ workload }: { workload: string }) {
       <Frame source={comments} what="comments">
         {(list) => (
           <ul className={styles.comments}>
-            {list.map((each) => (
-              <li key={each.key}>
+            {list.map((entry) => (
+              <li key={entry.key}>
                 <header>
-                  <b>{each.author}</b> <RelativeTime at={each.created_at} />
-                  {(mayRemoveAll || each.author === login) && (
+                  <b>{entry.author}</b> <RelativeTime at={entry.created_at} />
+                  {(mayRemoveAll || entry.author === login) && (
                     <IconButton
                       icon="close"
-                      label={`Remove the comment of ${each.author}`}
-                      onClick={() => void attempt(removeComment(each.key))}
+                      label={`Remove comment by ${entry.author}`}
+                      onClick={() => void attempt(removeComment(entry.key))}
                     />
                   )}
                 </header>
-                <p>{each.text}</p>
+                <p>{entry.text}</p>
               </li>
             ))}
           </ul>
@@ -63,10 +63,10 @@ export function CommentsCard({ workload }: { workload: string }) {
         <form className={styles.form} onSubmit={submit}>
           <textarea
             aria-label="Comment"
-            placeholder="What others should know"
+            placeholder="Add a comment"
             rows={2}
             required
-            maxLength={MOST_TEXT}
+            maxLength={MAX_TEXT_LENGTH}
             value={text}
             onChange={(event) => setText(event.target.value)}
           />

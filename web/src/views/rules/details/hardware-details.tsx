@@ -1,4 +1,4 @@
-// A node or a source that breaks rules: what is wrong, from when to when, and whether anybody is told.
+// Details of a node or source that breaks rules: its faults, when they lasted, and mutes.
 
 import type { ReactNode } from "react";
 import { useNode, useSources } from "../../../data/queries.ts";
@@ -15,14 +15,14 @@ import { MuteCard } from "./mute-card.tsx";
 
 interface NodeFaultsProps {
   readonly node: string;
-  /** The rule it was chosen with. */
+  /** The rule of the selected violation. */
   readonly rule: string | null;
 }
 
 export function NodeFaults({ node, rule }: NodeFaultsProps) {
   const detail = useNode(node);
   const change = useChangeScreen();
-  const shown = rule ?? detail.value?.faults[0]?.rule ?? null;
+  const shownRule = rule ?? detail.value?.faults[0]?.rule ?? null;
   return (
     <Hardware
       kind="Node"
@@ -30,13 +30,13 @@ export function NodeFaults({ node, rule }: NodeFaultsProps) {
       tag={detail.value && <Tag>{detail.value.node.state}</Tag>}
       detail={detail.value?.node.reason}
     >
-      <div className={styles.ways}>
+      <div className={styles.links}>
         <Button onClick={() => change(openView("overview"))}>Show in the overview</Button>
       </div>
       <Frame source={detail} what="the node">
         {(value) => (
           <>
-            <Card title="Faults in 30 days">
+            <Card title="Faults in the last 30 days">
               {value.faults.length === 0 ? <p>None.</p> : <FaultList faults={value.faults} namesUnits />}
             </Card>
             {value.turns.length > 0 && (
@@ -47,7 +47,7 @@ export function NodeFaults({ node, rule }: NodeFaultsProps) {
           </>
         )}
       </Frame>
-      {shown !== null && <MuteCard key={shown} workload={`node:${node}`} rule={shown} />}
+      {shownRule !== null && <MuteCard key={shownRule} workload={`node:${node}`} rule={shownRule} />}
     </Hardware>
   );
 }
@@ -58,7 +58,7 @@ export function SourceFaults({ source, rule }: { source: string; rule: string | 
     <Hardware kind="Source" name={source}>
       <Frame source={sources} what="sources">
         {({ groups }) => (
-          <Card title="What fails">
+          <Card title="Failures">
             {groups
               .filter(({ kind }) => kind === source)
               .flatMap(({ failures }) => failures)

@@ -1,4 +1,4 @@
-// The metrics a rule looks at, over a workload's life: mean and range over its GPUs, the times in violation shaded.
+// Charts of a rule's metrics over a workload's life: mean and range over its GPUs; times in violation are shaded.
 
 import { useMemo } from "react";
 import type { RuleAnswer } from "../../../api/generated.ts";
@@ -28,7 +28,12 @@ export function Life({ workload, gpus, rule, range, endMs, shaded, shade }: Life
   const language = useRuleLanguage();
   return (
     <div className={styles.life}>
-      <Frame source={series} what="history" isEmpty={(lines) => lines.length === 0} empty="No samples in this time.">
+      <Frame
+        source={series}
+        what="history"
+        isEmpty={(lines) => lines.length === 0}
+        empty="No samples in this time range."
+      >
         {(lines) => (
           <MetricLines range={range}>
             {computeBands(lines).map((band) => {
@@ -43,7 +48,7 @@ export function Life({ workload, gpus, rule, range, endMs, shaded, shade }: Life
                   band={band}
                   startMs={range.startMs}
                   endMs={endMs}
-                  top={topOf(band, unit)}
+                  top={computeTop(band, unit)}
                   color="var(--accent)"
                   shaded={{ spans: shaded, color: shade, words: "times in violation are shaded" }}
                 />
@@ -56,9 +61,9 @@ export function Life({ workload, gpus, rule, range, endMs, shaded, shade }: Life
   );
 }
 
-function topOf({ maxima }: Band, unit: Quantity): number {
-  const greatest = maxima.reduce((most, value) => Math.max(most, value), 0);
-  return unit === "ratio" ? Math.max(1, greatest) : greatest * 1.1;
+function computeTop({ maxima }: Band, unit: Quantity): number {
+  const maximum = maxima.reduce((most, value) => Math.max(most, value), 0);
+  return unit === "ratio" ? Math.max(1, maximum) : maximum * 1.1;
 }
 
 function describe({ means, minima, maxima }: Band, unit: Quantity): string {

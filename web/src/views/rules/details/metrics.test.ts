@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { findMetrics } from "./metrics.ts";
 
-it("finds every metric of a rule once, however deep", () => {
+it("finds every metric of a rule once, at any depth", () => {
   const power = { metric: "power_watts", statistic: { kind: "mean" } };
   const document = {
     metric: "not an expression",

@@ -1,4 +1,4 @@
-// Tell nobody of a rule's violations for a while: by this workload or by all. What is muted is still kept and shown.
+// Mutes the alerts of a rule for a time, for this workload or for all. Muted violations are still stored and shown.
 
 import { type FormEvent, useState } from "react";
 import type { MuteAnswer } from "../../../api/generated.ts";
@@ -19,45 +19,47 @@ const DURATIONS: readonly { readonly hours: number; readonly title: string }[] =
   { hours: 168, title: "7 days" },
   { hours: 720, title: "30 days" },
 ];
-const MOST_REASON = 4000;
+const MAX_REASON_LENGTH = 4000;
 
 export function MuteCard({ workload, rule }: { workload: string; rule: string }) {
   const mutes = useMutes().value;
-  const known = useRules().value?.rules.find(({ key }) => key === rule);
+  const ruleAnswer = useRules().value?.rules.find(({ key }) => key === rule);
   const [isOpen, setOpen] = useState(false);
   const mayMute = useMay("operator");
-  const held = mutes?.find((mute) => mute.rule === rule && (mute.workload === null || mute.workload === workload));
-  if (!known || !mutes) return null;
+  const activeMute = mutes?.find(
+    (mute) => mute.rule === rule && (mute.workload === null || mute.workload === workload),
+  );
+  if (!ruleAnswer || !mutes) return null;
   return (
-    <Card title={`Alerts of ${known.name}`}>
-      {held && <Muted mute={held} />}
-      {!held && !isOpen && (
-        <div className={styles.quiet}>
-          <span>Whoever is to be told is told.</span>
-          {mayMute && <Button onClick={() => setOpen(true)}>Mute …</Button>}
+    <Card title={`Alerts for ${ruleAnswer.name}`}>
+      {activeMute && <Muted mute={activeMute} />}
+      {!activeMute && !isOpen && (
+        <div className={styles.status}>
+          <span>Alerts are sent.</span>
+          {mayMute && <Button onClick={() => setOpen(true)}>Mute…</Button>}
         </div>
       )}
-      {!held && isOpen && <MuteForm workload={workload} rule={rule} onDone={() => setOpen(false)} />}
+      {!activeMute && isOpen && <MuteForm workload={workload} rule={rule} onDone={() => setOpen(false)} />}
     </Card>
   );
 }
 
 function Muted({ mute }: { mute: MuteAnswer }) {
   const { unmute } = useNoteActions();
-  const mayEnd = useMay("operator");
+  const mayUnmute = useMay("operator");
   const [problem, setProblem] = useState<string | null>(null);
   return (
-    <div className={styles.quiet}>
+    <div className={styles.status}>
       <span>
         Muted {mute.workload === null ? "for all workloads" : "for this workload"} by {mute.author}, ends{" "}
         <RelativeTime at={mute.expires_at} />: {mute.reason}
         {problem && <em role="alert">{problem}</em>}
       </span>
-      {mayEnd && (
+      {mayUnmute && (
         <Button
           onClick={() => unmute(mute.key).catch((error: unknown) => setProblem(toSentence(toProblem(error).message)))}
         >
-          End
+          Unmute
         </Button>
       )}
     </div>
@@ -84,11 +86,11 @@ function MuteForm({ workload, rule, onDone }: { workload: string; rule: string; 
     <form className={styles.form} onSubmit={submit}>
       <input
         aria-label="Reason"
-        placeholder="Why nobody needs to be told"
+        placeholder="Reason for muting"
         // biome-ignore lint/a11y/noAutofocus: the form was just opened to be filled in
         autoFocus
         required
-        maxLength={MOST_REASON}
+        maxLength={MAX_REASON_LENGTH}
         value={reason}
         onChange={(event) => setReason(event.target.value)}
       />
@@ -102,14 +104,14 @@ function MuteForm({ workload, rule, onDone }: { workload: string; rule: string; 
       />
       <div className={styles.pair}>
         <select
-          aria-label="Of"
+          aria-label="Workloads"
           value={isForAll ? "all" : "one"}
           onChange={(event) => setForAll(event.target.value === "all")}
         >
           <option value="one">this workload</option>
           <option value="all">all workloads</option>
         </select>
-        <select aria-label="For" value={hours} onChange={(event) => setHours(Number(event.target.value))}>
+        <select aria-label="Duration" value={hours} onChange={(event) => setHours(Number(event.target.value))}>
           {DURATIONS.map(({ hours: value, title }) => (
             <option key={value} value={value}>
               {title}

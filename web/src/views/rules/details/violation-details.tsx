@@ -1,4 +1,4 @@
-// One workload and what it broke: which rules with which numbers, when, what it did meanwhile, and what people say of it.
+// Details of a workload in violation: the rules that it broke, their metrics over time, mutes and comments.
 
 import { useMemo } from "react";
 import type { WorkloadAnswer, WorkloadVerdicts } from "../../../api/generated.ts";
@@ -29,7 +29,7 @@ import { MuteCard } from "./mute-card.tsx";
 
 interface ViolationDetailsProps {
   readonly workload: string;
-  /** The rule it was chosen with. */
+  /** The rule of the selected violation. */
   readonly rule: string | null;
 }
 
@@ -39,7 +39,7 @@ export function ViolationDetails({ workload, rule }: ViolationDetailsProps) {
   const at = useMoment();
   const change = useChangeScreen();
   useEscape(() => change(select(null)));
-  const shown = rule ?? verdicts.value?.violations[0]?.rule ?? null;
+  const shownRule = rule ?? verdicts.value?.violations[0]?.rule ?? null;
   return (
     <Panel key={workload}>
       <PanelHead
@@ -51,7 +51,7 @@ export function ViolationDetails({ workload, rule }: ViolationDetailsProps) {
       <Frame source={detail} what="the workload">
         {(value) => (
           <>
-            <Ways />
+            <ViewButtons />
             <Card label="Facts">
               <Facts facts={facts(value.workload)} />
             </Card>
@@ -59,14 +59,16 @@ export function ViolationDetails({ workload, rule }: ViolationDetailsProps) {
         )}
       </Frame>
       {verdicts.value && verdicts.value.violations.length > 0 && (
-        <Broken verdicts={verdicts.value} shown={shown} workload={detail.value?.workload ?? null} />
+        <Violations verdicts={verdicts.value} shownRule={shownRule} workload={detail.value?.workload ?? null} />
       )}
       {at === null && detail.value?.workload.ended_at === null && (
-        <Card title="What the rules say now">
+        <Card title="Rules now">
           <WorkloadRules workload={workload} />
         </Card>
       )}
-      {shown !== null && verdicts.value && <MuteCard key={`${workload} ${shown}`} workload={workload} rule={shown} />}
+      {shownRule !== null && verdicts.value && (
+        <MuteCard key={`${workload} ${shownRule}`} workload={workload} rule={shownRule} />
+      )}
       {verdicts.value && <CommentsCard workload={workload} />}
     </Panel>
   );
@@ -77,18 +79,18 @@ function Owner({ workload }: { workload: WorkloadAnswer }) {
   return <>{[name && id, project, user && `by ${user}`].filter(Boolean).join(" · ")}</>;
 }
 
-const WAYS: readonly { readonly view: ViewName; readonly title: string }[] = [
+const VIEW_BUTTONS: readonly { readonly view: ViewName; readonly title: string }[] = [
   { view: "overview", title: "Show in the overview" },
   { view: "diagnostics", title: "Diagnose" },
 ];
 
-/** To the other views, the workload kept. Only to those that exist. */
-function Ways() {
+/** Buttons that open the workload in other views, if those exist. */
+function ViewButtons() {
   const change = useChangeScreen();
   const views = useViewNames();
   return (
-    <div className={styles.ways}>
-      {WAYS.filter(({ view }) => views.includes(view)).map(({ view, title }) => (
+    <div className={styles.links}>
+      {VIEW_BUTTONS.filter(({ view }) => views.includes(view)).map(({ view, title }) => (
         <Button key={view} onClick={() => change(openView(view))}>
           {title}
         </Button>
@@ -101,10 +103,10 @@ function facts(workload: WorkloadAnswer) {
   const { gpus_requested, resource_type, partition, run_s, started_at, ended_at } = workload;
   return [
     { name: "GPUs", value: gpuWords(gpus_requested, resource_type) },
-    { name: "partition", value: partition },
-    { name: ended_at === null ? "running for" : "ran for", value: run_s === null ? null : formatDuration(run_s) },
-    { name: "started", value: started_at === null ? null : <RelativeTime at={started_at} /> },
-    { name: "ended", value: ended_at === null ? null : <RelativeTime at={ended_at} /> },
+    { name: "Partition", value: partition },
+    { name: ended_at === null ? "Running for" : "Ran for", value: run_s === null ? null : formatDuration(run_s) },
+    { name: "Started", value: started_at === null ? null : <RelativeTime at={started_at} /> },
+    { name: "Ended", value: ended_at === null ? null : <RelativeTime at={ended_at} /> },
   ];
 }
 
@@ -114,15 +116,15 @@ function gpuWords(gpus: number, resourceType: string | null): string {
   return machine ? `${formatCount(gpus)} × ${machine}` : formatCount(gpus);
 }
 
-interface BrokenProps {
+interface ViolationsProps {
   readonly verdicts: WorkloadVerdicts;
-  readonly shown: string | null;
-  /** Null: not known, or gone. */
+  readonly shownRule: string | null;
+  /** Null: unknown, or no longer stored. */
   readonly workload: WorkloadAnswer | null;
 }
 
-/** Each rule it broke over its life, and the metrics of the one chosen. */
-function Broken({ verdicts, shown, workload }: BrokenProps) {
+/** Each rule that the workload broke, and the metrics of the selected one. */
+function Violations({ verdicts, shownRule, workload }: ViolationsProps) {
   const change = useChangeScreen();
   const now = useNow();
   const rules = useRules().value?.rules;
@@ -130,33 +132,33 @@ function Broken({ verdicts, shown, workload }: BrokenProps) {
   const first = Math.min(...verdicts.spans.map(({ since }) => since));
   const startMs = Math.min(workload?.started_at ?? first, first);
   const endMs = workload?.ended_at ?? Math.max(now, ...verdicts.spans.map(({ until }) => until ?? 0));
-  const rule = rules?.find(({ key }) => key === shown);
+  const rule = rules?.find(({ key }) => key === shownRule);
   const spansOf = (key: string) =>
     verdicts.spans
       .filter((span) => span.rule === key)
       .map(({ since, until }) => ({ fromMs: since, toMs: until ?? endMs }));
   return (
-    <Card title="Broken over its life">
+    <Card title="Violations">
       <ul className={styles.broken}>
-        {verdicts.violations.map((each) => (
-          <li key={each.rule}>
+        {verdicts.violations.map((violation) => (
+          <li key={violation.rule}>
             <button
               type="button"
               data-row={true}
-              aria-pressed={each.rule === shown}
-              onClick={() => change(changeRulesPage({ rule: each.rule }), "replace")}
+              aria-pressed={violation.rule === shownRule}
+              onClick={() => change(changeRulesPage({ rule: violation.rule }), "replace")}
             >
-              <span>{each.rule_name}</span>
+              <span>{violation.rule_name}</span>
               <small>
-                {formatHours(each.gpu_hours)} GPU-h{each.until === null ? " · now" : ""}
-                {each.mute ? " · muted" : ""}
+                {formatHours(violation.gpu_hours)} GPU-h{violation.until === null ? " · now" : ""}
+                {violation.mute ? " · muted" : ""}
               </small>
               <SpanStrip
-                label={`${each.rule_name}: ${formatInstant(each.since, now)} – ${each.until === null ? "now" : formatInstant(each.until, now)}`}
-                spans={spansOf(each.rule)}
+                label={`${violation.rule_name}: ${formatInstant(violation.since, now)} – ${violation.until === null ? "now" : formatInstant(violation.until, now)}`}
+                spans={spansOf(violation.rule)}
                 startMs={startMs}
                 endMs={endMs}
-                color={toCssColor(colors, each.rule)}
+                color={toCssColor(colors, violation.rule)}
               />
             </button>
           </li>

@@ -1,4 +1,4 @@
-// Violations as a table: who broke what, since when, at what cost, by which numbers.
+// Columns of the violation table: rule, workload, owner, GPU-hours, times and measured values.
 
 import type { ViolationAnswer } from "../../../api/generated.ts";
 import { formatCount, formatPlural } from "../../../base/format.ts";
@@ -13,9 +13,9 @@ import { severityOrder } from "../narrow.ts";
 import { formatHours, nativeId, SEVERITY_TONES } from "../words.ts";
 import styles from "./violation-columns.module.css";
 
-type Shown = Column<ViolationAnswer> & { readonly key: ViolationColumn };
+type ViolationTableColumn = Column<ViolationAnswer> & { readonly key: ViolationColumn };
 
-export function violationColumns(colors: RuleColors): readonly Shown[] {
+export function violationColumns(colors: RuleColors): readonly ViolationTableColumn[] {
   return [
     {
       key: "rule",
@@ -50,8 +50,8 @@ export function violationColumns(colors: RuleColors): readonly Shown[] {
     ...timeColumns(),
     {
       key: "readings",
-      title: "What was measured",
-      tip: "The statistics when the rule was last found broken",
+      title: "Measured values",
+      tip: "Statistics when the rule was last evaluated as broken",
       width: 150,
       grow: 1.6,
       rank: 6,
@@ -76,7 +76,7 @@ function detailOf({ workload_name, node, workload, units }: ViolationAnswer): st
   return workload_name ? nativeId(workload) : null;
 }
 
-function costColumns(): readonly Shown[] {
+function costColumns(): readonly ViolationTableColumn[] {
   return [
     {
       key: "gpus",
@@ -88,7 +88,9 @@ function costColumns(): readonly Shown[] {
       align: "right",
       isLargestFirst: true,
       cell: (row) => (
-        <span data-tip={row.units.length > 0 ? listUnits(row.units) : wholeWords(row)}>{formatCount(row.gpus)}</span>
+        <span data-tip={row.units.length > 0 ? listUnits(row.units) : describeAllGpus(row)}>
+          {formatCount(row.gpus)}
+        </span>
       ),
       sortKey: (row) => row.gpus,
       csv: (row) => row.gpus,
@@ -96,7 +98,7 @@ function costColumns(): readonly Shown[] {
     {
       key: "gpu_hours",
       title: "GPU-hours",
-      tip: "Held while the rule was broken, within the time that is shown",
+      tip: "Held while the rule was broken, within the shown time range",
       width: 88,
       grow: 0,
       rank: 0,
@@ -109,11 +111,11 @@ function costColumns(): readonly Shown[] {
   ];
 }
 
-function wholeWords({ node }: ViolationAnswer): string {
-  return node === null ? "the whole workload is blamed" : "all GPUs of the node are meant";
+function describeAllGpus({ node }: ViolationAnswer): string {
+  return node === null ? "the whole workload" : "all GPUs of the node";
 }
 
-function timeColumns(): readonly Shown[] {
+function timeColumns(): readonly ViolationTableColumn[] {
   return [
     {
       key: "since",
@@ -129,7 +131,7 @@ function timeColumns(): readonly Shown[] {
     {
       key: "until",
       title: "Until",
-      tip: "Tinted: it goes on now, in the color of the rule's severity",
+      tip: "Tinted: ongoing, in the color of the rule's severity",
       width: 82,
       grow: 0,
       rank: 1,
@@ -143,12 +145,12 @@ function timeColumns(): readonly Shown[] {
 
 function Until({ row: { until, mute, severity } }: { row: ViolationAnswer }) {
   if (mute) {
-    const tip = `${until === null ? "goes on" : `until ${formatExact(until)}`}; muted by ${mute.author}: ${mute.reason}`;
+    const tip = `${until === null ? "ongoing" : `until ${formatExact(until)}`}; muted by ${mute.author}: ${mute.reason}`;
     return <Tag tip={tip}>muted</Tag>;
   }
   if (until === null) {
     return (
-      <Tag tone={SEVERITY_TONES[severity]} tip={`It goes on; ${severity}`}>
+      <Tag tone={SEVERITY_TONES[severity]} tip={`Ongoing, ${severity}`}>
         now
       </Tag>
     );
@@ -156,7 +158,7 @@ function Until({ row: { until, mute, severity } }: { row: ViolationAnswer }) {
   return <RelativeTime at={until} />;
 }
 
-function nameColumn(key: "user" | "project", title: string, width: number, rank: number): Shown {
+function nameColumn(key: "user" | "project", title: string, width: number, rank: number): ViolationTableColumn {
   return {
     key,
     title,
@@ -169,9 +171,9 @@ function nameColumn(key: "user" | "project", title: string, width: number, rank:
   };
 }
 
-const MOST_UNITS = 8;
+const MAX_UNITS = 8;
 
 function listUnits(units: readonly string[]): string {
-  const rest = units.length - MOST_UNITS;
-  return units.slice(0, MOST_UNITS).join(", ") + (rest > 0 ? ` and ${formatPlural(rest, "more", "more")}` : "");
+  const rest = units.length - MAX_UNITS;
+  return units.slice(0, MAX_UNITS).join(", ") + (rest > 0 ? ` and ${formatPlural(rest, "more", "more")}` : "");
 }

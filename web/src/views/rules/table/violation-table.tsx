@@ -1,4 +1,4 @@
-// The violations themselves, or that there are none.
+// The table of violations, or why it is empty.
 
 import { useMemo } from "react";
 import type { RuleList, ViolationAnswer } from "../../../api/generated.ts";
@@ -17,12 +17,12 @@ import { violationColumns } from "./violation-columns.tsx";
 import styles from "./violation-table.module.css";
 
 interface ViolationTableProps {
-  /** Those that pass the filters. */
+  /** Violations that match the filters. */
   readonly rows: readonly ViolationAnswer[];
-  /** How many there are without any. */
+  /** Number of violations without filters. */
   readonly total: number;
   readonly colors: RuleColors;
-  readonly watch: Watch | undefined;
+  readonly evaluation: Evaluation | undefined;
 }
 
 function isSelected({ workload, node }: ViolationAnswer, selection: Selection | null): boolean {
@@ -30,34 +30,36 @@ function isSelected({ workload, node }: ViolationAnswer, selection: Selection | 
   return selection?.kind === "workload" && workload === selection.key;
 }
 
-/** Whether anything is watched for: no rule may be on, or there may be nothing to judge. */
-export type Watch = "none" | "not-yet" | "watching";
+/** Whether rules are evaluated: perhaps none is enabled, or there is no workload with GPUs yet. */
+export type Evaluation = "no-rules" | "not-yet" | "running";
 
-export function judgeWatch({ rules, judged_at }: RuleList, gpus: number | undefined): Watch {
-  if (!rules.some(({ is_enabled }) => is_enabled)) return "none";
-  return judged_at === null || gpus === 0 ? "not-yet" : "watching";
+export function findEvaluation({ rules, judged_at }: RuleList, gpus: number | undefined): Evaluation {
+  if (!rules.some(({ is_enabled }) => is_enabled)) return "no-rules";
+  return judged_at === null || gpus === 0 ? "not-yet" : "running";
 }
 
-export function ViolationTable({ rows, total, colors, watch }: ViolationTableProps) {
+export function ViolationTable({ rows, total, colors, evaluation }: ViolationTableProps) {
   const { rulesPage: page, selection } = useScreen();
   const change = useChangeScreen();
   const columns = useMemo(() => violationColumns(colors), [colors]);
   const { sort } = page;
-  const ordered = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
-  if (rows.length === 0) return <NoViolations isFiltered={total > 0} watch={watch} />;
-  const selected = ordered.find((row) => isSelected(row, selection) && (page.rule === null || row.rule === page.rule));
+  const sortedRows = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
+  if (rows.length === 0) return <NoViolations isFiltered={total > 0} evaluation={evaluation} />;
+  const selected = sortedRows.find(
+    (row) => isSelected(row, selection) && (page.rule === null || row.rule === page.rule),
+  );
   return (
     <div className={styles.table}>
       <DataTable
         label="Violations"
         columns={columns}
-        rows={ordered}
+        rows={sortedRows}
         keyOf={keyOf}
         selectedKey={selected ? keyOf(selected) : null}
         sort={sort}
         onSort={({ column, descending }) => {
-          const known = VIOLATION_COLUMNS.find((name) => name === column);
-          if (known) change(changeRulesPage({ sort: { column: known, descending } }));
+          const sortColumn = VIOLATION_COLUMNS.find((name) => name === column);
+          if (sortColumn) change(changeRulesPage({ sort: { column: sortColumn, descending } }));
         }}
         onSelect={(row, isWalking) => change(selectViolation(row.workload, row.rule), isWalking ? "replace" : "push")}
       />
@@ -69,7 +71,7 @@ function keyOf({ rule, workload }: ViolationAnswer): string {
   return `${rule} ${workload}`;
 }
 
-function NoViolations({ isFiltered, watch }: { isFiltered: boolean; watch: Watch | undefined }) {
+function NoViolations({ isFiltered, evaluation }: { isFiltered: boolean; evaluation: Evaluation | undefined }) {
   const { rulesPage: page } = useScreen();
   const change = useChangeScreen();
   if (isFiltered) {
@@ -77,28 +79,28 @@ function NoViolations({ isFiltered, watch }: { isFiltered: boolean; watch: Watch
     return (
       <Message role="status">
         <strong>No violations match</strong>
-        <span>Loosen a filter or the search.</span>
+        <span>Change or clear the filters.</span>
         <Button onClick={() => change(changeRulesPage({ ...INITIAL_RULES_PAGE, shows, span, range, sort }))}>
           Clear filters
         </Button>
       </Message>
     );
   }
-  if (watch === "none") {
+  if (evaluation === "no-rules") {
     return (
       <Message role="status">
-        <strong>No rule is switched on</strong>
-        <span>So nothing is watched for. Switch one on, or write your own.</span>
-        <Button onClick={() => change(changeRulesPage({ shows: "rules" }))}>Show the rules</Button>
+        <strong>No rule is enabled</strong>
+        <span>Enable a rule or create your own.</span>
+        <Button onClick={() => change(changeRulesPage({ shows: "rules" }))}>Show rules</Button>
       </Message>
     );
   }
-  if (watch === "not-yet") {
+  if (evaluation === "not-yet") {
     return (
       <Message role="status">
-        <strong>Nothing to judge yet</strong>
-        <span>Rules judge workloads that hold GPUs, as soon as sources report both.</span>
-        <Button onClick={() => change(changeRulesPage({ shows: "rules" }))}>Show the rules</Button>
+        <strong>Rules are not evaluated yet</strong>
+        <span>Evaluation starts when sources report workloads and their GPUs.</span>
+        <Button onClick={() => change(changeRulesPage({ shows: "rules" }))}>Show rules</Button>
       </Message>
     );
   }
@@ -107,15 +109,17 @@ function NoViolations({ isFiltered, watch }: { isFiltered: boolean; watch: Watch
       <span data-tone="ok">
         <Icon name="check" size={20} />
       </span>
-      <strong>All is well</strong>
+      <strong>No violations</strong>
       <span>
         {page.range
-          ? "No workload broke a rule in the chosen time."
+          ? "No workload broke a rule in the selected time range."
           : `No workload broke a rule in the last ${SPAN_WORDS[page.span]}.`}
       </span>
-      {page.range && <Button onClick={() => change(changeRulesPage({ range: null }))}>Show all of the time</Button>}
+      {page.range && (
+        <Button onClick={() => change(changeRulesPage({ range: null }))}>Show the whole time range</Button>
+      )}
       {!page.range && page.span !== "30d" && (
-        <Button onClick={() => change(changeRulesPage({ span: "30d" }))}>Look at 30 days</Button>
+        <Button onClick={() => change(changeRulesPage({ span: "30d" }))}>Show 30 days</Button>
       )}
     </Message>
   );

@@ -1,12 +1,12 @@
-// The claims about such traces, each tested on the ones at hand: the verdict, the effect with its interval, what it rests on.
+// Claims of a paper about job traces, tested on the selected ones: verdict, effect with its interval, method and caveats.
 
 import type { ClaimVerdict, PaperClaim, TraceDescription } from "../../../api/generated.ts";
 import { colorAt } from "../../../charts/series-colors.ts";
 import { Tag, type Tone } from "../../../widgets/tag.tsx";
 import styles from "./claim-cards.module.css";
-import { barOf } from "./words.ts";
+import { toInterval } from "./words.ts";
 
-const WORDS: Readonly<Record<ClaimVerdict, string>> = {
+const LABELS: Readonly<Record<ClaimVerdict, string>> = {
   supported: "supported",
   not_supported: "not supported",
   cannot_tell: "cannot tell",
@@ -28,7 +28,7 @@ export function ClaimCards({ claims, traces }: ClaimCardsProps) {
       {claims.map((claim) => (
         <li key={`${claim.key} ${claim.traces.join()}`} data-verdict={claim.verdict}>
           <header>
-            <Tag tone={TONES[claim.verdict]}>{WORDS[claim.verdict]}</Tag>
+            <Tag tone={TONES[claim.verdict]}>{LABELS[claim.verdict]}</Tag>
             <span className={styles.traces}>
               {claim.takeaway !== null && <small>takeaway {claim.takeaway}</small>}
               {claim.traces.map((name) => (
@@ -46,7 +46,7 @@ export function ClaimCards({ claims, traces }: ClaimCardsProps) {
           <p>{claim.sentence}</p>
           <Effect claim={claim} />
           <details>
-            <summary>What this rests on</summary>
+            <summary>Method and caveats</summary>
             <p>{claim.rests_on}</p>
             {claim.caveats?.map((caveat) => (
               <p key={caveat}>{caveat}</p>
@@ -60,40 +60,43 @@ export function ClaimCards({ claims, traces }: ClaimCardsProps) {
 
 const digits = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 3 });
 
-/** The interval against no effect: 0, or 1 for a ratio. */
+/** The effect and its interval compared with no effect: 0, or 1 for a ratio. */
 function Effect({ claim }: { claim: PaperClaim }) {
   const { effect, effect_by_user: byUser, effect_unit: unit, effect_name: name } = claim;
   if (!effect) return null;
   const isRatio = unit === "ratio";
-  const nothing = isRatio ? 1 : 0;
-  const scaled = unit === "share" ? 100 : 1;
-  const say = (value: number) =>
-    `${value > 0 && !isRatio ? "+" : ""}${digits.format(value * scaled).replace("-", "−")}`;
+  const noEffect = isRatio ? 1 : 0;
+  const factor = unit === "share" ? 100 : 1;
+  const format = (value: number) =>
+    `${value > 0 && !isRatio ? "+" : ""}${digits.format(value * factor).replace("-", "−")}`;
   const ends = [effect, byUser]
-    .flatMap((each) => (each ? [each.value, ...(barOf(each) ?? [])] : []))
+    .flatMap((measured) => (measured ? [measured.value, ...(toInterval(measured) ?? [])] : []))
     .filter((value) => !isRatio || value > 0);
-  const reach = Math.max(1e-9, ...ends.map((value) => Math.abs(isRatio ? Math.log(value) : value - nothing)));
+  const reach = Math.max(1e-9, ...ends.map((value) => Math.abs(isRatio ? Math.log(value) : value - noEffect)));
   const place = (value: number) => {
-    const away = isRatio ? Math.log(Math.max(value, 1e-9)) : value - nothing;
-    return `${50 + Math.max(-1, Math.min(1, away / reach)) * 46}%`;
+    const distance = isRatio ? Math.log(Math.max(value, 1e-9)) : value - noEffect;
+    return `${50 + Math.max(-1, Math.min(1, distance / reach)) * 46}%`;
   };
-  const bar = barOf(effect);
-  const wide = byUser ? barOf(byUser) : null;
+  const bar = toInterval(effect);
+  const userInterval = byUser ? toInterval(byUser) : null;
   const suffix = unit === "share" ? " points" : isRatio ? " ×" : ` ${unit}`;
-  const words = `${say(effect.value)}${suffix}${bar ? `, 95 % interval ${say(bar[0])} to ${say(bar[1])}` : ""}`;
+  const words = `${format(effect.value)}${suffix}${bar ? `, 95 % interval ${format(bar[0])} to ${format(bar[1])}` : ""}`;
   return (
     <div className={styles.effect}>
       <div
         className={styles.line}
         role="img"
         aria-label={`${name}: ${words}`}
-        data-tip={`${name}: ${words}${wide ? `; with other users ${say(wide[0])} to ${say(wide[1])}` : ""}`}
+        data-tip={`${name}: ${words}${userInterval ? `; across users ${format(userInterval[0])} to ${format(userInterval[1])}` : ""}`}
       >
         <i className={styles.zero} />
-        {wide && (
+        {userInterval && (
           <i
-            className={styles.wide}
-            style={{ left: place(wide[0]), width: `calc(${place(wide[1])} - ${place(wide[0])})` }}
+            className={styles.userInterval}
+            style={{
+              left: place(userInterval[0]),
+              width: `calc(${place(userInterval[1])} - ${place(userInterval[0])})`,
+            }}
           />
         )}
         {bar && (

@@ -1,4 +1,4 @@
-// Run times, sizes and requested times: the share of jobs up to each value, or how many lie around it.
+// Distributions of run times, sizes, requested times and waits, cumulative or as histograms.
 
 import type { TraceDescription, ValueSpread } from "../../../api/generated.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
@@ -19,21 +19,21 @@ import styles from "./history.module.css";
 import { nameUnits } from "./words.ts";
 
 const TITLES: Readonly<Record<DistributionShape, string>> = {
-  distribution: "Up to a value",
-  histogram: "Around a value",
+  distribution: "Cumulative",
+  histogram: "Histogram",
 };
 
 export function DistributionCards({ traces }: { traces: readonly TraceDescription[] }) {
   const { scheduling } = useScreen();
   const change = useChangeScreen();
   const unit = nameUnits(traces);
-  const of = (pick: (trace: TraceDescription) => ValueSpread | undefined) =>
+  const spreadsOf = (pick: (trace: TraceDescription) => ValueSpread | undefined) =>
     traces.map((trace) => ({ name: trace.name, spread: pick(trace) }));
   return (
     <>
       <div className={styles.bar}>
         <Segmented
-          label="Drawn as"
+          label="Chart type"
           name="shape"
           options={DISTRIBUTION_SHAPES.map((value) => ({ value, title: TITLES[value] }))}
           value={scheduling.shape}
@@ -44,22 +44,27 @@ export function DistributionCards({ traces }: { traces: readonly TraceDescriptio
         title="Run time"
         isTime
         xTitle="run time"
-        spreads={of(({ run_s }) => run_s)}
+        spreads={spreadsOf(({ run_s }) => run_s)}
         shape={scheduling.shape}
       />
-      <SpreadCard title="Size" xTitle={unit} spreads={of(({ size_units }) => size_units)} shape={scheduling.shape} />
+      <SpreadCard
+        title="Size"
+        xTitle={unit}
+        spreads={spreadsOf(({ size_units }) => size_units)}
+        shape={scheduling.shape}
+      />
       <SpreadCard
         title="Requested time"
         isTime
-        xTitle="time asked for"
-        spreads={of(({ requested_s }) => requested_s)}
+        xTitle="requested time"
+        spreads={spreadsOf(({ requested_s }) => requested_s)}
         shape={scheduling.shape}
       />
       <SpreadCard
         title="Waiting time"
         isTime
         xTitle="wait"
-        spreads={of(({ waiting }) => waiting?.wait_s)}
+        spreads={spreadsOf(({ waiting }) => waiting?.wait_s)}
         shape={scheduling.shape}
       />
     </>
@@ -75,32 +80,32 @@ interface SpreadCardProps {
 }
 
 export function SpreadCard({ title, isTime = false, xTitle, spreads, shape }: SpreadCardProps) {
-  const known = spreads.flatMap(({ name, spread }, place) =>
+  const available = spreads.flatMap(({ name, spread }, place) =>
     spread?.distribution && spread.histogram ? [{ name, spread, place }] : [],
   );
-  const most = Math.max(2, ...known.map(({ spread }) => spread.quantiles?.maximum ?? 1));
-  const x = isTime ? durationScale(1, most) : countScale(1, most);
-  const series = known.map(({ name, spread, place }) => toSeries(name, place, spread, shape));
+  const maximum = Math.max(2, ...available.map(({ spread }) => spread.quantiles?.maximum ?? 1));
+  const x = isTime ? durationScale(1, maximum) : countScale(1, maximum);
+  const series = available.map(({ name, spread, place }) => toSeries(name, place, spread, shape));
   const top = Math.max(0.01, ...series.flatMap(({ ys }) => ys));
   const y = linearScale(0, shape === "distribution" ? 1 : top * 1.05, 5, formatRatio);
-  const say = isTime ? formatDuration : formatCount;
-  const middles = known.map(
-    ({ name, spread }) => `${known.length > 1 ? `${name}: ` : ""}median ${say(spread.quantiles?.p50)}`,
+  const format = isTime ? formatDuration : formatCount;
+  const medians = available.map(
+    ({ name, spread }) => `${available.length > 1 ? `${name}: ` : ""}median ${format(spread.quantiles?.p50)}`,
   );
-  const hint = known.length > MOST_TRACES ? `${formatCount(known.length)} in their colors` : middles.join("; ");
+  const hint = available.length > MOST_TRACES ? `${formatCount(available.length)} distributions` : medians.join("; ");
   return (
-    <ChartCard title={title} hint={known.length > 0 ? hint : "not known"} twin={twinOf(known, shape, xTitle)}>
-      {known.length > 0 ? (
+    <ChartCard title={title} hint={available.length > 0 ? hint : "no data"} twin={toTable(available, shape, xTitle)}>
+      {available.length > 0 ? (
         <XyChart
           label={`${title}: ${TITLES[shape].toLowerCase()}`}
           x={x}
           y={y}
           xTitle={xTitle}
-          yTitle={shape === "distribution" ? "share of jobs up to it" : "share of jobs"}
+          yTitle={shape === "distribution" ? "cumulative share of jobs" : "share of jobs"}
           series={series}
         />
       ) : (
-        <p className={styles.missing}>The trace does not say it.</p>
+        <p className={styles.missing}>The trace does not contain this.</p>
       )}
     </ChartCard>
   );
@@ -119,26 +124,26 @@ function toSeries(name: string, place: number, spread: ValueSpread, shape: Distr
       ys: distribution?.shares ?? [],
     };
   }
-  const ends = [...(histogram?.counts ?? []), 0].map((count) => count / Math.max(1, spread.count));
-  return { key: name, title: name, color, look: "step", xs: histogram?.edges ?? [], ys: ends };
+  const shares = [...(histogram?.counts ?? []), 0].map((count) => count / Math.max(1, spread.count));
+  return { key: name, title: name, color, look: "step", xs: histogram?.edges ?? [], ys: shares };
 }
 
-function twinOf(
-  known: readonly { readonly name: string; readonly spread: ValueSpread }[],
+function toTable(
+  available: readonly { readonly name: string; readonly spread: ValueSpread }[],
   shape: DistributionShape,
   value: string,
 ): TableTwin {
   if (shape === "distribution") {
     return {
       header: ["trace", `${value}, up to`, "share of jobs"],
-      rows: known.flatMap(({ name, spread }) =>
-        (spread.distribution?.values ?? []).map((each, at) => [name, each, spread.distribution?.shares[at]]),
+      rows: available.flatMap(({ name, spread }) =>
+        (spread.distribution?.values ?? []).map((bound, at) => [name, bound, spread.distribution?.shares[at]]),
       ),
     };
   }
   return {
     header: ["trace", `${value}, from`, "below", "jobs"],
-    rows: known.flatMap(({ name, spread }) =>
+    rows: available.flatMap(({ name, spread }) =>
       (spread.histogram?.counts ?? []).map((count, at) => [
         name,
         spread.histogram?.edges[at],

@@ -1,4 +1,4 @@
-// How jobs end, and whether larger and longer ones end badly more often; shares with their 95 % intervals.
+// How jobs end, and whether larger and longer jobs fail more often; shares with 95 % intervals.
 
 import type { ClassEnds, TraceDescription } from "../../../api/generated.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
@@ -8,10 +8,10 @@ import { linearScale } from "../../../charts/scales.ts";
 import { colorAt } from "../../../charts/series-colors.ts";
 import { ChartCard } from "../../../parts/charts/chart-card.tsx";
 import styles from "./history.module.css";
-import { barOf, sayMeasured, sayRange, sayUnits } from "./words.ts";
+import { formatMeasured, formatRange, formatUnits, toInterval } from "./words.ts";
 
 const STATUSES = ["completed", "failed", "cancelled", "timeout"] as const;
-const TITLES = { completed: "completed", failed: "failed", cancelled: "cancelled", timeout: "out of time" };
+const TITLES = { completed: "completed", failed: "failed", cancelled: "cancelled", timeout: "timed out" };
 
 export function FailureCards({ traces }: { traces: readonly TraceDescription[] }) {
   return (
@@ -21,17 +21,17 @@ export function FailureCards({ traces }: { traces: readonly TraceDescription[] }
         title="Unsuccessful by size"
         traces={traces}
         pick={({ failures }) => failures?.by_size.classes ?? []}
-        say={(each, trace) =>
-          each.low === each.high
-            ? sayUnits(each.low, trace.size_unit)
-            : `${formatCount(each.low)} – ${sayUnits(each.high, trace.size_unit)}`
+        format={(jobClass, trace) =>
+          jobClass.low === jobClass.high
+            ? formatUnits(jobClass.low, trace.size_unit)
+            : `${formatCount(jobClass.low)} – ${formatUnits(jobClass.high, trace.size_unit)}`
         }
       />
       <ByClass
         title="Unsuccessful by run time"
         traces={traces}
         pick={({ failures }) => failures?.by_run_time.classes ?? []}
-        say={(each) => sayRange(each.low, each.high, formatShortDuration)}
+        format={(jobClass) => formatRange(jobClass.low, jobClass.high, formatShortDuration)}
       />
     </>
   );
@@ -49,21 +49,22 @@ function Statuses({ traces }: { traces: readonly TraceDescription[] }) {
     key: status,
     title: TITLES[status],
     rows: all
-      .filter((each) => each.status.status === status)
-      .map(({ name, place, status: { share, jobs } }) => ({
+      .filter((row) => row.status.status === status)
+      .map(({ name, place, status: { share, jobs, unit_hours_share } }) => ({
         key: name,
         color: colorAt(place),
         title: name,
         dot: share.value,
-        bar: barOf(share),
+        bar: toInterval(share),
+        tick: unit_hours_share,
         text: formatRatio(share.value),
-        tip: `${name}: ${formatCount(jobs)} jobs ${TITLES[status]}, ${sayMeasured(share)}`,
+        tip: `${name}: ${formatCount(jobs)} jobs ${TITLES[status]}, ${formatMeasured(share)}; ${formatRatio(unit_hours_share)} of the unit-hours`,
       })),
   })).filter(({ rows }) => rows.length > 0);
   return (
     <ChartCard
       title="How jobs end"
-      hint={lost ? `share of jobs; of all unit-hours lost to unsuccessful ones: ${lost}` : "share of jobs"}
+      hint={`share of jobs; tick: of the unit-hours${lost && `; lost to unsuccessful jobs: ${lost}`}`}
       twin={{
         header: ["trace", "status", "jobs", "share", "low", "high", "unit-hours", "share of unit-hours"],
         rows: all.map(({ name, status }) => [
@@ -81,7 +82,7 @@ function Statuses({ traces }: { traces: readonly TraceDescription[] }) {
       {groups.length > 0 ? (
         <IntervalRows label="How jobs end" scale={linearScale(0, 1, 5, formatRatio)} groups={groups} />
       ) : (
-        <p className={styles.missing}>The trace does not say how jobs end.</p>
+        <p className={styles.missing}>The trace has no job states.</p>
       )}
     </ChartCard>
   );
@@ -91,29 +92,29 @@ interface ByClassProps {
   readonly title: string;
   readonly traces: readonly TraceDescription[];
   pick(trace: TraceDescription): readonly ClassEnds[];
-  say(each: ClassEnds, trace: TraceDescription): string;
+  format(jobClass: ClassEnds, trace: TraceDescription): string;
 }
 
-function ByClass({ title, traces, pick, say }: ByClassProps) {
-  const most = Math.max(
+function ByClass({ title, traces, pick, format }: ByClassProps) {
+  const maximum = Math.max(
     0.1,
     ...traces.flatMap((trace) => pick(trace).map(({ unsuccessful }) => unsuccessful.high ?? unsuccessful.value)),
   );
   const groups = traces.flatMap((trace, place) =>
-    pick(trace).map((each) => ({
-      key: `${trace.name} ${each.low} ${each.high}`,
-      title: say(each, trace),
-      detail: traces.length > 1 ? trace.name : `${formatCount(each.jobs)} jobs`,
+    pick(trace).map((jobClass) => ({
+      key: `${trace.name} ${jobClass.low} ${jobClass.high}`,
+      title: format(jobClass, trace),
+      detail: traces.length > 1 ? trace.name : `${formatCount(jobClass.jobs)} jobs`,
       rows: [
         {
           key: "share",
           color: colorAt(place),
           title: trace.name,
-          dot: each.unsuccessful.value,
-          bar: barOf(each.unsuccessful),
-          tick: each.failed.value,
-          text: formatRatio(each.unsuccessful.value),
-          tip: `${trace.name}, ${say(each, trace)}: ${sayMeasured(each.unsuccessful)} of ${formatCount(each.jobs)} jobs unsuccessful, ${formatRatio(each.failed.value)} failed outright`,
+          dot: jobClass.unsuccessful.value,
+          bar: toInterval(jobClass.unsuccessful),
+          tick: jobClass.failed.value,
+          text: formatRatio(jobClass.unsuccessful.value),
+          tip: `${trace.name}, ${format(jobClass, trace)}: ${formatMeasured(jobClass.unsuccessful)} of ${formatCount(jobClass.jobs)} jobs unsuccessful, ${formatRatio(jobClass.failed.value)} failed`,
         },
       ],
     })),
@@ -121,27 +122,27 @@ function ByClass({ title, traces, pick, say }: ByClassProps) {
   return (
     <ChartCard
       title={title}
-      hint="failed, cancelled or out of time, in thirds of the jobs; tick: failed outright"
+      hint="failed, cancelled or timed out, by thirds of the jobs; tick: failed only"
       twin={{
         header: ["trace", "from", "to", "jobs", "unsuccessful", "low", "high", "failed"],
         rows: traces.flatMap((trace) =>
-          pick(trace).map((each) => [
+          pick(trace).map((jobClass) => [
             trace.name,
-            each.low,
-            each.high,
-            each.jobs,
-            each.unsuccessful.value,
-            each.unsuccessful.low,
-            each.unsuccessful.high,
-            each.failed.value,
+            jobClass.low,
+            jobClass.high,
+            jobClass.jobs,
+            jobClass.unsuccessful.value,
+            jobClass.unsuccessful.low,
+            jobClass.unsuccessful.high,
+            jobClass.failed.value,
           ]),
         ),
       }}
     >
       {groups.length > 0 ? (
-        <IntervalRows label={title} scale={linearScale(0, most, 5, formatRatio)} groups={groups} />
+        <IntervalRows label={title} scale={linearScale(0, maximum, 5, formatRatio)} groups={groups} />
       ) : (
-        <p className={styles.missing}>The trace does not say it.</p>
+        <p className={styles.missing}>The trace does not contain this.</p>
       )}
     </ChartCard>
   );

@@ -1,4 +1,4 @@
-// The chosen traces in one line: one figure for each, in its color.
+// Summary of the selected traces, one figure each, in its color.
 
 import type { TracesDescription } from "../../../api/generated.ts";
 import { formatPlural, formatRatio } from "../../../base/format.ts";
@@ -6,7 +6,7 @@ import { formatShortDuration } from "../../../base/time.ts";
 import { colorAt } from "../../../charts/series-colors.ts";
 import { Strip } from "../../../widgets/strip.tsx";
 import styles from "./history.module.css";
-import { sayUnits } from "./words.ts";
+import { formatUnits } from "./words.ts";
 
 export function HistoryStrip({ description }: { description: TracesDescription | undefined }) {
   return (
@@ -16,7 +16,7 @@ export function HistoryStrip({ description }: { description: TracesDescription |
           <b>{trace.name}</b>
           <span>
             {formatPlural(trace.jobs, "job")} in {formatShortDuration(trace.last_submit_s - trace.first_submit_s)}
-            {trace.total_units !== null && `, ${sayUnits(trace.total_units, trace.size_unit)}`}
+            {trace.total_units !== null && `, ${formatUnits(trace.total_units, trace.size_unit)}`}
             {trace.occupancy && `, ${formatRatio(trace.occupancy.utilization)} used`}
           </span>
         </div>

@@ -1,4 +1,4 @@
-// Which traces are described: this cluster's history and what was uploaded; where further ones are dropped.
+// Selects traces: this cluster's history and uploaded files; with an upload box.
 
 import type { JobTraceRow } from "../../../api/generated.ts";
 import { colorAt } from "../../../charts/series-colors.ts";
@@ -10,12 +10,12 @@ import styles from "./trace-chooser.module.css";
 import { TraceEntry } from "./trace-entry.tsx";
 import { TraceUpload } from "./trace-upload.tsx";
 
-export function TraceChooser({ chosen }: { chosen: readonly string[] }) {
+export function TraceChooser({ selected }: { selected: readonly string[] }) {
   const list = useJobTraces();
   const change = useChangeScreen();
-  const choose = (history: readonly string[]) => change(changeScheduling({ history }));
+  const setSelected = (history: readonly string[]) => change(changeScheduling({ history }));
   const toggle = ({ trace }: JobTraceRow) =>
-    choose(chosen.includes(trace) ? chosen.filter((each) => each !== trace) : [...chosen, trace]);
+    setSelected(selected.includes(trace) ? selected.filter((key) => key !== trace) : [...selected, trace]);
   return (
     <div>
       <section aria-label="Job traces">
@@ -27,20 +27,20 @@ export function TraceChooser({ chosen }: { chosen: readonly string[] }) {
                 <TraceEntry
                   key={row.trace}
                   row={row}
-                  color={chosen.includes(row.trace) ? colorAt(chosen.indexOf(row.trace)) : null}
-                  isFull={chosen.length >= MOST_TRACES}
+                  color={selected.includes(row.trace) ? colorAt(selected.indexOf(row.trace)) : null}
+                  isFull={selected.length >= MOST_TRACES}
                   onToggle={() => toggle(row)}
-                  onGone={() => choose(chosen.filter((each) => each !== row.trace))}
+                  onRemoved={() => setSelected(selected.filter((key) => key !== row.trace))}
                 />
               ))}
             </ul>
           )}
         </Frame>
-        <p className={styles.hint}>Up to four are drawn side by side.</p>
+        <p className={styles.hint}>Select up to four traces to compare.</p>
       </section>
       <TraceUpload
         onUploaded={({ trace }) =>
-          choose([...chosen.slice(0, MOST_TRACES - 1).filter((each) => each !== trace), trace])
+          setSelected([...selected.slice(0, MOST_TRACES - 1).filter((key) => key !== trace), trace])
         }
       />
     </div>

@@ -1,27 +1,27 @@
-// One job trace in the list: whether it is drawn and in which color, what was dropped of it, and a way to forget it.
+// One job trace in the list: its checkbox and color, notes on its rows, and a remove button.
 
 import type { JobTraceRow } from "../../../api/generated.ts";
 import { formatCount } from "../../../base/format.ts";
 import { useJobTracesClient, useRenewJobTraces } from "../../../data/job-traces.ts";
 import { RemoveButton } from "../../../widgets/remove-button.tsx";
-import { sayUnits } from "./words.ts";
+import { formatUnits } from "./words.ts";
 
 interface TraceEntryProps {
   readonly row: JobTraceRow;
-  /** Null: not chosen. */
+  /** Null: not selected. */
   readonly color: string | null;
   readonly isFull: boolean;
   onToggle(): void;
-  onGone(): void;
+  onRemoved(): void;
 }
 
-export function TraceEntry({ row, color, isFull, onToggle, onGone }: TraceEntryProps) {
+export function TraceEntry({ row, color, isFull, onToggle, onRemoved }: TraceEntryProps) {
   const client = useJobTracesClient();
-  const renew = useRenewJobTraces();
+  const refetch = useRenewJobTraces();
   const remove = async () => {
     await client.remove(row.trace);
-    onGone();
-    renew();
+    onRemoved();
+    refetch();
   };
   return (
     <li>
@@ -42,7 +42,7 @@ export function TraceEntry({ row, color, isFull, onToggle, onGone }: TraceEntryP
       {!row.is_own && <RemoveButton label={`Remove ${row.name}`} onRemove={remove} />}
       {row.notes.length > 0 && (
         <details>
-          <summary>{formatCount(row.notes.reduce((sum, { count }) => sum + count, 0))} notes on its rows</summary>
+          <summary>{formatCount(row.notes.reduce((sum, { count }) => sum + count, 0))} notes on rows</summary>
           <ul>
             {row.notes.map(({ action, reason, count, lines }) => (
               <li key={`${action} ${reason}`} title={lines?.length ? `lines ${lines.join(", ")}` : undefined}>
@@ -58,6 +58,6 @@ export function TraceEntry({ row, color, isFull, onToggle, onGone }: TraceEntryP
 
 function describe({ is_own, jobs, format, total_units, size_unit }: JobTraceRow): string {
   if (is_own) return "history of this cluster";
-  const size = total_units === null ? `in ${size_unit}` : sayUnits(total_units, size_unit);
+  const size = total_units === null ? `in ${size_unit}` : formatUnits(total_units, size_unit);
   return `${format}, ${formatCount(jobs)} jobs, ${size}`;
 }

@@ -1,4 +1,4 @@
-// Where a job trace is dropped or chosen. What cannot be read says why.
+// Upload box for a job trace: drop or choose a file. Shows why a file cannot be read.
 
 import { useRef, useState } from "react";
 import type { JobTraceRow } from "../../../api/generated.ts";
@@ -10,26 +10,26 @@ import { Icon } from "../../../widgets/icon.tsx";
 
 export function TraceUpload({ onUploaded }: { onUploaded(row: JobTraceRow): void }) {
   const client = useJobTracesClient();
-  const renew = useRenewJobTraces();
+  const refetch = useRenewJobTraces();
   const input = useRef<HTMLInputElement>(null);
-  const [sending, setSending] = useState<string | null>(null);
+  const [fileName, setFileName] = useState<string | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   const send = async (file: File | undefined) => {
-    if (!file || sending !== null) return;
-    setSending(file.name);
+    if (!file || fileName !== null) return;
+    setFileName(file.name);
     setProblem(null);
     try {
       const row = await client.upload(file.name, file, null);
-      renew();
+      refetch();
       onUploaded(row);
     } catch (error) {
       setProblem(toProblem(error));
     }
-    setSending(null);
+    setFileName(null);
   };
   return (
-    <DropBox label="Bring a job trace" onDrop={({ files }) => void send(files[0])}>
-      {sending === null ? (
+    <DropBox label="Upload a job trace" onDrop={({ files }) => void send(files[0])}>
+      {fileName === null ? (
         <p>
           <Icon name="upload" size={14} />
           Drop a job trace here, or{" "}
@@ -38,13 +38,13 @@ export function TraceUpload({ onUploaded }: { onUploaded(row: JobTraceRow): void
           </button>
         </p>
       ) : (
-        <p role="status">Reading {sending} …</p>
+        <p role="status">Reading {fileName}…</p>
       )}
       <p>SWF, sacct, Lumos, Philly, Helios, Acme, openb; also compressed.</p>
       {problem && (
         <p role="alert">
           {problem.message}. {problem.hint && toSentence(problem.hint)}
-          <IconButton icon="close" label="Put away" onClick={() => setProblem(null)} />
+          <IconButton icon="close" label="Dismiss" onClick={() => setProblem(null)} />
         </p>
       )}
       <input

@@ -1,15 +1,15 @@
-// What users do: how much they repeat, what they submit when many wait, and who loses most to unsuccessful jobs.
+// User behavior: repeated jobs, what is submitted by queue length, run times by status, and users with most lost unit-hours.
 
-import type { TraceDescription } from "../../../api/generated.ts";
-import { formatCount, formatRatio } from "../../../base/format.ts";
+import type { QueueThird, TraceDescription } from "../../../api/generated.ts";
+import { formatCount, formatRatio, MISSING } from "../../../base/format.ts";
 import { formatDuration } from "../../../base/time.ts";
 import { IntervalRows } from "../../../charts/interval-rows.tsx";
-import { durationScale, linearScale } from "../../../charts/scales.ts";
+import { durationScale, linearScale, type Scale } from "../../../charts/scales.ts";
 import { colorAt } from "../../../charts/series-colors.ts";
 import { XyChart } from "../../../charts/xy-chart.tsx";
-import { ChartCard } from "../../../parts/charts/chart-card.tsx";
+import { ChartCard, sayNumber } from "../../../parts/charts/chart-card.tsx";
 import styles from "./history.module.css";
-import { barOf, sayMeasured, sayRange, sayUnits } from "./words.ts";
+import { formatMeasured, formatRange, nameUnit, nameUnits, toInterval } from "./words.ts";
 
 interface Traces {
   readonly traces: readonly TraceDescription[];
@@ -19,7 +19,23 @@ export function UserCards({ traces }: Traces) {
   return (
     <>
       <Repetition traces={traces} />
-      <WhenQueueIsLong traces={traces} />
+      <QueueThirds
+        title="Run time by queue length"
+        hint="median run time, by the number of jobs waiting at submission"
+        traces={traces}
+        scale={(maximum) => durationScale(1, Math.max(60, maximum) * 2)}
+        pick={(third) => third.median_run_s}
+        format={formatDuration}
+      />
+      <QueueThirds
+        title="Size by queue length"
+        hint={`mean size in ${nameUnits(traces)}, by the number of jobs waiting at submission`}
+        traces={traces}
+        scale={(largest) => linearScale(0, Math.max(1, largest) * 1.1, 5, formatCount)}
+        pick={(third) => third.mean_size_units}
+        format={(size, { size_unit }) => (size === null ? MISSING : `${sayNumber(size)} ${nameUnit(size_unit)}`)}
+      />
+      <RunTimeByStatus traces={traces} />
       <Losses traces={traces} />
     </>
   );
@@ -43,7 +59,7 @@ function Repetition({ traces }: Traces) {
   return (
     <ChartCard
       title="Repeated jobs"
-      hint="share of jobs in a user's largest groups of the same size and a run time within 10 %"
+      hint={`share of jobs in a user's largest groups of the same size and a run time within 10 %${describeTopTen(traces)}`}
       twin={{
         header: ["trace", "largest groups", "share of jobs"],
         rows: series.flatMap(({ title, xs, ys }) => xs.map((count, at) => [title, count, ys[at]])),
@@ -59,21 +75,37 @@ function Repetition({ traces }: Traces) {
           series={series}
         />
       ) : (
-        <p className={styles.missing}>The trace does not say whose jobs they are.</p>
+        <p className={styles.missing}>The trace has no users.</p>
       )}
     </ChartCard>
   );
 }
 
-function WhenQueueIsLong({ traces }: Traces) {
-  const all = traces.flatMap((trace, place) =>
-    (trace.users.submission?.thirds ?? []).map((third) => ({ trace, place, third })),
+/** The share of the ten largest groups, with its interval. */
+function describeTopTen(traces: readonly TraceDescription[]): string {
+  const shares = traces.flatMap(({ name, users }) =>
+    users.repetition ? [`${traces.length > 1 ? `${name} ` : ""}${formatMeasured(users.repetition.top_10_cover)}`] : [],
   );
-  const longest = Math.max(60, ...all.map(({ third }) => third.median_run_s ?? 0));
+  return shares.length > 0 ? `; in the ten largest: ${shares.join("; ")}` : "";
+}
+
+interface QueueThirdsProps extends Traces {
+  readonly title: string;
+  readonly hint: string;
+  readonly scale: (highest: number) => Scale;
+  pick(third: QueueThird): number | null;
+  format(value: number | null, trace: TraceDescription): string;
+}
+
+/** A measure of the jobs submitted to a short, a medium and a long queue. */
+function QueueThirds({ traces, title, hint, scale, pick, format }: QueueThirdsProps) {
+  const all = traces.flatMap((trace, place) =>
+    (trace.users.submission?.thirds ?? []).map((third) => ({ trace, place, third, value: pick(third) })),
+  );
   return (
     <ChartCard
-      title="What is submitted when many wait"
-      hint="median run time of the jobs that found so many waiting"
+      title={title}
+      hint={hint}
       twin={{
         header: [
           "trace",
@@ -99,30 +131,88 @@ function WhenQueueIsLong({ traces }: Traces) {
     >
       {all.length > 0 ? (
         <IntervalRows
-          label="What is submitted when many wait"
-          scale={durationScale(1, longest * 2)}
-          groups={all.map(({ trace, place, third }) => ({
+          label={title}
+          scale={scale(Math.max(0, ...all.map(({ value }) => value ?? 0)))}
+          groups={all.map(({ trace, place, third, value }) => ({
             key: `${trace.name} ${third.low}`,
-            title: `${sayRange(third.low, third.high, formatCount)} waiting`,
-            detail: `${traces.length > 1 ? `${trace.name}, ` : ""}mean ${sayUnits(Math.round(third.mean_size_units * 10) / 10, trace.size_unit)}`,
+            title: `${formatRange(third.low, third.high, formatCount)} waiting`,
+            detail: traces.length > 1 ? trace.name : `${formatCount(third.jobs)} jobs`,
             rows: [
               {
-                key: "run",
+                key: "value",
                 color: colorAt(place),
                 title: trace.name,
-                dot: third.median_run_s,
-                bar: third.median_run_s === null ? null : ([1, third.median_run_s] as const),
-                text: formatDuration(third.median_run_s),
+                dot: value,
+                bar: value === null ? null : ([0, value] as const),
+                text: format(value, trace),
                 tip: `${trace.name}: ${formatCount(third.jobs)} jobs, median run ${formatDuration(third.median_run_s)}, mean size ${third.mean_size_units.toFixed(1)}`,
               },
             ],
           }))}
         />
       ) : (
-        <p className={styles.missing}>The trace has no waits.</p>
+        <p className={styles.missing}>The trace has no wait times.</p>
       )}
     </ChartCard>
   );
+}
+
+function RunTimeByStatus({ traces }: Traces) {
+  const all = traces.flatMap((trace, place) =>
+    trace.users.run_time_by_status.map((row) => ({ trace, place, row, ratio: row.ratio_to_completed })),
+  );
+  const maximum = Math.max(60, ...all.map(({ row }) => row.median_run_s));
+  return (
+    <ChartCard
+      title="Run time by status"
+      hint="median; compared with a user's completed jobs: median over users, 95 % interval"
+      twin={{
+        header: ["trace", "status", "jobs", "users", "median run, s", "÷ completed", "low", "high"],
+        rows: all.map(({ trace, row, ratio }) => [
+          trace.name,
+          row.status,
+          row.jobs,
+          row.users,
+          row.median_run_s,
+          ratio?.value,
+          ratio?.low,
+          ratio?.high,
+        ]),
+      }}
+    >
+      {all.length > 0 ? (
+        <IntervalRows
+          label="Run time by status"
+          scale={durationScale(1, maximum * 1.5)}
+          groups={all.map(({ trace, place, row, ratio }) => {
+            const compared = ratio === null ? null : `${formatMeasured(ratio, formatFactor)} completed ones`;
+            return {
+              key: `${trace.name} ${row.status}`,
+              title: row.status,
+              detail: [traces.length > 1 ? trace.name : null, compared].filter(Boolean).join(", "),
+              rows: [
+                {
+                  key: "run",
+                  color: colorAt(place),
+                  title: trace.name,
+                  dot: row.median_run_s,
+                  bar: [1, row.median_run_s] as const,
+                  text: formatDuration(row.median_run_s),
+                  tip: `${trace.name}: ${formatCount(row.jobs)} jobs ${row.status}, median run ${formatDuration(row.median_run_s)}${compared ? `, ${compared}` : ""}`,
+                },
+              ],
+            };
+          })}
+        />
+      ) : (
+        <p className={styles.missing}>The trace has no job states.</p>
+      )}
+    </ChartCard>
+  );
+}
+
+function formatFactor(ratio: number): string {
+  return `${ratio.toFixed(2)}×`;
 }
 
 const SHOWN_USERS = 8;
@@ -132,8 +222,8 @@ function Losses({ traces }: Traces) {
   const shown = all.toSorted((a, b) => b.user.lost_unit_hours - a.user.lost_unit_hours).slice(0, SHOWN_USERS);
   return (
     <ChartCard
-      title="Who loses most"
-      hint="share of a user's jobs that ended unsuccessfully, most unit-hours lost first"
+      title="Users with most lost unit-hours"
+      hint="share of a user's jobs that ended unsuccessfully; most lost unit-hours first"
       twin={{
         header: ["trace", "user", "jobs", "unsuccessful", "low", "high", "unit-hours lost"],
         rows: all.map(({ trace, user }) => [
@@ -149,7 +239,7 @@ function Losses({ traces }: Traces) {
     >
       {shown.length > 0 ? (
         <IntervalRows
-          label="Who loses most"
+          label="Users with most lost unit-hours"
           scale={linearScale(0, 1, 5, formatRatio)}
           groups={shown.map(({ trace, place, user }) => ({
             key: `${trace.name} ${user.user}`,
@@ -161,15 +251,15 @@ function Losses({ traces }: Traces) {
                 color: colorAt(place),
                 title: user.user,
                 dot: user.unsuccessful.value,
-                bar: barOf(user.unsuccessful),
+                bar: toInterval(user.unsuccessful),
                 text: formatRatio(user.unsuccessful.value),
-                tip: `${user.user} of ${trace.name}: ${sayMeasured(user.unsuccessful)} of ${formatCount(user.jobs)} jobs unsuccessful`,
+                tip: `${user.user} of ${trace.name}: ${formatMeasured(user.unsuccessful)} of ${formatCount(user.jobs)} jobs unsuccessful`,
               },
             ],
           }))}
         />
       ) : (
-        <p className={styles.missing}>The trace does not say it.</p>
+        <p className={styles.missing}>The trace does not contain this.</p>
       )}
     </ChartCard>
   );

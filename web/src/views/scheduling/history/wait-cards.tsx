@@ -9,20 +9,20 @@ import { durationScale } from "../../../charts/scales.ts";
 import { colorAt } from "../../../charts/series-colors.ts";
 import { ChartCard } from "../../../parts/charts/chart-card.tsx";
 import styles from "./history.module.css";
-import { nameUnits, sayRange } from "./words.ts";
+import { formatRange, nameUnits } from "./words.ts";
 
 export function WaitCards({ traces }: { traces: readonly TraceDescription[] }) {
   return (
     <>
       <WaitCard
         title="Wait by size"
-        what={nameUnits(traces)}
+        classes={nameUnits(traces)}
         traces={traces}
         pick={({ waiting }) => waiting?.by_size ?? []}
       />
       <WaitCard
         title="Wait by queue"
-        what="jobs that waited when it was submitted"
+        classes="jobs waiting at submission"
         traces={traces}
         pick={({ waiting }) => waiting?.by_waiting_jobs ?? []}
       />
@@ -32,18 +32,18 @@ export function WaitCards({ traces }: { traces: readonly TraceDescription[] }) {
 
 interface WaitCardProps {
   readonly title: string;
-  readonly what: string;
+  readonly classes: string;
   readonly traces: readonly TraceDescription[];
   pick(trace: TraceDescription): readonly ClassWaits[];
 }
 
-function WaitCard({ title, what, traces, pick }: WaitCardProps) {
+function WaitCard({ title, classes, traces, pick }: WaitCardProps) {
   const all = traces.flatMap((trace, place) => pick(trace).map((waits) => ({ name: trace.name, place, waits })));
   const scale = durationScale(1, Math.max(60, ...all.map(({ waits }) => waits.p95_s)));
   return (
     <ChartCard
       title={title}
-      hint={`by ${what}; bar: middle half, dot: median, tick: 95 % are below`}
+      hint={`by ${classes}; bar: middle 50 %, dot: median, tick: 95th percentile`}
       twin={{
         header: ["trace", "from", "to", "jobs", "mean, s", "25 %, s", "50 %, s", "75 %, s", "95 %, s"],
         rows: all.map(({ name, waits }) => [
@@ -60,9 +60,9 @@ function WaitCard({ title, what, traces, pick }: WaitCardProps) {
       }}
     >
       {all.length > 0 ? (
-        <IntervalRows label={title} scale={scale} groups={groupsOf(all)} />
+        <IntervalRows label={title} scale={scale} groups={groupByBounds(all)} />
       ) : (
-        <p className={styles.missing}>The trace has no waits.</p>
+        <p className={styles.missing}>The trace has no wait times.</p>
       )}
     </ChartCard>
   );
@@ -74,12 +74,12 @@ interface NamedWaits {
   readonly waits: ClassWaits;
 }
 
-/** Classes of the same bounds stand together, one row per trace. */
-function groupsOf(all: readonly NamedWaits[]): readonly IntervalGroup[] {
+/** Groups classes with the same bounds, one row per trace. */
+function groupByBounds(all: readonly NamedWaits[]): readonly IntervalGroup[] {
   const groups = new Map<string, NamedWaits[]>();
-  for (const each of all.toSorted((a, b) => a.waits.low - b.waits.low || a.waits.high - b.waits.high)) {
-    const key = sayRange(each.waits.low, each.waits.high, formatCount);
-    groups.set(key, [...(groups.get(key) ?? []), each]);
+  for (const entry of all.toSorted((a, b) => a.waits.low - b.waits.low || a.waits.high - b.waits.high)) {
+    const key = formatRange(entry.waits.low, entry.waits.high, formatCount);
+    groups.set(key, [...(groups.get(key) ?? []), entry]);
   }
   return [...groups].map(([title, rows]) => ({
     key: title,
@@ -92,7 +92,7 @@ function groupsOf(all: readonly NamedWaits[]): readonly IntervalGroup[] {
       bar: [waits.p25_s, waits.p75_s] as const,
       tick: waits.p95_s,
       text: formatDuration(waits.p50_s),
-      tip: `${name}, ${title}: ${formatCount(waits.jobs)} jobs, median ${formatDuration(waits.p50_s)}, middle half ${formatShortDuration(waits.p25_s)} to ${formatShortDuration(waits.p75_s)}, 95 % below ${formatShortDuration(waits.p95_s)}`,
+      tip: `${name}, ${title}: ${formatCount(waits.jobs)} jobs, median ${formatDuration(waits.p50_s)}, middle 50 % ${formatShortDuration(waits.p25_s)} to ${formatShortDuration(waits.p75_s)}, 95th percentile ${formatShortDuration(waits.p95_s)}`,
     })),
   }));
 }

@@ -1,4 +1,4 @@
-// How good each way of predicting run times is, on the same jobs: accuracy, and how many ran longer than predicted.
+// Accuracy of each run-time predictor on the same jobs, and the share of jobs that ran longer than predicted.
 
 import type { ModelCards, PredictionReport, PredictionTable } from "../../../api/generated.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
@@ -7,37 +7,37 @@ import { IntervalRows } from "../../../charts/interval-rows.tsx";
 import { linearScale } from "../../../charts/scales.ts";
 import { colorAt } from "../../../charts/series-colors.ts";
 import { ChartCard, ChartCards } from "../../../parts/charts/chart-card.tsx";
-import { Waits } from "./nothing-yet.tsx";
+import { EmptyChart } from "./empty-chart.tsx";
 import styles from "./quality.module.css";
 
-type Picked = "accuracy" | "under_ratio";
+type AccuracyMeasure = "accuracy" | "under_ratio";
 
 export function AccuracyCards({ cards }: { cards: ModelCards }) {
   const model = cards.models.find(({ report }) => report !== null);
   const report = model?.report;
   if (!report) {
-    const missing = cards.models[0]?.retrained_after;
+    const jobsNeeded = cards.models[0]?.retrained_after;
     return (
-      <Waits title="Nothing to compare yet">
-        {missing
-          ? `Run times are learned once ${formatCount(missing)} more jobs of this cluster have ended; predictors are then compared on those submitted last.`
-          : "Predictors are compared as soon as a model was made from jobs of this cluster."}
-      </Waits>
+      <EmptyChart title="No predictions to compare yet">
+        {jobsNeeded
+          ? `The run-time model is trained when ${formatCount(jobsNeeded)} more jobs of this cluster have ended. Predictors are then compared on the jobs submitted last.`
+          : "Predictors are compared once a model is trained on jobs of this cluster."}
+      </EmptyChart>
     );
   }
   return (
     <ChartCards>
       <Comparison
         title="Accuracy of run-time predictions"
-        hint="shorter over longer of prediction and run, mean; bar: 95 % interval"
+        hint="mean of min(predicted, actual) / max(predicted, actual); bar: 95 % interval"
         report={report}
-        picked="accuracy"
+        measure="accuracy"
       />
       <Comparison
         title="Ran longer than predicted"
-        hint="share of jobs; a plan built on these is broken by that many"
+        hint="share of jobs that break a plan based on these predictions"
         report={report}
-        picked="under_ratio"
+        measure="under_ratio"
       />
     </ChartCards>
   );
@@ -47,10 +47,10 @@ interface ComparisonProps {
   readonly title: string;
   readonly hint: string;
   readonly report: PredictionReport;
-  readonly picked: Picked;
+  readonly measure: AccuracyMeasure;
 }
 
-function Comparison({ title, hint, report, picked }: ComparisonProps) {
+function Comparison({ title, hint, report, measure }: ComparisonProps) {
   return (
     <ChartCard
       title={title}
@@ -58,25 +58,25 @@ function Comparison({ title, hint, report, picked }: ComparisonProps) {
       twin={{
         header: ["after, s", "jobs", "predictor", title.toLowerCase(), "low", "high"],
         rows: report.tables.flatMap(({ elapsed_s, jobs, rows }) =>
-          rows.map((row) => [elapsed_s, jobs, row.name, row[picked].value, row[picked].low, row[picked].high]),
+          rows.map((row) => [elapsed_s, jobs, row.name, row[measure].value, row[measure].low, row[measure].high]),
         ),
       }}
     >
       {report.tables.map((table) => (
         <div key={table.elapsed_s} className={styles.table}>
-          <p>{sayWhen(table)}</p>
+          <p>{describeTable(table)}</p>
           <IntervalRows
-            label={`${title}, ${sayWhen(table)}`}
+            label={`${title}, ${describeTable(table)}`}
             scale={linearScale(0, 1, 5, formatRatio)}
-            groups={table.rows.map((row, place) => {
-              const { value, low, high } = row[picked];
+            groups={table.rows.map((row, index) => {
+              const { value, low, high } = row[measure];
               return {
                 key: row.name,
                 title: row.name,
                 rows: [
                   {
                     key: row.name,
-                    color: colorAt(place),
+                    color: colorAt(index),
                     title: row.name,
                     dot: value,
                     bar: [low, high] as const,
@@ -87,7 +87,7 @@ function Comparison({ title, hint, report, picked }: ComparisonProps) {
               };
             })}
           />
-          {picked === "under_ratio" && (
+          {measure === "under_ratio" && (
             <p>
               Ran longer than its calibrated 90 % quantile: <b>{formatRatio(table.q90_under_ratio.value)}</b> (should be
               10 %)
@@ -99,7 +99,7 @@ function Comparison({ title, hint, report, picked }: ComparisonProps) {
   );
 }
 
-function sayWhen({ elapsed_s, jobs }: PredictionTable): string {
+function describeTable({ elapsed_s, jobs }: PredictionTable): string {
   const when = elapsed_s === 0 ? "At submission" : `After running for ${formatDuration(elapsed_s)}`;
-  return `${when}, ${formatCount(jobs)} jobs it had not seen`;
+  return `${when}, ${formatCount(jobs)} unseen jobs`;
 }

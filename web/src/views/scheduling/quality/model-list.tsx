@@ -1,4 +1,4 @@
-// A card for each model: what it is, what it was made from, when it is made anew, and what it cannot do.
+// A card for each model: its method, its training data, when it is retrained, and its limits.
 
 import type { ModelCard, ModelCards } from "../../../api/generated.ts";
 import { formatCount } from "../../../base/format.ts";
@@ -16,10 +16,10 @@ export function ModelList({ cards }: { cards: ModelCards }) {
         <Model key={model.name} model={model} />
       ))}
       <section aria-label="Assumptions">
-        <h2>Assumed of the live queue</h2>
+        <h2>Assumptions about the live queue</h2>
         <ul>
-          {cards.assumptions.map((each) => (
-            <li key={each}>{each}</li>
+          {cards.assumptions.map((assumption) => (
+            <li key={assumption}>{assumption}</li>
           ))}
         </ul>
       </section>
@@ -33,21 +33,21 @@ function Model({ model }: { model: ModelCard }) {
     <section className={styles.model} aria-label={`Model of ${model.name}`}>
       <header>
         <b>{model.name}</b>
-        <Tag tone={model.is_trained ? "ok" : "neutral"}>{model.is_trained ? "learned" : "not learned yet"}</Tag>
+        <Tag tone={model.is_trained ? "ok" : "neutral"}>{model.is_trained ? "trained" : "not trained yet"}</Tag>
       </header>
       <p>{model.method}</p>
       <Facts
         facts={[
-          { name: "Made from", value: `${formatCount(model.jobs)} jobs` },
-          { name: "Made", value: model.trained_at && formatInstant(model.trained_at, now) },
+          { name: "Trained on", value: `${formatCount(model.jobs)} jobs` },
+          { name: "Trained at", value: model.trained_at && formatInstant(model.trained_at, now) },
           {
-            name: "Jobs of",
+            name: "Jobs from",
             value:
               model.first_submit_at &&
               `${formatInstant(model.first_submit_at, now)} to ${formatInstant(model.last_submit_at, now)}`,
           },
           {
-            name: model.is_trained ? "Anew after" : "Needs",
+            name: model.is_trained ? "Retrained after" : "Needs",
             value: `${formatCount(model.retrained_after)} more ended jobs`,
           },
         ]}

@@ -1,5 +1,4 @@
-// Predictions: which models are in use, how good they were on jobs they had not seen, and whether forecasts that were shown
-// came true as often as they said.
+// The tab Predictions: the models in use, their accuracy on unseen jobs, and the calibration of forecasts.
 
 import type { ModelCards, ReliabilityAnswer } from "../../../api/generated.ts";
 import { formatCount, formatRatio, MISSING } from "../../../base/format.ts";
@@ -52,18 +51,15 @@ interface StripProps {
 
 function QualityStrip({ models, reliability }: StripProps) {
   const trained = models?.models.filter(({ is_trained }) => is_trained).length;
-  const first = reliability?.told.find(({ nominal }) => nominal === SHOWN_LEVEL);
-  const told = first ?? reliability?.later.find(({ nominal }) => nominal === SHOWN_LEVEL);
+  const atSubmission = reliability?.told.find(({ nominal }) => nominal === SHOWN_LEVEL);
+  const coverage = atSubmission ?? reliability?.later.find(({ nominal }) => nominal === SHOWN_LEVEL);
   return (
     <Strip>
-      <Figure value={models ? `${trained} of ${models.models.length}` : MISSING} label="models learned" />
-      <Figure
-        value={formatCount(reliability && reliability.jobs + reliability.later_jobs)}
-        label="forecasts that came due"
-      />
-      <Figure value={formatCount(reliability?.open)} label="forecasts still open" />
-      <Figure value={told ? formatRatio(told.covered) : MISSING} label="inside the 90 % interval" />
-      <Figure value={formatDuration(reliability?.median_error_s)} label="median error of a start" />
+      <Figure value={models ? `${trained} of ${models.models.length}` : MISSING} label="models trained" />
+      <Figure value={formatCount(reliability && reliability.jobs + reliability.later_jobs)} label="forecasts checked" />
+      <Figure value={formatCount(reliability?.open)} label="forecasts pending" />
+      <Figure value={coverage ? formatRatio(coverage.covered) : MISSING} label="inside the 90 % interval" />
+      <Figure value={formatDuration(reliability?.median_error_s)} label="median error of starts" />
     </Strip>
   );
 }

@@ -1,4 +1,4 @@
-// Whether intervals hold what they say: of the forecasts that were to hold in 90 of 100 cases, how many did; and errors by bin.
+// Calibration of forecasts: the nominal and the observed coverage of intervals, and the error by job size and queue.
 
 import type { Coverage, ReliabilityAnswer } from "../../../api/generated.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
@@ -10,35 +10,35 @@ import { type Series, XyChart } from "../../../charts/xy-chart.tsx";
 import { ChartCard, ChartCards } from "../../../parts/charts/chart-card.tsx";
 import { useNow } from "../../../widgets/clock-context.ts";
 import { Legend } from "../../../widgets/legend.tsx";
-import { Waits } from "./nothing-yet.tsx";
+import { EmptyChart } from "./empty-chart.tsx";
 
 export function ReliabilityCards({ reliability }: { reliability: ReliabilityAnswer }) {
   const now = useNow();
   const count = reliability.jobs + reliability.later_jobs;
   if (count === 0) {
     return (
-      <Waits title="No forecast has come due yet">
+      <EmptyChart title="No forecasts to check yet">
         {reliability.open > 0
-          ? `${formatCount(reliability.open)} forecasts are open; each is compared with what happened once its workload starts.`
-          : "The first forecast of each waiting workload is kept and compared with its start. Nothing had to wait since."}
-      </Waits>
+          ? `${formatCount(reliability.open)} forecasts are pending. Each is checked when its workload starts.`
+          : "The first forecast of each waiting workload is stored and compared with its start. No workload has waited yet."}
+      </EmptyChart>
     );
   }
-  const told = [
-    { title: "told when submitted", coverage: reliability.told, color: colorAt(0) },
-    { title: "told while waiting", coverage: reliability.later, color: colorAt(3) },
+  const curves = [
+    { title: "at submission", coverage: reliability.told, color: colorAt(0) },
+    { title: "while waiting", coverage: reliability.later, color: colorAt(3) },
     { title: "before calibration", coverage: reliability.sampled, color: colorAt(6) },
   ].filter(({ coverage }) => coverage.length > 0);
-  const longest = Math.max(60, ...reliability.bins.map(({ median_error_s }) => median_error_s));
+  const maxErrorS = Math.max(60, ...reliability.bins.map(({ median_error_s }) => median_error_s));
   return (
     <ChartCards>
       <ChartCard
         title="Reliability of intervals"
-        hint={`${formatCount(count)} forecasts${reliability.since === null ? "" : ` since ${formatInstant(reliability.since, now)}`}; on the dashed line intervals hold what they say`}
+        hint={`${formatCount(count)} forecasts${reliability.since === null ? "" : ` since ${formatInstant(reliability.since, now)}`}; on the dashed line, intervals are calibrated`}
         twin={{
-          header: ["intervals", "should hold", "held", "at least (95 %)", "at most", "forecasts"],
-          rows: told.flatMap(({ title, coverage }) =>
-            coverage.map((each) => [title, each.nominal, each.covered, each.low, each.high, each.jobs]),
+          header: ["forecast", "nominal coverage", "observed coverage", "low (95 %)", "high", "forecasts"],
+          rows: curves.flatMap(({ title, coverage }) =>
+            coverage.map((level) => [title, level.nominal, level.covered, level.low, level.high, level.jobs]),
           ),
         }}
       >
@@ -46,23 +46,23 @@ export function ReliabilityCards({ reliability }: { reliability: ReliabilityAnsw
           label="Reliability of intervals"
           x={linearScale(0, 1, 5, formatRatio)}
           y={linearScale(0, 1, 5, formatRatio)}
-          xTitle="should hold"
-          yTitle="held"
-          series={told.map(({ title, coverage, color }) => toSeries(title, coverage, color))}
+          xTitle="nominal coverage"
+          yTitle="observed coverage"
+          series={curves.map(({ title, coverage, color }) => toSeries(title, coverage, color))}
           height={280}
           hasDiagonal
         />
         <Legend>
-          {told.map(({ title, coverage, color }) => (
+          {curves.map(({ title, coverage, color }) => (
             <li key={title}>
-              <i data-swatch={true} style={{ background: color }} /> {title}: {sayCoverage(coverage)}
+              <i data-swatch={true} style={{ background: color }} /> {title}: {describeCoverage(coverage)}
             </li>
           ))}
         </Legend>
       </ChartCard>
       <ChartCard
         title="Error by size and queue"
-        hint="median of the absolute error of the likely start"
+        hint="median absolute error of the likely start"
         twin={{
           header: ["size", "queue", "forecasts", "median error, s"],
           rows: reliability.bins.map((bin) => [bin.size, bin.queue, bin.jobs, bin.median_error_s]),
@@ -70,7 +70,7 @@ export function ReliabilityCards({ reliability }: { reliability: ReliabilityAnsw
       >
         <IntervalRows
           label="Error by size and queue"
-          scale={evenDurationScale(longest * 1.05, 5)}
+          scale={evenDurationScale(maxErrorS * 1.05, 5)}
           groups={reliability.bins.map((bin) => ({
             key: `${bin.size} ${bin.queue}`,
             title: bin.size,
@@ -95,11 +95,11 @@ export function ReliabilityCards({ reliability }: { reliability: ReliabilityAnsw
 
 const SHOWN_LEVEL = 0.9;
 
-/** How often the 90 % intervals held, and how sure that is. */
-export function sayCoverage(coverage: readonly Coverage[]): string {
-  const shown = coverage.find(({ nominal }) => nominal === SHOWN_LEVEL);
-  if (!shown) return "–";
-  return `${formatRatio(shown.covered)} of the 90 % intervals held (${formatRatio(shown.low)} to ${formatRatio(shown.high)}, ${formatCount(shown.jobs)} forecasts)`;
+/** The observed coverage of the 90 % intervals, with its 95 % interval. */
+export function describeCoverage(coverage: readonly Coverage[]): string {
+  const level = coverage.find(({ nominal }) => nominal === SHOWN_LEVEL);
+  if (!level) return "–";
+  return `${formatRatio(level.covered)} of the 90 % intervals contained the start (${formatRatio(level.low)} to ${formatRatio(level.high)}, ${formatCount(level.jobs)} forecasts)`;
 }
 
 function toSeries(title: string, coverage: readonly Coverage[], color: string): Series {

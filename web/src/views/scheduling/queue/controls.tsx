@@ -1,11 +1,11 @@
-// What stands left of the queue: whose queue, what one thinks of submitting, what one tries out.
+// Controls left of the queue: partition, forecast before submitting, and what-if.
 
 import type { QueueAnswer } from "../../../api/generated.ts";
 import { formatCount } from "../../../base/format.ts";
 import { changeScheduling, type SchedulingPage } from "../../../state/scheduling.ts";
 import { useChangeScreen } from "../../../state/use-screen.ts";
-import { AskForm } from "./ask-form.tsx";
 import styles from "./controls.module.css";
+import { ForecastForm } from "./forecast-form.tsx";
 import { WhatIfForm } from "./what-if-form.tsx";
 
 interface ControlsProps {
@@ -21,7 +21,7 @@ export function Controls({ queue, page }: ControlsProps) {
   return (
     <div>
       <section>
-        <h2>Queue of</h2>
+        <h2>Partition</h2>
         <ul className={styles.queues}>
           {rows.map(({ name, waiting, gpus_free }) => (
             <li key={name}>
@@ -39,7 +39,7 @@ export function Controls({ queue, page }: ControlsProps) {
           ))}
         </ul>
       </section>
-      <AskForm partitions={partitions} page={page} />
+      <ForecastForm partitions={partitions} page={page} />
       <WhatIfForm partitions={partitions} page={page} isWaiting={isWaiting} />
     </div>
   );

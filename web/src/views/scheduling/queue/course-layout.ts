@@ -1,12 +1,12 @@
-// Who holds which GPU at a moment of a what-if: spans of workloads on nodes, given places within each node. Draws nothing.
+// The holder of each GPU at a moment of a what-if: assigns spans of workloads to GPUs of nodes. Draws nothing.
 
 import type { HeldSpans, WhatIfCourse, WhatIfNode } from "../../../api/generated.ts";
 
-/** A workload on some GPUs of one node for a while. */
+/** A workload on some GPUs of one node for a time. */
 export interface PlacedSpan {
   readonly node: number;
   readonly holder: number;
-  /** GPUs of the node, as they are drawn: the lowest that are free then. */
+  /** Indices of the node's GPUs: the lowest that are free at the start. */
   readonly slots: readonly number[];
   readonly fromAt: number;
   readonly toAt: number;
@@ -15,16 +15,16 @@ export interface PlacedSpan {
 export const FREE = -1;
 export const CLOSED = -2;
 
-/** Spans come by their begin, so that whoever holds GPUs now has the same places in every course. */
+/** Spans are sorted by start, so running workloads have the same GPUs with and without the change. */
 export function placeSpans(spans: HeldSpans, nodes: readonly WhatIfNode[]): readonly PlacedSpan[] {
   const freeFrom = nodes.map(({ gpus }) => new Array<number>(gpus).fill(Number.NEGATIVE_INFINITY));
   return spans.node.map((node, at) => {
     const [fromAt, toAt] = [spans.from_at[at] ?? 0, spans.to_at[at] ?? 0];
-    const places = freeFrom[node] ?? [];
+    const freeTimes = freeFrom[node] ?? [];
     const slots: number[] = [];
-    for (let slot = 0; slot < places.length && slots.length < (spans.gpus[at] ?? 0); slot += 1) {
-      if ((places[slot] ?? 0) > fromAt) continue;
-      places[slot] = toAt;
+    for (let slot = 0; slot < freeTimes.length && slots.length < (spans.gpus[at] ?? 0); slot += 1) {
+      if ((freeTimes[slot] ?? 0) > fromAt) continue;
+      freeTimes[slot] = toAt;
       slots.push(slot);
     }
     return { node, holder: spans.holder[at] ?? FREE, slots, fromAt, toAt };
@@ -32,11 +32,11 @@ export function placeSpans(spans: HeldSpans, nodes: readonly WhatIfNode[]): read
 }
 
 export interface Moment {
-  /** By node, by GPU: a place in the course's holders, FREE or CLOSED. Empty where the node is not there. */
+  /** By node, by GPU: an index of the course's holders, FREE or CLOSED. Empty where the node does not exist. */
   readonly holders: readonly (readonly number[])[];
   readonly free: number;
-  /** Free GPUs on nodes of which somebody else holds a part. */
-  readonly scattered: number;
+  /** Free GPUs on nodes whose other GPUs are held. */
+  readonly onPartlyHeldNodes: number;
 }
 
 export function readMoment(
@@ -55,23 +55,23 @@ export function readMoment(
     const row = holders[node];
     if (row) for (const slot of slots) row[slot] = holder;
   }
-  let [free, scattered] = [0, 0];
+  let [free, onPartlyHeldNodes] = [0, 0];
   for (const row of holders) {
-    const here = row.filter((holder) => holder === FREE).length;
-    free += here;
-    if (row.some((holder) => holder >= 0)) scattered += here;
+    const freeGpus = row.filter((holder) => holder === FREE).length;
+    free += freeGpus;
+    if (row.some((holder) => holder >= 0)) onPartlyHeldNodes += freeGpus;
   }
-  return { holders, free, scattered };
+  return { holders, free, onPartlyHeldNodes };
 }
 
-/** Which GPUs of a node another would hold than as it is, in whatever order they stand. */
-export function findOthers(before: readonly number[], after: readonly number[]): readonly boolean[] {
+/** For each GPU of a node: whether its holder changes. Ignores the order of GPUs. */
+export function findChangedHolders(before: readonly number[], after: readonly number[]): readonly boolean[] {
   const counts = new Map<number, number>();
   for (const holder of before) counts.set(holder, (counts.get(holder) ?? 0) + 1);
   return after.map((holder) => {
-    const left = counts.get(holder) ?? 0;
-    counts.set(holder, left - 1);
-    return left <= 0;
+    const remaining = counts.get(holder) ?? 0;
+    counts.set(holder, remaining - 1);
+    return remaining <= 0;
   });
 }
 
@@ -93,7 +93,7 @@ const NODE_GAP_PX = 5;
 const LABEL_PX = 16;
 const ROWS = 2;
 
-export function columnsOf(gpus: number): number {
+export function countColumns(gpus: number): number {
   return Math.max(1, Math.ceil(gpus / ROWS));
 }
 
@@ -105,17 +105,17 @@ export function layOutNodes(nodes: readonly WhatIfNode[], width: number): Course
   let [x, y] = [0, -rowPx];
   let partition: string | null = null;
   nodes.forEach((node, place) => {
-    const wide = columnsOf(node.gpus) * STEP_PX;
+    const nodeWidth = countColumns(node.gpus) * STEP_PX;
     if (node.partition !== partition) {
       partition = node.partition;
       y += rowPx;
       labels.push({ text: partition, y: y + LABEL_PX - 5 });
       [x, y] = [0, y + LABEL_PX];
-    } else if (x + wide > width) {
+    } else if (x + nodeWidth > width) {
       [x, y] = [0, y + rowPx];
     }
     boxes.push({ node: place, x, y });
-    x += wide + NODE_GAP_PX;
+    x += nodeWidth + NODE_GAP_PX;
   });
   return { boxes, labels, height: Math.max(0, y + rowPx) };
 }

@@ -1,4 +1,4 @@
-// The cluster as it would be at a chosen time: every GPU a square by who holds it, as it is and with the change.
+// The simulated cluster at a chosen time, without and with the change: one square per GPU, colored by its holder.
 
 import { type KeyboardEvent, type PointerEvent, useCallback, useMemo, useRef, useState } from "react";
 import type { WhatIfCourse } from "../../../api/generated.ts";
@@ -13,9 +13,9 @@ import {
   CELL_PX,
   CLOSED,
   type CourseLayout,
-  columnsOf,
+  countColumns,
   FREE,
-  findOthers,
+  findChangedHolders,
   layOutNodes,
   type Moment,
   placeSpans,
@@ -30,7 +30,7 @@ const STEP_H = 0.25;
 
 interface CoursePictureProps {
   readonly course: WhatIfCourse;
-  /** Hours from then on. */
+  /** Hours from the start of the simulation. */
   readonly ahead: number;
 }
 
@@ -39,29 +39,29 @@ export function CoursePicture({ course, ahead }: CoursePictureProps) {
   const [pointed, setPointed] = useState<Pointed | null>(null);
   const before = useMemo(() => placeSpans(course.baseline, course.nodes), [course]);
   const after = useMemo(() => placeSpans(course.changed, course.nodes), [course]);
-  const mostH = Math.ceil((course.until_at - course.from_at) / HOUR_MS / STEP_H) * STEP_H;
-  const shownH = Math.min(ahead, mostH);
+  const maxH = Math.ceil((course.until_at - course.from_at) / HOUR_MS / STEP_H) * STEP_H;
+  const shownH = Math.min(ahead, maxH);
   const atMs = Math.min(course.from_at + shownH * HOUR_MS, course.until_at - 1);
-  const is = useMemo(() => readMoment(course, before, false, atMs), [course, before, atMs]);
-  const then = useMemo(() => readMoment(course, after, true, atMs), [course, after, atMs]);
-  const others = useMemo(
-    () => then.holders.map((row, node) => findOthers(is.holders[node] ?? [], row)),
-    [is.holders, then.holders],
+  const baseline = useMemo(() => readMoment(course, before, false, atMs), [course, before, atMs]);
+  const changed = useMemo(() => readMoment(course, after, true, atMs), [course, after, atMs]);
+  const changedHolders = useMemo(
+    () => changed.holders.map((row, node) => findChangedHolders(baseline.holders[node] ?? [], row)),
+    [baseline.holders, changed.holders],
   );
-  const moved = others.reduce((sum, row) => sum + row.filter(Boolean).length, 0);
+  const changedGpus = changedHolders.reduce((sum, row) => sum + row.filter(Boolean).length, 0);
   return (
     <ChartCard
-      title="Who would hold which GPU"
-      hint={`if every run takes its middle time and nobody else comes; ${formatPlural(moved, "GPU")} with another holder than as it is`}
+      title="GPU allocation"
+      hint={`assuming median run times and no new submissions; ${formatPlural(changedGpus, "GPU")} with a changed holder`}
       isWide
       twin={{
-        header: ["node", "partition", "GPUs", "held as it is by", "held then by"],
+        header: ["node", "partition", "GPUs", "current holders", "holders with the change"],
         rows: course.nodes.map((node, place) => [
           node.node,
           node.partition,
           node.gpus,
-          listHolders(course, is.holders[place] ?? []),
-          listHolders(course, then.holders[place] ?? []),
+          listHolders(course, baseline.holders[place] ?? []),
+          listHolders(course, changed.holders[place] ?? []),
         ]),
       }}
     >
@@ -73,7 +73,7 @@ export function CoursePicture({ course, ahead }: CoursePictureProps) {
         <input
           type="range"
           min={0}
-          max={mostH}
+          max={maxH}
           step={STEP_H}
           value={shownH}
           aria-label="Hours from now"
@@ -82,20 +82,27 @@ export function CoursePicture({ course, ahead }: CoursePictureProps) {
         />
       </label>
       <div className={styles.pair}>
-        <Cells title="As it is" course={course} moment={is} others={null} pointed={pointed} setPointed={setPointed} />
+        <Cells
+          title="Current"
+          course={course}
+          moment={baseline}
+          changedHolders={null}
+          pointed={pointed}
+          setPointed={setPointed}
+        />
         <Cells
           title="With the change"
           course={course}
-          moment={then}
-          others={others}
+          moment={changed}
+          changedHolders={changedHolders}
           pointed={pointed}
           setPointed={setPointed}
         />
       </div>
       <p className={styles.legend}>
-        <i data-kind="running" /> runs now <i data-kind="waiting" /> waits now <i data-kind="free" /> free{" "}
-        <i data-kind="closed" /> takes nothing new <i data-kind="other" /> another holder
-        {course.left_out > 0 && <>; {formatCount(course.left_out)} more nodes are not drawn</>}
+        <i data-kind="running" /> running now <i data-kind="waiting" /> waiting now <i data-kind="free" /> free{" "}
+        <i data-kind="closed" /> closed <i data-kind="other" /> changed holder
+        {course.left_out > 0 && <>; {formatCount(course.left_out)} more nodes are not shown</>}
       </p>
     </ChartCard>
   );
@@ -110,20 +117,20 @@ interface CellsProps {
   readonly title: string;
   readonly course: WhatIfCourse;
   readonly moment: Moment;
-  readonly others: readonly (readonly boolean[])[] | null;
+  readonly changedHolders: readonly (readonly boolean[])[] | null;
   readonly pointed: Pointed | null;
   setPointed(pointed: Pointed | null): void;
 }
 
-function Cells({ title, course, moment, others, pointed, setPointed }: CellsProps) {
+function Cells({ title, course, moment, changedHolders, pointed, setPointed }: CellsProps) {
   const place = useRef<HTMLDivElement>(null);
   const { width } = useSize(place);
   const ink = useInk();
   const layout = useMemo(() => layOutNodes(course.nodes, Math.max(60, width)), [course.nodes, width]);
   const marked = pointed ? (moment.holders[pointed.node]?.[pointed.gpu] ?? FREE) : FREE;
   const draw = useCallback(
-    (pen: Pen) => paint(pen, ink, course, layout, moment, others, marked),
-    [ink, course, layout, moment, others, marked],
+    (pen: Pen) => paint(pen, ink, course, layout, moment, changedHolders, marked),
+    [ink, course, layout, moment, changedHolders, marked],
   );
   const onPointerMove = (event: PointerEvent) => {
     const box = place.current?.getBoundingClientRect();
@@ -136,12 +143,12 @@ function Cells({ title, course, moment, others, pointed, setPointed }: CellsProp
     event.preventDefault();
     setPointed(walk(course, pointed, step, event.key === "ArrowRight" || event.key === "ArrowLeft"));
   };
-  const label = `${title}: ${formatCount(moment.free)} GPUs free, ${formatCount(moment.scattered)} of them on nodes that are held in part`;
+  const label = `${title}: ${formatCount(moment.free)} GPUs free, ${formatCount(moment.onPartlyHeldNodes)} of them on partly held nodes`;
   return (
     <figure className={styles.figure}>
       <figcaption>
         <b>{title}</b> {formatCount(moment.free)} free
-        {moment.scattered > 0 && `, ${formatCount(moment.scattered)} of them beside others on a node`}
+        {moment.onPartlyHeldNodes > 0 && `, ${formatCount(moment.onPartlyHeldNodes)} of them on partly held nodes`}
       </figcaption>
       <div
         ref={place}
@@ -158,8 +165,8 @@ function Cells({ title, course, moment, others, pointed, setPointed }: CellsProp
       >
         <Canvas size={{ width, height: layout.height }} draw={draw} />
       </div>
-      <p className={styles.said} role="status">
-        {pointed ? say(course, moment, pointed) : "\u00a0"}
+      <p className={styles.pointed} role="status">
+        {pointed ? describeGpu(course, moment, pointed) : "\u00a0"}
       </p>
     </figure>
   );
@@ -171,7 +178,7 @@ function paint(
   course: WhatIfCourse,
   layout: CourseLayout,
   moment: Moment,
-  others: readonly (readonly boolean[])[] | null,
+  changedHolders: readonly (readonly boolean[])[] | null,
   marked: number,
 ): void {
   const [track, muted, accent, text, line] = ["--track", "--muted", "--accent", "--text", "--line"].map((name) =>
@@ -182,7 +189,7 @@ function paint(
   for (const { text: name, y } of layout.labels) pen.fillText(name, 0, y);
   for (const { node, x, y } of layout.boxes) {
     const row = moment.holders[node] ?? [];
-    const columns = columnsOf(course.nodes[node]?.gpus ?? 0);
+    const columns = countColumns(course.nodes[node]?.gpus ?? 0);
     row.forEach((holder, gpu) => {
       const [left, top] = [x + (gpu % columns) * STEP_PX, y + Math.floor(gpu / columns) * STEP_PX];
       pen.globalAlpha = holder >= 0 && !course.holders[holder]?.is_waiting ? 0.45 : 1;
@@ -192,7 +199,7 @@ function paint(
       if (holder >= 0 && holder === marked) [pen.globalAlpha, pen.fillStyle] = [1, text ?? ""];
       pen.fillRect(left, top, CELL_PX, CELL_PX);
       pen.globalAlpha = 1;
-      if (others?.[node]?.[gpu]) {
+      if (changedHolders?.[node]?.[gpu]) {
         pen.strokeStyle = text ?? "";
         pen.strokeRect(left + 0.5, top + 0.5, CELL_PX - 1, CELL_PX - 1);
       }
@@ -203,7 +210,7 @@ function paint(
 function findPointed(course: WhatIfCourse, layout: CourseLayout, x: number, y: number): Pointed | null {
   for (const box of layout.boxes) {
     const gpus = course.nodes[box.node]?.gpus ?? 0;
-    const columns = columnsOf(gpus);
+    const columns = countColumns(gpus);
     const [column, row] = [Math.floor((x - box.x) / STEP_PX), Math.floor((y - box.y) / STEP_PX)];
     if (column < 0 || column >= columns || row < 0 || row > 1) continue;
     const gpu = row * columns + column;
@@ -223,15 +230,15 @@ function walk(course: WhatIfCourse, from: Pointed | null, step: number, isGpu: b
   return { node, gpu: isGpu && step < 0 && node !== from.node ? last : 0 };
 }
 
-function say(course: WhatIfCourse, moment: Moment, { node, gpu }: Pointed): string {
-  const where = `${course.nodes[node]?.node ?? ""}, GPU ${gpu}`;
+function describeGpu(course: WhatIfCourse, moment: Moment, { node, gpu }: Pointed): string {
+  const name = `${course.nodes[node]?.node ?? ""}, GPU ${gpu}`;
   const holder = moment.holders[node]?.[gpu];
-  if (holder === undefined) return `${where}: not there`;
-  if (holder === FREE) return `${where}: free`;
-  if (holder === CLOSED) return `${where}: free, takes nothing new`;
-  const who = course.holders[holder];
-  const asks = who?.gpus ? ` of ${formatPlural(who.gpus, "GPU")}` : "";
-  return `${where}: ${nativeId(who?.workload ?? "")}${asks}${who?.user ? `, ${who.user}` : ""}`;
+  if (holder === undefined) return `${name}: not present`;
+  if (holder === FREE) return `${name}: free`;
+  if (holder === CLOSED) return `${name}: closed`;
+  const workload = course.holders[holder];
+  const size = workload?.gpus ? ` of ${formatPlural(workload.gpus, "GPU")}` : "";
+  return `${name}: ${nativeId(workload?.workload ?? "")}${size}${workload?.user ? `, ${workload.user}` : ""}`;
 }
 
 function listHolders(course: WhatIfCourse, row: readonly number[]): string {

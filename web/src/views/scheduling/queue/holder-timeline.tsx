@@ -1,4 +1,4 @@
-// Who holds the nodes that are planned for a workload, as bars to their limits; a dot where each likely ends.
+// Workloads that hold the nodes planned for this one: bars to their time limits, dots at their likely ends.
 
 import type { WaitingStory } from "../../../api/generated.ts";
 import { formatPlural } from "../../../base/format.ts";
@@ -44,7 +44,7 @@ export function HolderTimeline({ story }: { story: WaitingStory }) {
         <span>now</span>
         <span>{formatInstant(endMs, now)}</span>
       </div>
-      <p className={styles.hint}>Bars end at the limits; a dot is where each likely ends.</p>
+      <p className={styles.hint}>Bars end at the time limits; dots mark likely ends.</p>
     </>
   );
 }

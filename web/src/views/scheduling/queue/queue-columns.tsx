@@ -1,4 +1,4 @@
-// Waiting workloads as a table: their place, what they ask for, since when, when they likely start, and why they wait.
+// Columns of the queue table: position, workload, requested GPUs, wait, likely start and reason.
 
 import type { QueueRow } from "../../../api/generated.ts";
 import { formatCount } from "../../../base/format.ts";
@@ -9,18 +9,18 @@ import type { Column } from "../../../widgets/data-table/columns.ts";
 import { StartBar } from "./start-bar.tsx";
 import { nativeId, type StartAxis } from "./words.ts";
 
-type Shown = Column<QueueRow> & { readonly key: QueueColumn };
+type QueueTableColumn = Column<QueueRow> & { readonly key: QueueColumn };
 
-export function queueColumns(axis: StartAxis): readonly Shown[] {
-  return [...whoColumns(), ...whenColumns(axis)];
+export function queueColumns(axis: StartAxis): readonly QueueTableColumn[] {
+  return [...workloadColumns(), ...timeColumns(axis)];
 }
 
-function whoColumns(): readonly Shown[] {
+function workloadColumns(): readonly QueueTableColumn[] {
   return [
     {
       key: "position",
       title: "#",
-      tip: "Place in the partition's queue; – where something else than room holds it",
+      tip: "Position in the partition's queue; – if the workload waits for something other than GPUs",
       width: 44,
       grow: 0,
       align: "right",
@@ -64,7 +64,7 @@ function whoColumns(): readonly Shown[] {
     {
       key: "asked",
       title: "GPUs",
-      tip: "GPUs asked for, and on how many nodes",
+      tip: "Requested GPUs",
       width: 58,
       grow: 0,
       align: "right",
@@ -79,7 +79,7 @@ function whoColumns(): readonly Shown[] {
   ];
 }
 
-function whenColumns(axis: StartAxis): readonly Shown[] {
+function timeColumns(axis: StartAxis): readonly QueueTableColumn[] {
   return [
     {
       key: "waited",
@@ -96,7 +96,7 @@ function whenColumns(axis: StartAxis): readonly Shown[] {
     {
       key: "start",
       title: "Likely start",
-      tip: "Bar: 80 % of the sampled futures; dot: their middle; tick: latest start by limits; diamond: the scheduler's own estimate. Later times stand closer together",
+      tip: "Bar: 80 % interval of the sampled futures; dot: median; tick: latest start by time limits; diamond: the scheduler's estimate. The axis is compressed for later times",
       width: 150,
       grow: 1.2,
       rank: 0,
@@ -108,7 +108,7 @@ function whenColumns(axis: StartAxis): readonly Shown[] {
     },
     {
       key: "reason",
-      title: "Why",
+      title: "Reason",
       width: 130,
       grow: 1.4,
       rank: 5,

@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 import type { HeldSpans, MeasureChange, StartForecast, WhatIfNode } from "../../../api/generated.ts";
-import { sayStart } from "./ask-form.tsx";
-import { CLOSED, FREE, findOthers, layOutNodes, placeSpans, readMoment } from "./course-layout.ts";
-import { stepsOf } from "./slip-waterfall.tsx";
-import { sayDifference } from "./what-if-panel.tsx";
+import { CLOSED, FREE, findChangedHolders, layOutNodes, placeSpans, readMoment } from "./course-layout.ts";
+import { describeForecast } from "./forecast-form.tsx";
+import { toSteps } from "./slip-waterfall.tsx";
+import { formatDifference } from "./what-if-panel.tsx";
 import { formatChange, makeAxis } from "./words.ts";
 
 const HOUR_MS = 3_600_000;
 
 describe("the axis of starts", () => {
-  it("places now at 0, the last time at 1, and spreads what is near", () => {
+  it("places now at 0, the last time at 1, and spreads near times", () => {
     const axis = makeAxis(0, [100 * HOUR_MS]);
     expect(axis.place(0)).toBe(0);
     expect(axis.place(100 * HOUR_MS)).toBe(1);
@@ -17,21 +17,21 @@ describe("the axis of starts", () => {
     expect(axis.ticks.map(({ title }) => title)).toEqual(["1 h", "6 h", "1 d", "3 d"]);
   });
 
-  it("has room for two hours where nothing is planned", () => {
+  it("covers two hours where nothing is planned", () => {
     expect(makeAxis(0, []).endMs).toBe(2 * HOUR_MS);
   });
 });
 
 describe("slips", () => {
-  it("begin where the last one ended and end at their sum", () => {
-    expect(stepsOf([100, -30, 50])).toEqual([
+  it("begin where the previous one ended and end at their sum", () => {
+    expect(toSteps([100, -30, 50])).toEqual([
       { from: 0, to: 100 },
       { from: 100, to: 70 },
       { from: 70, to: 120 },
     ]);
   });
 
-  it("are told with their sign", () => {
+  it("are formatted with their sign", () => {
     expect([7200, -900, 10].map(formatChange)).toEqual(["+2\u00a0h", "−15\u00a0min", "±0"]);
   });
 });
@@ -49,12 +49,12 @@ describe("a difference", () => {
     verdict: "unclear",
   };
 
-  it("is told with its interval", () => {
-    expect(sayDifference(measure)).toBe("+1.0 GPUs (−0.50 GPUs … +2.5 GPUs)");
+  it("is formatted with its interval", () => {
+    expect(formatDifference(measure)).toBe("+1.0 GPUs (−0.50 GPUs … +2.5 GPUs)");
   });
 
   it("is the same where nothing differs", () => {
-    expect(sayDifference({ ...measure, difference: 0, low: 0, high: 0, verdict: "same" })).toBe("same");
+    expect(formatDifference({ ...measure, difference: 0, low: 0, high: 0, verdict: "same" })).toBe("same");
   });
 });
 
@@ -78,27 +78,27 @@ describe("the course of a what-if", () => {
   const nodes = [node("a"), node("b", { is_added: true }), node("c", { will_be_open: false })];
   const course = { from_at: 0, until_at: 300, nodes, left_out: 0, holders: [], baseline: spans, changed: spans };
 
-  it("gives each workload the lowest GPUs that are free when it begins", () => {
+  it("gives each workload the lowest GPUs that are free at its start", () => {
     expect(placeSpans(spans, nodes).map(({ slots }) => slots)).toEqual([[0, 1], [2], [0, 1, 3]]);
   });
 
-  it("tells who holds what at a moment, and what is free beside others", () => {
+  it("finds the holder of each GPU at a moment, and free GPUs on partly held nodes", () => {
     const placed = placeSpans(spans, nodes);
-    const is = readMoment(course, placed, false, 50);
-    expect(is.holders).toEqual([[0, 0, 1, FREE], [], [FREE, FREE, FREE, FREE]]);
-    expect([is.free, is.scattered]).toEqual([5, 1]);
-    const then = readMoment(course, placed, true, 250);
-    expect(then.holders[0]).toEqual([FREE, FREE, 1, FREE]);
-    expect(then.holders[1]).toHaveLength(4);
-    expect(then.holders[2]?.[0]).toBe(CLOSED);
+    const baseline = readMoment(course, placed, false, 50);
+    expect(baseline.holders).toEqual([[0, 0, 1, FREE], [], [FREE, FREE, FREE, FREE]]);
+    expect([baseline.free, baseline.onPartlyHeldNodes]).toEqual([5, 1]);
+    const changed = readMoment(course, placed, true, 250);
+    expect(changed.holders[0]).toEqual([FREE, FREE, 1, FREE]);
+    expect(changed.holders[1]).toHaveLength(4);
+    expect(changed.holders[2]?.[0]).toBe(CLOSED);
   });
 
-  it("marks GPUs that another would hold, however they are ordered", () => {
-    expect(findOthers([5, 6, FREE], [6, 7, FREE])).toEqual([false, true, false]);
-    expect(findOthers([], [FREE])).toEqual([true]);
+  it("marks GPUs with another holder, in any order", () => {
+    expect(findChangedHolders([5, 6, FREE], [6, 7, FREE])).toEqual([false, true, false]);
+    expect(findChangedHolders([], [FREE])).toEqual([true]);
   });
 
-  it("lays nodes out by partition, in rows that fit", () => {
+  it("lays out nodes by partition, in rows that fit", () => {
     const layout = layOutNodes([...nodes, node("d", { partition: "other" })], 36);
     expect(layout.labels.map(({ text }) => text)).toEqual(["main", "other"]);
     expect(new Set(layout.boxes.map(({ x, y }) => `${x} ${y}`)).size).toBe(4);
@@ -107,7 +107,7 @@ describe("the course of a what-if", () => {
   });
 });
 
-describe("a forecast in words", () => {
+describe("a forecast", () => {
   const start: StartForecast = {
     partition: "main",
     machine_type: "A100",
@@ -122,11 +122,11 @@ describe("a forecast in words", () => {
     plan_at: 0,
   };
 
-  it("says at once where that is so", () => {
-    expect(sayStart(start, 0)).toBe("At once");
+  it("is immediate where GPUs are free", () => {
+    expect(describeForecast(start, 0)).toBe("Immediately");
   });
 
-  it("says when, where no interval is known", () => {
-    expect(sayStart({ ...start, is_at_once: false, wait_s: 7200 }, 0)).toBe("Likely in 2\u00a0h");
+  it("shows the wait where there is no interval", () => {
+    expect(describeForecast({ ...start, is_at_once: false, wait_s: 7200 }, 0)).toBe("Likely in 2\u00a0h");
   });
 });

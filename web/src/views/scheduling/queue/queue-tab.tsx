@@ -1,4 +1,4 @@
-// The queue: who waits, how long, why, and until when; and what would change that.
+// The tab Queue: waiting workloads, why they wait and when they likely start; and what-ifs.
 
 import { useMemo } from "react";
 import { useQueue } from "../../../data/scheduling.ts";
@@ -7,7 +7,7 @@ import { useScreen } from "../../../state/use-screen.ts";
 import { Frame } from "../../../widgets/frame.tsx";
 import { ViewLayout } from "../../../widgets/view-layout.tsx";
 import { Controls } from "./controls.tsx";
-import { findWaiting } from "./find-waiting.ts";
+import { filterQueue } from "./filter-queue.ts";
 import styles from "./queue.module.css";
 import { QueueTable } from "./queue-table.tsx";
 import { Story } from "./story.tsx";
@@ -17,7 +17,7 @@ import { WhatIfPanel } from "./what-if-panel.tsx";
 export default function QueueTab() {
   const { scheduling: page, selection } = useScreen();
   const queue = useQueue();
-  const rows = useMemo(() => findWaiting(queue.value?.workloads ?? [], page), [queue.value, page]);
+  const rows = useMemo(() => filterQueue(queue.value?.workloads ?? [], page), [queue.value, page]);
   return (
     <ViewLayout
       strip={<QueueStrip queue={queue.value} />}

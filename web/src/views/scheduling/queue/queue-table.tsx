@@ -1,4 +1,4 @@
-// Who waits, or that nobody does.
+// Table of waiting workloads, or why it is empty.
 
 import { useMemo } from "react";
 import type { QueueAnswer, QueueRow } from "../../../api/generated.ts";
@@ -17,7 +17,7 @@ import { Icon } from "../../../widgets/icon.tsx";
 import { TextSearch } from "../../../widgets/text-search.tsx";
 import styles from "./queue.module.css";
 import { queueColumns } from "./queue-columns.tsx";
-import { makeAxis, sayCalibration } from "./words.ts";
+import { describeCalibration, makeAxis } from "./words.ts";
 
 interface QueueTableProps {
   readonly queue: QueueAnswer;
@@ -31,9 +31,9 @@ export function QueueTable({ queue, rows, page }: QueueTableProps) {
   const { sort } = page;
   const axis = useMemo(() => makeAxis(queue.at, findTimes(rows)), [queue.at, rows]);
   const columns = useMemo(() => queueColumns(axis), [axis]);
-  const ordered = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
+  const sortedRows = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
   if (rows.length === 0 && page.text === "") {
-    return queue.awaited.length > 0 ? <NotYetKnown kinds={queue.awaited} /> : <Nobody partition={page.queue} />;
+    return queue.awaited.length > 0 ? <QueueNotLoaded kinds={queue.awaited} /> : <EmptyQueue partition={page.queue} />;
   }
   return (
     <>
@@ -49,25 +49,25 @@ export function QueueTable({ queue, rows, page }: QueueTableProps) {
         />
         <span
           className={styles.axis}
-          data-tip="Forecasts as under Before submitting; the Predictions tab says how often they held"
+          data-tip="Same forecasts as under Before submitting. The tab Predictions shows how reliable they were"
         >
-          {sayCalibration(queue)}
-          {axis.ticks.length > 0 && `; lines at ${axis.ticks.map(({ title }) => title).join(", ")} from now`}
+          {describeCalibration(queue)}
+          {axis.ticks.length > 0 && `; grid lines at ${axis.ticks.map(({ title }) => title).join(", ")} from now`}
         </span>
-        <ExportMenu what="these workloads" files={{ csv: () => exportCsv(ordered, columns) }} />
+        <ExportMenu what="these workloads" files={{ csv: () => exportCsv(sortedRows, columns) }} />
       </div>
-      {rows.length === 0 && <Message role="status">Nobody who waits is like that.</Message>}
+      {rows.length === 0 && <Message role="status">No waiting workloads match.</Message>}
       <div className={styles.table} hidden={rows.length === 0}>
         <DataTable
           label="Waiting workloads"
           columns={columns}
-          rows={ordered}
+          rows={sortedRows}
           keyOf={keyOf}
           selectedKey={selection?.kind === "workload" ? selection.key : null}
           sort={sort}
           onSort={({ column, descending }) => {
-            const known = QUEUE_COLUMNS.find((name) => name === column);
-            if (known) change(changeScheduling({ sort: { column: known, descending } }));
+            const sortColumn = QUEUE_COLUMNS.find((name) => name === column);
+            if (sortColumn) change(changeScheduling({ sort: { column: sortColumn, descending } }));
           }}
           onSelect={(row, isWalking) =>
             change(select({ kind: "workload", key: row.workload }), isWalking ? "replace" : "push")
@@ -96,23 +96,25 @@ function exportCsv(rows: readonly QueueRow[], columns: ReturnType<typeof queueCo
   downloadText("clusterscape-queue.csv", text, "text/csv");
 }
 
-function NotYetKnown({ kinds }: { kinds: readonly string[] }) {
+function QueueNotLoaded({ kinds }: { kinds: readonly string[] }) {
   return (
     <Message role="status">
-      <strong>What waits is not known yet</strong>
-      <span>The server has just started. First answers are awaited from {kinds.join(" and ")}.</span>
+      <strong>The queue is not loaded yet</strong>
+      <span>The server has just started and waits for {kinds.join(" and ")}.</span>
     </Message>
   );
 }
 
-function Nobody({ partition }: { partition: string }) {
+function EmptyQueue({ partition }: { partition: string }) {
   return (
     <Message role="status">
       <span data-tone="ok">
         <Icon name="check" size={20} />
       </span>
-      <strong>Nothing waits</strong>
-      <span>{partition ? `Whatever was submitted to ${partition} runs.` : "Whatever was submitted runs."}</span>
+      <strong>No workloads waiting</strong>
+      <span>
+        {partition ? `All workloads submitted to ${partition} have started.` : "All submitted workloads have started."}
+      </span>
     </Message>
   );
 }

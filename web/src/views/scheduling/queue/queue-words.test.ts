@@ -2,14 +2,21 @@ import { describe, expect, it } from "vitest";
 import type { LikelyStart, QueueRow, StartChange, StartForecast, WaitKind } from "../../../api/generated.ts";
 import { INITIAL_SCHEDULING, NO_WHAT_IF, QUEUE_COLUMNS } from "../../../state/scheduling.ts";
 import { sortRows } from "../../../widgets/data-table/columns.ts";
-import { sayInstead, sayStart } from "./ask-form.tsx";
-import { columnsOf } from "./course-layout.ts";
-import { findWaiting } from "./find-waiting.ts";
+import { countColumns } from "./course-layout.ts";
+import { filterQueue } from "./filter-queue.ts";
+import { describeAlternative, describeForecast } from "./forecast-form.tsx";
 import { queueColumns } from "./queue-columns.tsx";
-import { describe as describeStart } from "./start-bar.tsx";
-import { changeNodes, listChips, listMoved } from "./what-if-changes.ts";
+import { describeStart } from "./start-bar.tsx";
+import { changeNodes, listChangedStarts, listChips } from "./what-if-changes.ts";
 import { formatMeasure } from "./what-if-panel.tsx";
-import { makeAxis, sayBlocked, sayCalibration, sayPlace, summarizeQueue, WAITS_FOR } from "./words.ts";
+import {
+  describeBlocked,
+  describeCalibration,
+  describePosition,
+  makeAxis,
+  summarizeQueue,
+  WAITS_FOR,
+} from "./words.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -45,7 +52,7 @@ function makeRow(workload: string, changes: Partial<QueueRow> = {}): QueueRow {
 
 const LIKELY: LikelyStart = { from_at: HOUR_MS, likely_at: 2 * HOUR_MS, to_at: 4 * HOUR_MS, level: 0.8 };
 
-describe("who waits", () => {
+describe("a waiting workload", () => {
   const rows = [
     makeRow("slurm:1", { position: 1, waited_s: 60, user: "ada", gpus: 64 }),
     makeRow("slurm:2", { waits_for: "held", waited_s: 900, partition: "other" }),
@@ -54,27 +61,27 @@ describe("who waits", () => {
     makeRow("slurm:5", { waits_for: "limit" }),
   ];
 
-  it("is in line, held, or waits for something else", () => {
+  it("is in line, held, or blocked", () => {
     expect(summarizeQueue(rows)).toMatchObject({ held: 1, blocked: 3, longest: { workload: "slurm:2" } });
     expect(summarizeQueue([])).toEqual({ held: 0, blocked: 0, longest: null });
-    expect(sayBlocked(rows)).toBe("2 for a dependency, 1 for a limit");
-    expect(sayBlocked(rows.slice(0, 2))).toBe("");
+    expect(describeBlocked(rows)).toBe("2 for a dependency, 1 for a limit");
+    expect(describeBlocked(rows.slice(0, 2))).toBe("");
   });
 
-  it("has a place in line, or what it waits for", () => {
-    expect(rows.map(sayPlace)).toEqual([
-      "no. 1",
+  it("has a position in line, or what it waits for", () => {
+    expect(rows.map(describePosition)).toEqual([
+      "position 1",
       "held",
       "waits for a dependency",
       "waits for a dependency",
       "waits for a limit",
     ]);
     const kinds = Object.keys(WAITS_FOR) as readonly WaitKind[];
-    for (const waits_for of kinds) expect(sayPlace({ position: null, waits_for })).not.toContain("undefined");
+    for (const waits_for of kinds) expect(describePosition({ position: null, waits_for })).not.toContain("undefined");
   });
 
-  it("is found by partition, words and comparisons", () => {
-    const find = (queue: string, text: string) => findWaiting(rows, { queue, text }).map(({ workload }) => workload);
+  it("is found by partition, text and comparisons", () => {
+    const find = (queue: string, text: string) => filterQueue(rows, { queue, text }).map(({ workload }) => workload);
     expect(find("other", "")).toEqual(["slurm:2"]);
     expect(find("", "ada")).toEqual(["slurm:1"]);
     expect(find("", "gpus>8")).toEqual(["slurm:1"]);
@@ -91,7 +98,7 @@ describe("the table of the queue", () => {
     expect(columns.map(({ key }) => key).toSorted()).toEqual([...QUEUE_COLUMNS].toSorted());
   });
 
-  it("is sorted by place within each partition, those not in line last", () => {
+  it("is sorted by position within each partition, workloads not in line last", () => {
     const rows = [
       makeRow("b10", { partition: "b", position: 10 }),
       makeRow("a-", { partition: "a" }),
@@ -102,7 +109,7 @@ describe("the table of the queue", () => {
     expect(sorted.map(({ workload }) => workload)).toEqual(["a2", "a-", "b9", "b10"]);
   });
 
-  it("is sorted by likely start, or by the latest one where nothing is likely", () => {
+  it("is sorted by likely start, or by latest start where there is none", () => {
     const rows = [
       makeRow("planned", { planned_at: HOUR_MS }),
       makeRow("unknown"),
@@ -112,25 +119,27 @@ describe("the table of the queue", () => {
     expect(sorted.map(({ workload }) => workload)).toEqual(["planned", "likely", "unknown"]);
   });
 
-  it("says how far its intervals can be trusted", () => {
-    expect(sayCalibration({ is_learned: false, calibrated_on: 9 })).toMatch(/rough/);
-    expect(sayCalibration({ is_learned: true, calibrated_on: 0 })).toMatch(/not calibrated/);
-    expect(sayCalibration({ is_learned: true, calibrated_on: 1200 })).toBe("80 % intervals, calibrated on 1,200 waits");
+  it("describes the calibration of its intervals", () => {
+    expect(describeCalibration({ is_learned: false, calibrated_on: 9 })).toMatch(/rough/);
+    expect(describeCalibration({ is_learned: true, calibrated_on: 0 })).toMatch(/not calibrated/);
+    expect(describeCalibration({ is_learned: true, calibrated_on: 1200 })).toBe(
+      "80 % intervals, calibrated on 1,200 waits",
+    );
   });
 });
 
-describe("a start in words", () => {
+describe("a start", () => {
   const axis = makeAxis(0, [8 * HOUR_MS]);
   const plain = (text: string) => text.replaceAll("\u00a0", " ");
 
   it("names the interval, the latest start and the scheduler's estimate, where there are any", () => {
     expect(plain(describeStart(axis, LIKELY, 8 * HOUR_MS, 3 * HOUR_MS))).toBe(
-      "likely in 2 h; 80 %: in 1 h to 4 h; in 8 h if all before run to their limits; the scheduler says in 3 h",
+      "likely in 2 h; 80 %: in 1 h to 4 h; latest start in 8 h; scheduler's estimate: in 3 h",
     );
-    expect(describeStart(axis, null, null)).toBe("no start can be planned");
+    expect(describeStart(axis, null, null)).toBe("no start planned");
   });
 
-  it("says the day once where an interval lies within it", () => {
+  it("shows the day once where an interval lies within it", () => {
     const noon = new Date(2026, 5, 3, 12).getTime();
     const start: StartForecast = {
       partition: "main",
@@ -145,16 +154,16 @@ describe("a start in words", () => {
       intervals: [{ from_at: noon, to_at: noon + 2 * HOUR_MS, level: 0.8 }],
       plan_at: noon,
     };
-    expect(sayStart(start, noon)).toMatch(/12:00 – 14:00$/);
-    expect(sayInstead({ change: "partition", start })).toBe("In main");
-    expect(sayInstead({ change: "shorter", start })).toBe("For 1 h");
-    expect(sayInstead({ change: "smaller", start })).toBe("With 1 GPU");
-    expect(sayInstead({ change: "smaller", start: { ...start, gpus: 4 } })).toBe("With 4 GPUs");
+    expect(describeForecast(start, noon)).toMatch(/12:00 – 14:00$/);
+    expect(describeAlternative({ change: "partition", start })).toBe("In main");
+    expect(describeAlternative({ change: "shorter", start })).toBe("For 1 h");
+    expect(describeAlternative({ change: "smaller", start })).toBe("With 1 GPU");
+    expect(describeAlternative({ change: "smaller", start: { ...start, gpus: 4 } })).toBe("With 4 GPUs");
   });
 });
 
-describe("what is tried out", () => {
-  it("keeps one number for each partition, whichever comes last", () => {
+describe("a what-if", () => {
+  it("keeps the last number of each partition", () => {
     const first = { ...NO_WHAT_IF, ...changeNodes(NO_WHAT_IF, "add", "main", 4) };
     expect(first.added).toEqual(["main:4"]);
     expect(changeNodes({ ...first, added: ["main:4", "other:1"] }, "add", "main", 8)).toEqual({
@@ -163,7 +172,7 @@ describe("what is tried out", () => {
     expect(changeNodes(first, "cap", "main", 64)).toEqual({ limits: ["main:64"] });
   });
 
-  it("does not take a partition for another whose name begins alike", () => {
+  it("does not confuse partitions whose names have the same prefix", () => {
     expect(changeNodes({ ...NO_WHAT_IF, added: ["main-large:2"] }, "add", "main", 4).added).toEqual([
       "main-large:2",
       "main:4",
@@ -176,7 +185,7 @@ describe("what is tried out", () => {
     expect(changeNodes(NO_WHAT_IF, "drain", "", 4)).toEqual({});
   });
 
-  it("is listed in words, and each change can be taken back alone", () => {
+  it("lists its changes, each removable", () => {
     const choice = {
       ...NO_WHAT_IF,
       added: ["k8s:llm:4"],
@@ -202,7 +211,7 @@ describe("what is tried out", () => {
     expect(listChips(NO_WHAT_IF)).toEqual([]);
   });
 
-  it("moves those by a minute or more, the largest change first", () => {
+  it("lists starts that change by a minute or more, the largest change first", () => {
     const change = (workload: string, change_s: number | null): StartChange => ({
       baseline_at: 0,
       change_s,
@@ -215,15 +224,15 @@ describe("what is tried out", () => {
       workload,
     });
     const rows = [change("a", 59), change("b", 60), change("c", -3600), change("d", null)];
-    expect(listMoved(rows).map(({ workload }) => workload)).toEqual(["c", "b"]);
+    expect(listChangedStarts(rows).map(({ workload }) => workload)).toEqual(["c", "b"]);
   });
 
-  it("is measured with as many digits as matter", () => {
+  it("is measured with significant digits only", () => {
     expect(formatMeasure(0.123, "")).toBe("0.12");
     expect(formatMeasure(12.34, "GPUs")).toBe("12.3 GPUs");
     expect(formatMeasure(1234.5, "jobs")).toMatch(/^123[45] jobs$/);
     expect(formatMeasure(7200, "s")).toMatch(/^2\u00a0h/);
   });
 
-  it("draws nodes two GPUs high", () => expect([1, 2, 7, 8].map(columnsOf)).toEqual([1, 1, 4, 4]));
+  it("draws nodes two GPUs high", () => expect([1, 2, 7, 8].map(countColumns)).toEqual([1, 1, 4, 4]));
 });

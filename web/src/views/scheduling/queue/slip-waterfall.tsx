@@ -1,4 +1,4 @@
-// How a promised start moved: a bar for each slip, from the first promise to the last; together they are the whole move.
+// Waterfall chart of a promised start: a bar for each slip; the slips add up to the whole delay.
 
 import type { PromiseStory } from "../../../api/generated.ts";
 import { formatInstant } from "../../../base/time.ts";
@@ -6,7 +6,7 @@ import { useNow } from "../../../widgets/clock-context.ts";
 import styles from "./story.module.css";
 import { formatChange } from "./words.ts";
 
-const SHOWN = 12;
+const MAX_SHOWN = 12;
 
 export interface Step {
   /** Seconds from the first promise. */
@@ -14,8 +14,8 @@ export interface Step {
   readonly to: number;
 }
 
-/** Each slip begins where the last one ended. */
-export function stepsOf(changes: readonly number[]): readonly Step[] {
+/** Each slip begins where the previous one ended. */
+export function toSteps(changes: readonly number[]): readonly Step[] {
   let at = 0;
   return changes.map((change) => {
     const from = at;
@@ -26,12 +26,12 @@ export function stepsOf(changes: readonly number[]): readonly Step[] {
 
 export function SlipWaterfall({ promise }: { promise: PromiseStory }) {
   const now = useNow();
-  const steps = stepsOf(promise.slips.map(({ change_s }) => change_s));
+  const steps = toSteps(promise.slips.map(({ change_s }) => change_s));
   const low = Math.min(0, ...steps.map(({ to }) => to));
   const high = Math.max(1, ...steps.map(({ to }) => to));
   const place = (at: number) => ((at - low) / (high - low)) * 100;
   const end = promise.started_at ?? promise.last_at;
-  const skipped = Math.max(0, steps.length - SHOWN);
+  const skipped = Math.max(0, steps.length - MAX_SHOWN);
   return (
     <div className={styles.slips}>
       <p>
@@ -40,7 +40,7 @@ export function SlipWaterfall({ promise }: { promise: PromiseStory }) {
         <strong>{formatInstant(end, now)}</strong>
         {promise.slips.length > 0 ? `: ${formatChange(promise.slipped_s)}.` : "; it has not moved."}
       </p>
-      {skipped > 0 && <p className={styles.hint}>{skipped} earlier moves are not drawn.</p>}
+      {skipped > 0 && <p className={styles.hint}>{skipped} earlier slips are not shown.</p>}
       <ol>
         {promise.slips.slice(skipped).map((slip, index) => {
           const step = steps[skipped + index] ?? { from: 0, to: 0 };

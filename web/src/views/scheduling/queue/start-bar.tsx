@@ -1,5 +1,5 @@
-// A likely start on the axis that all rows share: the interval as a bar, its middle as a dot, the plan by limits as a tick, the
-// scheduler's own estimate as a diamond.
+// A likely start on the axis that all rows share: the interval as a bar, the median as a dot, the latest start by time limits as
+// a tick, the scheduler's estimate as a diamond.
 
 import type { LikelyStart } from "../../../api/generated.ts";
 import { formatShortDuration } from "../../../base/time.ts";
@@ -14,7 +14,7 @@ interface StartBarProps {
 }
 
 export function StartBar({ axis, likely, plannedAt, schedulerAt = null }: StartBarProps) {
-  const text = describe(axis, likely, plannedAt, schedulerAt);
+  const text = describeStart(axis, likely, plannedAt, schedulerAt);
   const percent = (atMs: number) => `${axis.place(atMs) * 100}%`;
   return (
     <span className={styles.bar} role="img" aria-label={text} data-tip={text}>
@@ -39,20 +39,20 @@ export function StartBar({ axis, likely, plannedAt, schedulerAt = null }: StartB
   );
 }
 
-export function describe(
+export function describeStart(
   axis: StartAxis,
   likely: LikelyStart | null,
   plannedAt: number | null,
   schedulerAt: number | null = null,
 ): string {
-  const away = (atMs: number) => formatShortDuration((atMs - axis.nowMs) / 1000);
+  const formatWait = (atMs: number) => formatShortDuration((atMs - axis.nowMs) / 1000);
   const parts = [];
   if (likely) {
     parts.push(
-      `likely in ${away(likely.likely_at)}; ${Math.round(likely.level * 100)} %: in ${away(likely.from_at)} to ${away(likely.to_at)}`,
+      `likely in ${formatWait(likely.likely_at)}; ${Math.round(likely.level * 100)} %: in ${formatWait(likely.from_at)} to ${formatWait(likely.to_at)}`,
     );
   }
-  if (plannedAt !== null) parts.push(`in ${away(plannedAt)} if all before run to their limits`);
-  if (schedulerAt !== null) parts.push(`the scheduler says in ${away(schedulerAt)}`);
-  return parts.length > 0 ? parts.join("; ") : "no start can be planned";
+  if (plannedAt !== null) parts.push(`latest start in ${formatWait(plannedAt)}`);
+  if (schedulerAt !== null) parts.push(`scheduler's estimate: in ${formatWait(schedulerAt)}`);
+  return parts.length > 0 ? parts.join("; ") : "no start planned";
 }

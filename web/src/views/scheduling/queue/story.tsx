@@ -1,5 +1,5 @@
-// Why one workload waits, as a story: the reason, who is ahead, what must come free and who holds it, what was promised and
-// how that moved, and the cheapest change that would help.
+// Explains why a workload waits: the reason, workloads ahead, the nodes it needs and who holds them, its promised start with
+// every slip, and changes that would start it sooner.
 
 import type { CheaperChange, PriorityPart, QueueRow, WaitingStory, WorkloadAnswer } from "../../../api/generated.ts";
 import { formatCount, formatPlural } from "../../../base/format.ts";
@@ -17,47 +17,47 @@ import { Tag } from "../../../widgets/tag.tsx";
 import { HolderTimeline } from "./holder-timeline.tsx";
 import { SlipWaterfall } from "./slip-waterfall.tsx";
 import styles from "./story.module.css";
-import { nativeId, sayPlace } from "./words.ts";
+import { describePosition, nativeId } from "./words.ts";
 
 export function Story({ workload }: { workload: string }) {
   const story = useStory(workload);
   const change = useChangeScreen();
   const row = story.value?.row;
   const isOver = story.value !== undefined && row === null;
-  const known = useWorkload(workload).value?.workload;
+  const details = useWorkload(workload).value?.workload;
   return (
     <Panel key={workload}>
       <PanelHead
         kind={isOver ? "Why it waited" : "Why it waits"}
-        title={row?.name ?? known?.name ?? workload}
-        tag={row && <Tag>{sayPlace(row)}</Tag>}
-        detail={row ? <Owner row={row} /> : known ? sayOwner(known) : null}
+        title={row?.name ?? details?.name ?? workload}
+        tag={row && <Tag>{describePosition(row)}</Tag>}
+        detail={row ? <Owner row={row} /> : details ? describeOwner(details) : null}
       />
-      <Frame source={story} what="the story">
+      <Frame source={story} what="the explanation">
         {(value) => (
           <>
-            <div className={styles.ways}>
+            <div className={styles.links}>
               <Button onClick={() => change(isOver ? openView("overview") : showWaiting)}>Show in the overview</Button>
-              {isOver && known?.started_at != null && (
+              {isOver && details?.started_at != null && (
                 <Button onClick={() => change(openView("diagnostics"))}>Diagnose</Button>
               )}
             </div>
-            <Told story={value} />
-            {value.changes.length > 0 && <Sooner changes={value.changes} />}
-            {value.parts.length > 0 && row && <Parts parts={value.parts} priority={row.priority} />}
+            <Explanation story={value} />
+            {value.changes.length > 0 && <SoonerChanges changes={value.changes} />}
+            {value.parts.length > 0 && row && <PriorityFactors parts={value.parts} priority={row.priority} />}
             {value.ahead.length > 0 && row && <Ahead story={value} row={row} />}
             {value.holders.length > 0 && (
-              <Card title="Who holds its space">
+              <Card title="Who holds its nodes">
                 <HolderTimeline story={value} />
               </Card>
             )}
             {value.promise && (
-              <Card title="What was promised">
+              <Card title="Promised start">
                 <SlipWaterfall promise={value.promise} />
               </Card>
             )}
             <details className={styles.assumptions}>
-              <summary>What this rests on</summary>
+              <summary>Assumptions</summary>
               {value.assumptions.map((line) => (
                 <p key={line}>{line}</p>
               ))}
@@ -69,7 +69,7 @@ export function Story({ workload }: { workload: string }) {
   );
 }
 
-function sayOwner({ user, project, workload }: WorkloadAnswer): string {
+function describeOwner({ user, project, workload }: WorkloadAnswer): string {
   return [user, project, nativeId(workload)].filter(Boolean).join(" · ");
 }
 
@@ -78,19 +78,19 @@ function Owner({ row }: { row: QueueRow }) {
     <>
       {[row.user, row.project, nativeId(row.workload)].filter(Boolean).join(" · ")}
       <br />
-      {formatPlural(row.gpus, "GPU")} {row.machine_type ?? ""} on {formatPlural(row.nodes, "node")} for{" "}
-      {formatDuration(row.limit_s)} at most
+      {formatPlural(row.gpus, "GPU")} {row.machine_type ?? ""} on {formatPlural(row.nodes, "node")} for up to{" "}
+      {formatDuration(row.limit_s)}
     </>
   );
 }
 
-function Told({ story }: { story: WaitingStory }) {
+function Explanation({ story }: { story: WaitingStory }) {
   const now = useNow();
   const { row } = story;
   const lines = story.text.filter((line) => !line.startsWith("Cheapest change"));
   return (
-    <Card label="The story">
-      <div className={styles.told}>
+    <Card label="Explanation">
+      <div className={styles.explanation}>
         {lines.map((line) => (
           <p key={line}>{line}</p>
         ))}
@@ -100,16 +100,18 @@ function Told({ story }: { story: WaitingStory }) {
             {formatInstant(row.likely.from_at, now)} and {formatInstant(row.likely.to_at, now)}.
           </p>
         )}
-        {row?.planned_at != null && <p>At the latest {formatInstant(row.planned_at, now)}, by everybody’s limits.</p>}
+        {row?.planned_at != null && (
+          <p>Latest start {formatInstant(row.planned_at, now)}, if all jobs ahead run to their limits.</p>
+        )}
       </div>
     </Card>
   );
 }
 
-function Sooner({ changes }: { changes: readonly CheaperChange[] }) {
+function SoonerChanges({ changes }: { changes: readonly CheaperChange[] }) {
   return (
-    <Card title="What would start it sooner">
-      <p className={styles.hint}>Compared with its start at the latest.</p>
+    <Card title="Changes that would start it sooner">
+      <p className={styles.hint}>Compared with the latest start.</p>
       <ol className={styles.sooner}>
         {changes.map((change, index) => (
           <li key={change.kind} data-best={index === 0 || undefined}>
@@ -122,17 +124,20 @@ function Sooner({ changes }: { changes: readonly CheaperChange[] }) {
   );
 }
 
-/** What its priority is made of, as the scheduler tells. */
-function Parts({ parts, priority }: { parts: readonly PriorityPart[]; priority: number | null }) {
-  const most = Math.max(1, ...parts.map(({ points }) => Math.abs(points)));
+/** The factors of its priority, as the scheduler reports them. */
+function PriorityFactors({ parts, priority }: { parts: readonly PriorityPart[]; priority: number | null }) {
+  const maxPoints = Math.max(1, ...parts.map(({ points }) => Math.abs(points)));
   return (
-    <Card title={priority === null ? "Its priority" : `Its priority, ${formatCount(priority)}`}>
+    <Card title={priority === null ? "Priority" : `Priority ${formatCount(priority)}`}>
       <ul className={styles.parts}>
         {parts.map(({ name, title, points }) => (
           <li key={name}>
             <span>{title}</span>
             <i>
-              <em data-negative={points < 0 || undefined} style={{ width: `${(100 * Math.abs(points)) / most}%` }} />
+              <em
+                data-negative={points < 0 || undefined}
+                style={{ width: `${(100 * Math.abs(points)) / maxPoints}%` }}
+              />
             </i>
             <strong>{points < 0 ? `−${formatCount(-points)}` : formatCount(points)}</strong>
           </li>

@@ -1,4 +1,4 @@
-// The queue in one line: how many wait, for how much, since when at most, and until when.
+// Summary of the queue: waiting workloads, requested GPUs, longest wait, and when the queue is likely empty.
 
 import type { QueueAnswer } from "../../../api/generated.ts";
 import { formatCount, MISSING } from "../../../base/format.ts";
@@ -8,7 +8,7 @@ import { select } from "../../../state/changes.ts";
 import { useChangeScreen } from "../../../state/use-screen.ts";
 import { Figure, Strip } from "../../../widgets/strip.tsx";
 import styles from "./queue.module.css";
-import { sayBlocked, summarizeQueue } from "./words.ts";
+import { describeBlocked, summarizeQueue } from "./words.ts";
 
 export function QueueStrip({ queue }: { queue: QueueAnswer | undefined }) {
   const change = useChangeScreen();
@@ -22,25 +22,25 @@ export function QueueStrip({ queue }: { queue: QueueAnswer | undefined }) {
           <>
             waiting
             {held > 0 && `, ${formatCount(held)} held`}
-            {blocked > 0 && `, ${formatCount(blocked)} not for room`}
+            {blocked > 0 && `, ${formatCount(blocked)} blocked`}
           </>
         }
-        tip={blocked > 0 ? sayBlocked(rows) : undefined}
+        tip={blocked > 0 ? describeBlocked(rows) : undefined}
       />
-      <Figure value={queue ? formatCount(queue.gpus_asked) : MISSING} label="GPUs asked for" />
+      <Figure value={queue ? formatCount(queue.gpus_asked) : MISSING} label="GPUs requested" />
       <Figure
         value={formatDuration(queue?.longest_wait_s)}
         label="longest wait"
-        tip="Show the one that waits longest"
+        tip="Show the workload that waits longest"
         isDisabled={longest === null}
         onClick={() => longest && change(select({ kind: "workload", key: longest.workload }))}
       />
       <Figure
         value={queue?.drained_at ? formatAgo(queue.drained_at, queue.at) : MISSING}
-        label="all have likely started"
+        label="queue likely empty"
         tip={
           queue?.drained_at
-            ? `The last one that waits for room likely starts ${formatInstant(queue.drained_at, queue.at)}`
+            ? `The last workload in line likely starts ${formatInstant(queue.drained_at, queue.at)}`
             : undefined
         }
       />
@@ -48,9 +48,9 @@ export function QueueStrip({ queue }: { queue: QueueAnswer | undefined }) {
       {queue && !queue.is_learned && rows.length > 0 && (
         <div
           className={styles.note}
-          data-tip="Until 200 jobs of this cluster have ended, any share of a limit is as likely as another"
+          data-tip="Until 200 jobs of this cluster have ended, run times are assumed to be spread evenly up to the limit"
         >
-          run times are not learned yet
+          run-time model not trained yet
         </div>
       )}
     </Strip>

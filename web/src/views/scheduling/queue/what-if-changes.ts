@@ -1,4 +1,4 @@
-// What is tried out on the queue, changed step by step, and what became of it. Pure: no component, no request.
+// Changes of a what-if, and the starts that they change. Pure: no component, no request.
 
 import type { StartChange } from "../../../api/generated.ts";
 import type { WhatIfChoice } from "../../../state/scheduling.ts";
@@ -6,18 +6,18 @@ import type { WhatIfChoice } from "../../../state/scheduling.ts";
 export const NODE_CHANGES = { add: "more nodes in", cap: "GPUs at most in", drain: "drained node" } as const;
 export type NodeChange = keyof typeof NODE_CHANGES;
 
-/** Empty where no place is named. A partition has one number of added nodes and one limit: the last one counts. */
+/** Empty where no node or partition is named. A partition has one number of added nodes and one limit: the last one counts. */
 export function changeNodes(
   choice: WhatIfChoice,
   kind: NodeChange,
-  place: string,
+  target: string,
   count: number,
 ): Partial<WhatIfChoice> {
-  if (place === "") return {};
-  if (kind === "drain") return { drained: [...new Set([...choice.drained, place])] };
+  if (target === "") return {};
+  if (kind === "drain") return { drained: [...new Set([...choice.drained, target])] };
   const set = (pairs: readonly string[]) => [
-    ...pairs.filter((pair) => !pair.startsWith(`${place}:`)),
-    `${place}:${count}`,
+    ...pairs.filter((pair) => !pair.startsWith(`${target}:`)),
+    `${target}:${count}`,
   ];
   return kind === "add" ? { added: set(choice.added) } : { limits: set(choice.limits) };
 }
@@ -25,7 +25,7 @@ export function changeNodes(
 export interface Chip {
   readonly key: string;
   readonly words: string;
-  /** The change that takes it back. */
+  /** The change that removes it. */
   readonly without: Partial<WhatIfChoice>;
 }
 
@@ -62,7 +62,7 @@ export function listChips({ added, limits, drained, first }: WhatIfChoice): read
   ];
 }
 
-/** Partition and number; a partition's name may hold colons. */
+/** Partition and number; the name of a partition may contain colons. */
 function splitPair(pair: string): readonly [string, string] {
   const at = pair.lastIndexOf(":");
   return [pair.slice(0, at), pair.slice(at + 1)];
@@ -70,8 +70,8 @@ function splitPair(pair: string): readonly [string, string] {
 
 const NOTICEABLE_S = 60;
 
-/** Who starts noticeably sooner or later, the largest change first. */
-export function listMoved(rows: readonly StartChange[]): readonly StartChange[] {
+/** Workloads that start noticeably sooner or later, the largest change first. */
+export function listChangedStarts(rows: readonly StartChange[]): readonly StartChange[] {
   return rows
     .filter(({ change_s }) => change_s !== null && Math.abs(change_s) >= NOTICEABLE_S)
     .toSorted((a, b) => Math.abs(b.change_s ?? 0) - Math.abs(a.change_s ?? 0));

@@ -1,4 +1,4 @@
-// What is tried out on the queue: another order, backfilling or placement, nodes more or fewer, a limit.
+// Form for a what-if: another order, backfilling or placement, more or fewer nodes, a limit, a workload moved to the front.
 
 import { type FormEvent, useState } from "react";
 import type { PartitionQueue } from "../../../api/generated.ts";
@@ -21,11 +21,11 @@ interface WhatIfFormProps {
   readonly page: SchedulingPage;
 }
 
-interface WithQueue extends WhatIfFormProps {
+interface WhatIfFormWithQueueProps extends WhatIfFormProps {
   isWaiting(workload: string): boolean;
 }
 
-export function WhatIfForm({ partitions, page, isWaiting }: WithQueue) {
+export function WhatIfForm({ partitions, page, isWaiting }: WhatIfFormWithQueueProps) {
   const change = useChangeScreen();
   const { selection } = useScreen();
   const { whatIf } = page;
@@ -37,31 +37,31 @@ export function WhatIfForm({ partitions, page, isWaiting }: WithQueue) {
         {isWhatIf(whatIf) && (
           <button
             type="button"
-            className={styles.quiet}
+            className={styles.reset}
             onClick={() => change(changeScheduling({ whatIf: NO_WHAT_IF }))}
           >
-            As it is
+            Reset
           </button>
         )}
       </div>
-      <div className={styles.what}>
-        <Pick
+      <div className={styles.fields}>
+        <SelectField
           title="Order"
-          none="Priorities, as it is"
+          currentLabel="Priorities (current)"
           value={whatIf.policy}
           options={POLICIES}
           onChange={(policy) => change(changeWhatIf({ policy }))}
         />
-        <Pick
+        <SelectField
           title="Backfill"
-          none="EASY, as it is"
+          currentLabel="EASY (current)"
           value={whatIf.backfill}
           options={LIVE_BACKFILLS}
           onChange={(backfill) => change(changeWhatIf({ backfill }))}
         />
-        <Pick
+        <SelectField
           title="Placement"
-          none="Fullest node, as it is"
+          currentLabel="Fullest node (current)"
           value={whatIf.placement}
           options={LIVE_PLACEMENTS}
           onChange={(placement) => change(changeWhatIf({ placement }))}
@@ -69,7 +69,7 @@ export function WhatIfForm({ partitions, page, isWaiting }: WithQueue) {
         <NodesForm partitions={partitions} page={page} />
         {waiting && !whatIf.first.includes(waiting) && (
           <Button onClick={() => change(changeWhatIf({ first: [...whatIf.first, waiting] }))}>
-            Put the selected one first
+            Move selected workload to the front
           </Button>
         )}
         <ChangeChips page={page} />
@@ -78,20 +78,20 @@ export function WhatIfForm({ partitions, page, isWaiting }: WithQueue) {
   );
 }
 
-interface PickProps {
+interface SelectFieldProps {
   readonly title: string;
-  readonly none: string;
+  readonly currentLabel: string;
   readonly value: string;
   readonly options: readonly Choice[];
   onChange(value: string): void;
 }
 
-function Pick({ title, none, value, options, onChange }: PickProps) {
+function SelectField({ title, currentLabel, value, options, onChange }: SelectFieldProps) {
   return (
     <label className={styles.pick}>
       <span>{title}</span>
       <select value={value} onChange={(event) => onChange(event.target.value)}>
-        <option value="">{none}</option>
+        <option value="">{currentLabel}</option>
         {options.map((choice) => (
           <option key={choice.name} value={choice.name}>
             {choice.title}
@@ -106,12 +106,12 @@ function NodesForm({ partitions, page }: WhatIfFormProps) {
   const change = useChangeScreen();
   const [kind, setKind] = useState<NodeChange>("add");
   const [count, setCount] = useState(4);
-  const [where, setWhere] = useState("");
+  const [target, setTarget] = useState("");
   const names = partitions.map(({ name }) => name);
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    const place = where || (kind === "drain" ? "" : (names[0] ?? ""));
-    change(changeWhatIf(changeNodes(page.whatIf, kind, place, count)));
+    const chosen = target || (kind === "drain" ? "" : (names[0] ?? ""));
+    change(changeWhatIf(changeNodes(page.whatIf, kind, chosen, count)));
   };
   return (
     <form className={styles.nodes} data-kind={kind} onSubmit={submit}>
@@ -121,17 +121,17 @@ function NodesForm({ partitions, page }: WhatIfFormProps) {
           min={1}
           max={10_000}
           required
-          aria-label="How many"
+          aria-label="Count"
           value={count}
           onChange={(event) => setCount(event.target.valueAsNumber)}
         />
       )}
       <select
-        aria-label="Change of nodes"
+        aria-label="Node change"
         value={kind}
         onChange={(event) => {
           setKind(event.target.value as NodeChange);
-          setWhere("");
+          setTarget("");
         }}
       >
         {Object.entries(NODE_CHANGES).map(([key, words]) => (
@@ -145,26 +145,26 @@ function NodesForm({ partitions, page }: WhatIfFormProps) {
           aria-label="Node"
           placeholder="gpu-001"
           required
-          value={where}
-          onChange={(event) => setWhere(event.target.value.trim())}
+          value={target}
+          onChange={(event) => setTarget(event.target.value.trim())}
         />
       ) : (
         <select
-          aria-label="Partition of the change"
-          value={where || names[0]}
-          onChange={(event) => setWhere(event.target.value)}
+          aria-label="Partition to change"
+          value={target || names[0]}
+          onChange={(event) => setTarget(event.target.value)}
         >
           {names.map((name) => (
             <option key={name}>{name}</option>
           ))}
         </select>
       )}
-      <Button type="submit">Try</Button>
+      <Button type="submit">Apply</Button>
     </form>
   );
 }
 
-/** Changes that no menu shows, each with a way to take it back. */
+/** Changes that no menu shows, each removable. */
 function ChangeChips({ page }: { page: SchedulingPage }) {
   const change = useChangeScreen();
   const chips = listChips(page.whatIf);
@@ -172,7 +172,7 @@ function ChangeChips({ page }: { page: SchedulingPage }) {
   return (
     <Chips>
       {chips.map(({ key, words, without }) => (
-        <Chip key={key} aria-label={`Not: ${words}`} onClick={() => change(changeWhatIf(without))}>
+        <Chip key={key} aria-label={`Remove ${words}`} onClick={() => change(changeWhatIf(without))}>
           <span>{words}</span>
         </Chip>
       ))}

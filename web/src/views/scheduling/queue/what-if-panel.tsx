@@ -1,4 +1,4 @@
-// What the tried-out change would do: measures with paired differences, warnings, who starts sooner or later, and a picture.
+// Results of a what-if: measures with paired differences, warnings, changed starts, and the GPU allocation.
 
 import type { MeasureChange, StartChange, WhatIfAnswer, WhatIfWarning } from "../../../api/generated.ts";
 import { classNames } from "../../../base/class-names.ts";
@@ -13,41 +13,41 @@ import { ProgressBar } from "../../../widgets/progress-bar.tsx";
 import { Warning } from "../../../widgets/warning.tsx";
 import { CoursePicture } from "./course-picture.tsx";
 import styles from "./what-if.module.css";
-import { listMoved } from "./what-if-changes.ts";
+import { listChangedStarts } from "./what-if-changes.ts";
 import { formatChange, nativeId } from "./words.ts";
 
 export function WhatIfPanel({ page }: { page: SchedulingPage }) {
   const answer = useWhatIf(page.whatIf);
-  const isAsking = answer.progress !== null;
+  const isSimulating = answer.progress !== null;
   if (answer.value === undefined && answer.problem === null) {
     return (
-      <section className={styles.panel} aria-label="What it would do" aria-busy={isAsking}>
-        <p className={styles.waits}>
-          {answer.isStopped ? "The simulation was stopped." : "Simulating the queue as it is and with the change."}
+      <section className={styles.panel} aria-label="What-if results" aria-busy={isSimulating}>
+        <p className={styles.empty}>
+          {answer.isStopped ? "The simulation was stopped." : "Simulating the current queue and the change."}
         </p>
         <Progress answer={answer} />
       </section>
     );
   }
   return (
-    <section className={styles.panel} aria-label="What it would do" aria-busy={isAsking}>
+    <section className={styles.panel} aria-label="What-if results" aria-busy={isSimulating}>
       <Frame source={answer} what="the simulation">
         {(value) => (
           <>
             <header className={styles.head}>
-              <h2>With {value.changes.join(", ") || "nothing changed"}</h2>
+              <h2>With {value.changes.join(", ") || "no change"}</h2>
               <small data-tip={value.assumptions.join(" ")}>
                 {formatPlural(value.simulated, "waiting workload")}, {value.futures} sampled futures
               </small>
               <Progress answer={answer} />
             </header>
             {value.warnings.map((warning) => (
-              <Warned key={warning.kind} warning={warning} />
+              <WarningMessage key={warning.kind} warning={warning} />
             ))}
             <div className={styles.columns}>
               <Measures measures={value.measures} />
               <div className={styles.side}>
-                <Moved answer={value} />
+                <ChangedStarts answer={value} />
               </div>
             </div>
             <CoursePicture course={value.course} ahead={page.ahead} />
@@ -58,7 +58,7 @@ export function WhatIfPanel({ page }: { page: SchedulingPage }) {
   );
 }
 
-/** How far the simulation is, and a way to stop it or to begin anew. */
+/** The progress of the simulation, with a button to stop or restart it. */
 function Progress({ answer }: { answer: AskedWhatIf }) {
   if (answer.isStopped) return <Button onClick={answer.again}>Simulate again</Button>;
   if (answer.progress === null) return null;
@@ -70,7 +70,7 @@ function Progress({ answer }: { answer: AskedWhatIf }) {
   );
 }
 
-function Warned({ warning }: { warning: WhatIfWarning }) {
+function WarningMessage({ warning }: { warning: WhatIfWarning }) {
   return (
     <Warning>
       <strong>{warning.title}.</strong> {warning.text}{" "}
@@ -98,8 +98,8 @@ function Measures({ measures }: { measures: readonly MeasureChange[] }) {
       <thead>
         <tr>
           <th scope="col">Measure</th>
-          <th scope="col">As it is</th>
-          <th scope="col">Then</th>
+          <th scope="col">Current</th>
+          <th scope="col">With the change</th>
           <th scope="col" data-tip="Paired over the same futures, with the 95 % interval of the mean">
             Difference
           </th>
@@ -112,7 +112,7 @@ function Measures({ measures }: { measures: readonly MeasureChange[] }) {
             <td>{formatMeasure(measure.baseline, measure.unit)}</td>
             <td>{formatMeasure(measure.changed, measure.unit)}</td>
             <td className={classNames(styles[measure.verdict])}>
-              <span data-tip={VERDICTS[measure.verdict]}>{sayDifference(measure)}</span>
+              <span data-tip={VERDICTS[measure.verdict]}>{formatDifference(measure)}</span>
             </td>
           </tr>
         ))}
@@ -127,8 +127,8 @@ export function formatMeasure(value: number, unit: string): string {
   return `${value.toFixed(digits)}${unit === "" ? "" : ` ${unit}`}`;
 }
 
-/** A difference with its interval; one that may as well be none says so. */
-export function sayDifference({ difference, low, high, unit, verdict }: MeasureChange): string {
+/** A difference with its interval; "same" where it is about zero. */
+export function formatDifference({ difference, low, high, unit, verdict }: MeasureChange): string {
   if (verdict === "same") return "same";
   const sign = (value: number) => (value < 0 ? "−" : "+");
   const show = (value: number) => `${sign(value)}${formatMeasure(Math.abs(value), unit)}`;
@@ -136,28 +136,28 @@ export function sayDifference({ difference, low, high, unit, verdict }: MeasureC
   return `${show(difference)} (${show(low)} … ${show(high)})`;
 }
 
-const SHOWN = 8;
+const MAX_SHOWN = 8;
 
-function Moved({ answer }: { answer: WhatIfAnswer }) {
-  const moved = listMoved(answer.workloads);
+function ChangedStarts({ answer }: { answer: WhatIfAnswer }) {
+  const starts = listChangedStarts(answer.workloads);
   return (
-    <div className={styles.moved}>
-      <h3>Who starts when</h3>
-      {moved.length === 0 && <p>Nobody starts noticeably sooner or later.</p>}
+    <div className={styles.starts}>
+      <h3>Changed starts</h3>
+      {starts.length === 0 && <p>No workload starts noticeably sooner or later.</p>}
       <ul>
-        {moved.slice(0, SHOWN).map((row) => (
-          <MovedRow key={row.workload} row={row} />
+        {starts.slice(0, MAX_SHOWN).map((row) => (
+          <ChangedStartRow key={row.workload} row={row} />
         ))}
       </ul>
-      {moved.length > SHOWN && <p>{moved.length - SHOWN} more move.</p>}
+      {starts.length > MAX_SHOWN && <p>{starts.length - MAX_SHOWN} more.</p>}
     </div>
   );
 }
 
-function MovedRow({ row }: { row: StartChange }) {
+function ChangedStartRow({ row }: { row: StartChange }) {
   const change = row.change_s ?? 0;
   return (
-    <li data-tip={`8 of 10 futures: ${formatChange(row.low_s ?? 0)} to ${formatChange(row.high_s ?? 0)}`}>
+    <li data-tip={`80 % interval: ${formatChange(row.low_s ?? 0)} to ${formatChange(row.high_s ?? 0)}`}>
       <span>
         <OpenLink kind="workload" name={row.workload}>
           {nativeId(row.workload)}

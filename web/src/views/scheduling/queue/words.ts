@@ -1,4 +1,4 @@
-// Words and scales of the queue: spans with a sign, the shared axis of starts.
+// Labels of the queue, signed durations, and the axis that all start bars share.
 
 import type { QueueAnswer, QueueRow, WaitKind } from "../../../api/generated.ts";
 import { formatCount } from "../../../base/format.ts";
@@ -8,9 +8,9 @@ export { nativeId } from "../../../base/workload-id.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** What somebody waits for, in words that follow "waits for". */
+/** What a workload waits for; follows "waits for". */
 export const WAITS_FOR: Readonly<Record<WaitKind, string>> = {
-  room: "room",
+  room: "free GPUs",
   held: "its release",
   dependency: "a dependency",
   limit: "a limit",
@@ -19,9 +19,9 @@ export const WAITS_FOR: Readonly<Record<WaitKind, string>> = {
   other: "something else",
 };
 
-/** "held" only where somebody holds it back; all else that is not in line waits for something. */
-export function sayPlace({ position, waits_for }: Pick<QueueRow, "position" | "waits_for">): string {
-  if (position !== null) return `no. ${position}`;
+/** The position in the queue, "held", or what else the workload waits for. */
+export function describePosition({ position, waits_for }: Pick<QueueRow, "position" | "waits_for">): string {
+  if (position !== null) return `position ${position}`;
   return waits_for === "held" ? "held" : `waits for ${WAITS_FOR[waits_for]}`;
 }
 
@@ -36,27 +36,27 @@ export function summarizeQueue(rows: readonly QueueRow[]): QueueSummary {
   const notInLine = rows.filter(({ position }) => position === null);
   const held = notInLine.filter(({ waits_for }) => waits_for === "held").length;
   const longest = rows.reduce<QueueRow | null>(
-    (most, row) => ((row.waited_s ?? 0) > (most?.waited_s ?? -1) ? row : most),
+    (longestRow, row) => ((row.waited_s ?? 0) > (longestRow?.waited_s ?? -1) ? row : longestRow),
     null,
   );
   return { held, blocked: notInLine.length - held, longest };
 }
 
 /** "3 for a dependency, 1 for a limit": all that are not in line for GPUs, and not held. */
-export function sayBlocked(rows: readonly Pick<QueueRow, "position" | "waits_for">[]): string {
+export function describeBlocked(rows: readonly Pick<QueueRow, "position" | "waits_for">[]): string {
   const counts = new Map<string, number>();
   for (const { position, waits_for } of rows) {
     if (position !== null || waits_for === "held") continue;
     counts.set(WAITS_FOR[waits_for], (counts.get(WAITS_FOR[waits_for]) ?? 0) + 1);
   }
-  return [...counts].map(([what, count]) => `${formatCount(count)} for ${what}`).join(", ");
+  return [...counts].map(([cause, count]) => `${formatCount(count)} for ${cause}`).join(", ");
 }
 
-export function sayCalibration({
+export function describeCalibration({
   is_learned,
   calibrated_on,
 }: Pick<QueueAnswer, "is_learned" | "calibrated_on">): string {
-  if (!is_learned) return "likely starts are rough: no run times are learned yet";
+  if (!is_learned) return "rough forecasts: the run-time model is not trained yet";
   if (calibrated_on === 0) return "80 % intervals, not calibrated yet";
   return `80 % intervals, calibrated on ${formatCount(calibrated_on)} waits`;
 }
@@ -70,7 +70,7 @@ export function formatChange(seconds: number): string {
 export interface StartAxis {
   readonly nowMs: number;
   readonly endMs: number;
-  /** 0–1; times further on are nearer together, so that minutes and days fit one axis. */
+  /** 0–1; square root of the time from now, so that minutes and days fit one axis. */
   place(atMs: number): number;
   readonly ticks: readonly { readonly atMs: number; readonly title: string }[];
 }

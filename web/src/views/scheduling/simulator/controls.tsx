@@ -1,4 +1,4 @@
-// What is simulated: which trace, which orders with which ways of backfilling, by whose rules, on how large a machine.
+// Options of a simulation: trace, orders, backfilling, run-time estimates, semantics and machine size.
 
 import { useState } from "react";
 import { ESTIMATES, RULE_PRESETS } from "../../../base/catalogue.ts";
@@ -8,20 +8,20 @@ import { useChangeScreen } from "../../../state/use-screen.ts";
 import { Frame } from "../../../widgets/frame.tsx";
 import { Segmented } from "../../../widgets/segmented.tsx";
 import { TraceUpload } from "../history/trace-upload.tsx";
-import { KeptResults } from "./kept-results.tsx";
+import { SavedResults } from "./saved-results.tsx";
 import styles from "./simulator.module.css";
 import { nameBackfill, namePolicy, parseOmegas } from "./words.ts";
 
 const ESTIMATE_TITLES: Readonly<Record<Estimates, string>> = {
-  request: "As asked",
-  actual: "As known",
+  request: "Requested",
+  actual: "Actual",
   predicted: "Predicted",
 };
 
 const ESTIMATE_HINTS: Readonly<Record<Estimates, string>> = {
-  request: "by the time limit",
-  actual: "by how long each job will really run, which no scheduler knows",
-  predicted: "from the user’s last two jobs, corrected where one runs longer",
+  request: "The time limit",
+  actual: "The real run time, which no scheduler knows",
+  predicted: "From the user’s last two jobs, corrected when a job runs longer",
 };
 
 const RULES: Readonly<Record<RulePreset, string>> = {
@@ -44,7 +44,7 @@ export function SimulatorControls({ choice }: { choice: SimulatorChoice }) {
         <Frame source={traces} what="job traces">
           {(list) => (
             <select aria-label="Trace" value={choice.trace} onChange={(event) => set({ trace: event.target.value })}>
-              <option value="">choose one</option>
+              <option value="">Select a trace</option>
               {list.traces.map(({ trace, name, is_own }) => (
                 <option key={trace} value={trace}>
                   {is_own ? `${name}, history of this cluster` : name}
@@ -62,14 +62,14 @@ export function SimulatorControls({ choice }: { choice: SimulatorChoice }) {
               title="Orders"
               names={policies}
               chosen={choice.orders}
-              say={namePolicy}
+              label={namePolicy}
               onChange={(orders) => set({ orders })}
             />
             <Choices
               title="Backfilling"
               names={backfills}
               chosen={choice.fills}
-              say={nameBackfill}
+              label={nameBackfill}
               onChange={(fills) => set({ fills })}
             />
             {choice.fills.some((fill) => relaxed.includes(fill)) && (
@@ -83,7 +83,7 @@ export function SimulatorControls({ choice }: { choice: SimulatorChoice }) {
         )}
       </Frame>
       <section aria-label="Estimates">
-        <h2>Run times are taken</h2>
+        <h2>Run-time estimates</h2>
         <Segmented
           label="Estimates"
           name="estimates"
@@ -98,9 +98,9 @@ export function SimulatorControls({ choice }: { choice: SimulatorChoice }) {
         <select
           aria-label="Semantics"
           value={choice.rules}
-          data-tip="Simulators settle in silence what the name of a policy leaves open; this says whose way"
+          data-tip="Simulators differ in details that the name of a policy leaves open. Selects whose rules apply"
           onChange={(event) => {
-            const rules = RULE_PRESETS.find((each) => each === event.target.value);
+            const rules = RULE_PRESETS.find((preset) => preset === event.target.value);
             if (rules) set({ rules });
           }}
         >
@@ -112,7 +112,7 @@ export function SimulatorControls({ choice }: { choice: SimulatorChoice }) {
         </select>
       </section>
       <Machine key={choice.machine} value={choice.machine} onChange={(machine) => set({ machine })} />
-      <KeptResults result={choice.result} />
+      <SavedResults result={choice.result} />
     </div>
   );
 }
@@ -121,13 +121,13 @@ interface ChoicesProps {
   readonly title: string;
   readonly names: readonly string[];
   readonly chosen: readonly string[];
-  say(name: string): string;
+  label(name: string): string;
   onChange(chosen: readonly string[]): void;
 }
 
-function Choices({ title, names, chosen, say, onChange }: ChoicesProps) {
+function Choices({ title, names, chosen, label, onChange }: ChoicesProps) {
   const toggle = (name: string) =>
-    onChange(chosen.includes(name) ? chosen.filter((each) => each !== name) : [...chosen, name]);
+    onChange(chosen.includes(name) ? chosen.filter((other) => other !== name) : [...chosen, name]);
   return (
     <section aria-label={title}>
       <h2>{title}</h2>
@@ -135,7 +135,7 @@ function Choices({ title, names, chosen, say, onChange }: ChoicesProps) {
         {names.map((name) => (
           <label key={name}>
             <input type="checkbox" checked={chosen.includes(name)} onChange={() => toggle(name)} />
-            {say(name)}
+            {label(name)}
           </label>
         ))}
       </div>
@@ -156,7 +156,7 @@ function Omegas({ value, onChange }: { value: string; onChange(omegas: readonly 
         aria-label="Relaxation factors"
         aria-invalid={omegas === undefined}
         value={text}
-        data-tip="By which share of the head’s expected wait its promise may slip. Several, with commas between, are compared."
+        data-tip="How far the promised start of the first job may slip, as a share of its expected wait. Separate several by commas to compare them"
         onChange={(event) => setText(event.target.value)}
         onBlur={submit}
         onKeyDown={(event) => event.key === "Enter" && submit()}
@@ -176,8 +176,8 @@ function Machine({ value, onChange }: { value: string; onChange(value: string): 
         type="number"
         min={1}
         max={10_000_000}
-        aria-label="Size of the machine"
-        placeholder="as the trace says"
+        aria-label="Machine size"
+        placeholder="from the trace"
         value={text}
         onChange={(event) => setText(event.target.value)}
         onBlur={submit}

@@ -1,4 +1,4 @@
-// The machine over time under each choice: how much is busy, how many wait.
+// Utilization and waiting jobs over time, for each choice.
 
 import type { SimulatedChoice, SimulationAnswer } from "../../../api/generated.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
@@ -13,15 +13,15 @@ import { nameChoice } from "./words.ts";
 const HOUR_S = 3600;
 const DAY_S = 86_400;
 
-export interface Times {
+export interface TimeAxis {
   readonly scale: Scale;
   readonly title: string;
-  /** From a second of the trace to a value of the scale. */
+  /** Converts a second of the trace to a value of the scale. */
   at(second: number): number;
 }
 
-/** Real time where the trace says when it began, else days (or hours) since then. */
-export function timesOf(answer: SimulationAnswer): Times {
+/** Wall-clock time where the trace has a start date, else days or hours since its start. */
+export function toTimeAxis(answer: SimulationAnswer): TimeAxis {
   const courses = answer.choices.map(({ course }) => course);
   const start = Math.min(...courses.map(({ start_s }) => start_s));
   const end = Math.max(...courses.map((course) => course.start_s + course.step_s * course.busy_units.length));
@@ -31,16 +31,16 @@ export function timesOf(answer: SimulationAnswer): Times {
     return { scale: timeScale(toMs(start), toMs(end), 8, (atMs) => formatExact(atMs)), title: "", at: toMs };
   }
   const unit = end - start > 3 * DAY_S ? DAY_S : HOUR_S;
-  const say = (value: number) => formatCount(value);
+  const format = (value: number) => formatCount(value);
   return {
-    scale: linearScale(0, (end - start) / unit, 8, say),
-    title: unit === DAY_S ? "days since it began" : "hours since it began",
+    scale: linearScale(0, (end - start) / unit, 8, format),
+    title: unit === DAY_S ? "days since the start" : "hours since the start",
     at: (second) => (second - start) / unit,
   };
 }
 
 export function CourseCards({ answer }: { answer: SimulationAnswer }) {
-  const times = timesOf(answer);
+  const times = toTimeAxis(answer);
   const toSeries = (values: (choice: SimulatedChoice) => readonly number[]) =>
     answer.choices.map((choice, place) => ({
       key: nameChoice(choice),
@@ -60,7 +60,7 @@ export function CourseCards({ answer }: { answer: SimulationAnswer }) {
     <>
       <ChartCard
         title="Queue"
-        hint="jobs that wait, over time"
+        hint="waiting jobs over time"
         twin={{ header: ["choice", "time, s", "waiting jobs"], rows: rowsOf(({ course }) => course.waiting_jobs) }}
       >
         <XyChart
@@ -68,29 +68,29 @@ export function CourseCards({ answer }: { answer: SimulationAnswer }) {
           x={times.scale}
           y={linearScale(0, Math.max(5, ...waiting.flatMap(({ ys }) => ys)), 5, formatCount)}
           xTitle={times.title}
-          yTitle="jobs that wait"
+          yTitle="waiting jobs"
           series={waiting}
         />
       </ChartCard>
       <ChartCard
-        title="Occupancy"
-        hint="share of the machine that is busy, over time"
+        title="Utilization"
+        hint="busy share of the machine over time"
         isWide
         twin={{ header: ["choice", "time, s", "busy units"], rows: rowsOf(({ course }) => course.busy_units) }}
       >
-        {busy.map((each, place) => (
-          <div key={each.key}>
+        {busy.map((line, place) => (
+          <div key={line.key}>
             <p className={styles.caption}>
-              <i data-swatch={true} style={{ background: each.color }} /> {each.title}
+              <i data-swatch={true} style={{ background: line.color }} /> {line.title}
             </p>
             <XyChart
-              label={`Occupancy with ${each.title}`}
+              label={`Utilization with ${line.title}`}
               x={times.scale}
               y={linearScale(0, 1, 2, formatRatio)}
               xTitle={place === busy.length - 1 ? times.title : ""}
               yTitle="busy"
               height={112}
-              series={[{ ...each, look: "area" }]}
+              series={[{ ...line, look: "area" }]}
             />
           </div>
         ))}

@@ -1,4 +1,4 @@
-// Every job of a small trace as a rectangle: when it runs, and how much of the machine it holds. One choice at a time.
+// Gantt chart of a small trace: each job is a rectangle from its start to its end, as high as its size. One choice at a time.
 
 import { useCallback, useRef, useState } from "react";
 import type { SimulatedJobs, SimulationAnswer } from "../../../api/generated.ts";
@@ -8,7 +8,7 @@ import type { Pen } from "../../../charts/pen.ts";
 import { ChartCard } from "../../../parts/charts/chart-card.tsx";
 import { Segmented } from "../../../widgets/segmented.tsx";
 import { nameUnit } from "../history/words.ts";
-import { timesOf } from "./course-cards.tsx";
+import { toTimeAxis } from "./course-cards.tsx";
 import styles from "./simulator.module.css";
 import { nameChoice } from "./words.ts";
 
@@ -17,15 +17,15 @@ const COLORS = 6;
 const INKS = ["#5aa9ff", "#ffb454", "#b692ff", "#4fd1c5", "#f08ad0", "#facb39"];
 
 export function GanttCard({ answer }: { answer: SimulationAnswer }) {
-  const drawn = answer.choices.filter(({ jobs }) => jobs !== null);
+  const choicesWithJobs = answer.choices.filter(({ jobs }) => jobs !== null);
   const [name, setName] = useState("");
-  const choice = drawn.find((each) => nameChoice(each) === name) ?? drawn[0];
+  const choice = choicesWithJobs.find((option) => nameChoice(option) === name) ?? choicesWithJobs[0];
   if (!choice?.jobs) return null;
   const { jobs } = choice;
   return (
     <ChartCard
       title="Schedule"
-      hint={`each job from its start to its end, as high as the ${nameUnit(answer.size_unit)} it holds; drawn over one another where free ones do not lie together`}
+      hint={`each job from its start to its end, as high as the ${nameUnit(answer.size_unit)} it holds; jobs overlap where free units are not adjacent`}
       isWide
       twin={{
         header: ["choice", "job", "submit, s", "start, s", "end, s", answer.size_unit],
@@ -39,12 +39,12 @@ export function GanttCard({ answer }: { answer: SimulationAnswer }) {
         ]),
       }}
     >
-      {drawn.length > 1 && (
+      {choicesWithJobs.length > 1 && (
         <div className={styles.row}>
           <Segmented
             label="Schedule of"
             name="schedule-of"
-            options={drawn.map((each) => ({ value: nameChoice(each), title: nameChoice(each) }))}
+            options={choicesWithJobs.map((option) => ({ value: nameChoice(option), title: nameChoice(option) }))}
             value={nameChoice(choice)}
             onChange={setName}
           />
@@ -59,11 +59,11 @@ function Gantt({ answer, jobs, label }: { answer: SimulationAnswer; jobs: Simula
   const place = useRef<HTMLDivElement>(null);
   const size = useSize(place);
   const ink = useInk();
-  const times = timesOf(answer);
+  const times = toTimeAxis(answer);
   const { processors } = answer;
   const draw = useCallback(
     (pen: Pen, { width, height }: { width: number; height: number }) => {
-      const { scale, at } = timesOf(answer);
+      const { scale, at } = toTimeAxis(answer);
       const unit = height / processors;
       for (let job = 0; job < jobs.job.length; job += 1) {
         const left = scale.place(at(jobs.start_s[job] ?? 0)) * width;

@@ -1,4 +1,4 @@
-// The measures side by side: as a table against the first choice, and as bars with what a second of jitter does to them.
+// Measures of all choices: a table compared with the first choice, and bars with the effect of one second of jitter.
 
 import type { JitteredMeasure, SimulationAnswer } from "../../../api/generated.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
@@ -7,7 +7,7 @@ import { evenDurationScale, linearScale, type Scale } from "../../../charts/scal
 import { colorAt } from "../../../charts/series-colors.ts";
 import { ChartCard } from "../../../parts/charts/chart-card.tsx";
 import styles from "./simulator.module.css";
-import { compareMeasures, nameChoice, sayMeasure } from "./words.ts";
+import { compareMeasures, formatMeasure, nameChoice } from "./words.ts";
 
 export function MeasureCards({ answer }: { answer: SimulationAnswer }) {
   const names = answer.choices[0]?.measures.map(({ name, title, unit }) => ({ name, title, unit })) ?? [];
@@ -45,8 +45,8 @@ export function MeasureTable({ answer }: { answer: SimulationAnswer }) {
         </tbody>
       </table>
       <p>
-        ± one standard deviation over {answer.jitter} runs with run times ±1 s. Differences from the first row smaller
-        than two of them are called the same.
+        ± one standard deviation over {answer.jitter} runs with run times ±1 s. Differences from the first row of less
+        than two standard deviations count as the same.
       </p>
     </div>
   );
@@ -54,21 +54,21 @@ export function MeasureTable({ answer }: { answer: SimulationAnswer }) {
 
 function Cell({ measure, first }: { measure: JitteredMeasure; first: JitteredMeasure | undefined }) {
   const { mean, value, sd, unit } = measure;
-  const compared = first ? compareMeasures(measure, first) : "unknown";
+  const comparison = first ? compareMeasures(measure, first) : "unknown";
   return (
     <td>
-      {sayMeasure(mean ?? value, unit)}
-      {sd !== null && <small> ± {sayMeasure(sd, unit)}</small>}
-      {compared !== "unknown" && <em data-compared={compared}>{compared}</em>}
+      {formatMeasure(mean ?? value, unit)}
+      {sd !== null && <small> ± {formatMeasure(sd, unit)}</small>}
+      {comparison !== "unknown" && <em data-compared={comparison}>{comparison}</em>}
     </td>
   );
 }
 
-function scaleOf(most: number, unit: string): Scale {
+function toScale(maximum: number, unit: string): Scale {
   if (unit === "ratio") return linearScale(0, 1, 5, formatRatio);
   if (unit === "index") return linearScale(0, 1, 5, (value) => value.toFixed(1));
-  if (unit === "s") return evenDurationScale(Math.max(60, most), 5);
-  const top = Math.max(2, most);
+  if (unit === "s") return evenDurationScale(Math.max(60, maximum), 5);
+  const top = Math.max(2, maximum);
   return linearScale(0, top, 5, top < 10 ? (value) => String(Number(value.toFixed(1))) : formatCount);
 }
 
@@ -81,11 +81,11 @@ interface MeasureCardProps {
 
 function MeasureCard({ answer, name, title, unit }: MeasureCardProps) {
   const rows = answer.choices.flatMap((choice, place) => {
-    const measure = choice.measures.find((each) => each.name === name);
+    const measure = choice.measures.find((other) => other.name === name);
     return measure ? [{ choice, place, measure }] : [];
   });
-  const most = Math.max(...rows.map(({ measure }) => measure.high ?? measure.value ?? 0));
-  // Nobody was promised anything, for instance: the table above says so.
+  const maximum = Math.max(...rows.map(({ measure }) => measure.high ?? measure.value ?? 0));
+  // For example no job had a promised start; the table above shows dashes.
   if (rows.every(({ measure }) => measure.value === null)) return null;
   return (
     <ChartCard
@@ -114,7 +114,7 @@ function MeasureCard({ answer, name, title, unit }: MeasureCardProps) {
     >
       <IntervalRows
         label={title}
-        scale={scaleOf(most * 1.05, unit)}
+        scale={toScale(maximum * 1.05, unit)}
         groups={rows.map(({ choice, place, measure }) => ({
           key: nameChoice(choice),
           title: nameChoice(choice),
@@ -125,8 +125,8 @@ function MeasureCard({ answer, name, title, unit }: MeasureCardProps) {
               title: nameChoice(choice),
               dot: measure.mean ?? measure.value,
               bar: measure.low !== null && measure.high !== null ? ([measure.low, measure.high] as const) : null,
-              text: sayMeasure(measure.mean ?? measure.value, unit),
-              tip: `${nameChoice(choice)}: ${sayMeasure(measure.value, unit)} as recorded; jittered ${sayMeasure(measure.low, unit)} to ${sayMeasure(measure.high, unit)}`,
+              text: formatMeasure(measure.mean ?? measure.value, unit),
+              tip: `${nameChoice(choice)}: ${formatMeasure(measure.value, unit)} as recorded; jittered ${formatMeasure(measure.low, unit)} to ${formatMeasure(measure.high, unit)}`,
             },
           ],
         }))}

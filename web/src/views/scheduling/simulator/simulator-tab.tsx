@@ -1,4 +1,4 @@
-// Simulator: what other orders and ways of backfilling would do to a recorded trace, measured with intervals.
+// The tab Simulator: what other orders and backfilling would do to a recorded job trace, measured with intervals.
 
 import { useEffect } from "react";
 import type { SimulationAnswer, SimulationAsk } from "../../../api/generated.ts";
@@ -17,13 +17,13 @@ import { RelativeTime } from "../../../widgets/relative-time.tsx";
 import { Strip } from "../../../widgets/strip.tsx";
 import { ViewLayout } from "../../../widgets/view-layout.tsx";
 import { SpreadCard } from "../history/distribution-cards.tsx";
-import { sayUnits } from "../history/words.ts";
+import { formatUnits } from "../history/words.ts";
 import { SimulatorControls } from "./controls.tsx";
 import { CourseCards } from "./course-cards.tsx";
 import { GanttCard } from "./gantt-card.tsx";
 import { MeasureCards, MeasureTable } from "./measure-cards.tsx";
 import styles from "./simulator.module.css";
-import { SizeCard, Starved } from "./size-card.tsx";
+import { SizeCard, StarvationWarning } from "./size-card.tsx";
 import { ESTIMATE_WORDS, nameChoice } from "./words.ts";
 
 const JITTERED_RUNS = 5;
@@ -31,23 +31,23 @@ const JITTERED_RUNS = 5;
 export default function SimulatorTab() {
   const { scheduling } = useScreen();
   const change = useChangeScreen();
-  const asked = toAsk(scheduling.simulator);
+  const request = toRequest(scheduling.simulator);
   const { result } = scheduling.simulator;
-  const simulation = useSimulation(asked, result);
-  const made = asked !== null && simulation.isOwn ? simulation.value?.simulation : undefined;
-  // The link leads to what was made of the choice, so that a reload, or somebody else, sees the same.
+  const simulation = useSimulation(request, result);
+  const ownResult = request !== null && simulation.isOwn ? simulation.value?.simulation : undefined;
+  // The link names the result, so that a reload, or another user, sees the same.
   useEffect(() => {
-    if (made !== undefined && made !== result) change(changeSimulator({ result: made }), "replace");
-  }, [made, result, change]);
+    if (ownResult !== undefined && ownResult !== result) change(changeSimulator({ result: ownResult }), "replace");
+  }, [ownResult, result, change]);
   return (
     <ViewLayout
-      strip={asked && <SimulatorStrip simulation={simulation} />}
+      strip={request && <SimulatorStrip simulation={simulation} />}
       controls={<SimulatorControls choice={scheduling.simulator} />}
       details={null}
     >
       <div className={styles.main}>
-        {asked === null ? (
-          <Message>Choose a trace, at least one order and one way of backfilling.</Message>
+        {request === null ? (
+          <Message>Select a trace, at least one order and one backfilling.</Message>
         ) : (
           <Frame source={simulation} what="the simulation">
             {(answer) => <Results answer={answer} />}
@@ -58,7 +58,7 @@ export default function SimulatorTab() {
   );
 }
 
-export function toAsk(choice: SimulatorChoice): SimulationAsk | null {
+export function toRequest(choice: SimulatorChoice): SimulationAsk | null {
   const { trace, orders, fills, rules, estimates, omegas, machine } = choice;
   if (trace === "" || orders.length === 0 || fills.length === 0) return null;
   const processors = Number.parseInt(machine, 10);
@@ -77,14 +77,14 @@ export function toAsk(choice: SimulatorChoice): SimulationAsk | null {
 function SimulatorStrip({ simulation }: { simulation: RunningSimulation }) {
   const answer = simulation.value;
   if (!answer) return null;
-  const left = answer.notes.filter(({ action }) => action === "dropped").reduce((sum, { count }) => sum + count, 0);
+  const skipped = answer.notes.filter(({ action }) => action === "dropped").reduce((sum, { count }) => sum + count, 0);
   return (
     <Strip className={styles.strip}>
       <b>{answer.trace}</b>
       <span>
         {[
-          `${formatPlural(answer.simulated_jobs, "job")} on ${sayUnits(answer.processors, answer.size_unit)}`,
-          ...(left > 0 ? [`${formatCount(left)} left out`] : []),
+          `${formatPlural(answer.simulated_jobs, "job")} on ${formatUnits(answer.processors, answer.size_unit)}`,
+          ...(skipped > 0 ? [`${formatCount(skipped)} skipped`] : []),
           ESTIMATE_WORDS[answer.asked.estimates ?? "request"],
           `semantics ${answer.semantics}`,
         ].join(", ")}
@@ -107,7 +107,7 @@ function State({ simulation, answer }: { simulation: RunningSimulation; answer: 
     <span className={styles.state}>
       {answer.state === "stopped" ? "stopped" : "simulated"}
       {answer.state === "stopped" ? (
-        <Button onClick={simulation.again}>Go on</Button>
+        <Button onClick={simulation.again}>Resume</Button>
       ) : (
         <RelativeTime at={answer.made_at} />
       )}
@@ -123,8 +123,8 @@ function Results({ answer }: { answer: SimulationAnswer }) {
     return (
       <Message role="status">
         {answer.state === "stopped"
-          ? "Stopped before the first choice was done."
-          : "Simulating. The first one on a machine compiles the engine, which takes some tens of seconds."}
+          ? "Stopped before the first result."
+          : "Simulating. The first simulation on a server compiles the engine, which takes tens of seconds."}
       </Message>
     );
   }
@@ -138,7 +138,7 @@ function Results({ answer }: { answer: SimulationAnswer }) {
           </li>
         ))}
       </Legend>
-      <Starved answer={answer} />
+      <StarvationWarning answer={answer} />
       <MeasureTable answer={answer} />
       <ChartCards>
         <MeasureCards answer={answer} />

@@ -1,4 +1,4 @@
-// Who pays for a gain: the longest waits of small and large jobs under each choice, beside first come, first served.
+// The longest waits by job size under each choice, compared with first come, first served.
 
 import type { SimulatedSize, SimulationAnswer } from "../../../api/generated.ts";
 import { formatCount } from "../../../base/format.ts";
@@ -11,25 +11,25 @@ import { Warning } from "../../../widgets/warning.tsx";
 import { nameUnit } from "../history/words.ts";
 import { nameChoice } from "./words.ts";
 
-export function saySizes({ low, high }: Pick<SimulatedSize, "low" | "high">): string {
+export function formatSizes({ low, high }: Pick<SimulatedSize, "low" | "high">): string {
   return low === high ? formatCount(low) : `${formatCount(low)}–${formatCount(high)}`;
 }
 
-/** Choices under which jobs of some sizes wait far longer than they would first come, first served. */
-export function Starved({ answer }: { answer: SimulationAnswer }) {
-  const found = answer.choices.flatMap((choice) => {
+/** Warns of choices under which jobs of some sizes wait far longer than under first come, first served. */
+export function StarvationWarning({ answer }: { answer: SimulationAnswer }) {
+  const starved = answer.choices.flatMap((choice) => {
     const sizes = choice.sizes.filter(({ is_starved }) => is_starved);
     return sizes.length > 0 ? [{ choice, sizes }] : [];
   });
-  if (found.length === 0) return null;
+  if (starved.length === 0) return null;
   return (
     <Warning>
-      <strong>Some jobs starve:</strong> at the 99th percentile they wait more than twice as long as first come, first
-      served.
+      <strong>Some jobs starve:</strong> at the 99th percentile they wait more than twice as long as under first come,
+      first served.
       <ul>
-        {found.map(({ choice, sizes }) => (
+        {starved.map(({ choice, sizes }) => (
           <li key={nameChoice(choice)}>
-            {nameChoice(choice)}: {sizes.map(saySizes).join(", ")} {nameUnit(answer.size_unit)}, up to{" "}
+            {nameChoice(choice)}: {sizes.map(formatSizes).join(", ")} {nameUnit(answer.size_unit)}, up to{" "}
             {formatDuration(Math.max(...sizes.map(({ p99_wait_s }) => p99_wait_s)))}
           </li>
         ))}
@@ -40,11 +40,11 @@ export function Starved({ answer }: { answer: SimulationAnswer }) {
 
 export function SizeCard({ answer }: { answer: SimulationAnswer }) {
   const all = answer.choices.flatMap((choice) => choice.sizes);
-  const most = Math.max(60, ...all.map(({ p99_wait_s }) => p99_wait_s));
+  const maximum = Math.max(60, ...all.map(({ p99_wait_s }) => p99_wait_s));
   return (
     <ChartCard
       title="Longest waits by size"
-      hint="99th percentile; the table has the same jobs first come, first served beside them"
+      hint="99th percentile; the table compares with first come, first served"
       twin={{
         header: [
           "choice",
@@ -59,7 +59,7 @@ export function SizeCard({ answer }: { answer: SimulationAnswer }) {
         rows: answer.choices.flatMap((choice) =>
           choice.sizes.map((size) => [
             nameChoice(choice),
-            saySizes(size),
+            formatSizes(size),
             size.jobs,
             size.p99_wait_s,
             size.max_wait_s,
@@ -73,8 +73,8 @@ export function SizeCard({ answer }: { answer: SimulationAnswer }) {
       <XyChart
         label="Longest waits by size"
         x={countScale(1, Math.max(...all.map(({ high }) => high)))}
-        y={durationScale(60, most)}
-        xTitle={`${nameUnit(answer.size_unit)} asked for`}
+        y={durationScale(60, maximum)}
+        xTitle={`requested ${nameUnit(answer.size_unit)}`}
         yTitle="99th percentile of waits"
         series={answer.choices.map((choice, place) => ({
           key: nameChoice(choice),

@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
 import type { JitteredMeasure } from "../../../api/generated.ts";
 import type { SimulatorChoice } from "../../../state/scheduling.ts";
-import { toChoice } from "./kept-results.tsx";
-import { toAsk } from "./simulator-tab.tsx";
-import { compareMeasures, nameChoice, parseOmegas, sayMeasure } from "./words.ts";
+import { toChoice } from "./saved-results.tsx";
+import { toRequest } from "./simulator-tab.tsx";
+import { compareMeasures, formatMeasure, nameChoice, parseOmegas } from "./words.ts";
 
 function measured(name: string, mean: number | null, sd = 1): JitteredMeasure {
   return { name, title: name, unit: "s", value: mean, mean, sd, low: mean, high: mean };
 }
 
-describe("words of the simulator", () => {
-  it("says a gain only beyond twice the jitter", () => {
+describe("the simulator", () => {
+  it("reports a gain only beyond two standard deviations of the jitter", () => {
     expect(compareMeasures(measured("wait_s", 90), measured("wait_s", 100))).toBe("better");
     expect(compareMeasures(measured("wait_s", 99), measured("wait_s", 100))).toBe("same");
     expect(compareMeasures(measured("wait_s", 99, 0), measured("wait_s", 100, 0))).toBe("better");
@@ -21,11 +21,11 @@ describe("words of the simulator", () => {
   it("names choices and measures", () => {
     expect(nameChoice({ policy: "fcfs", backfill: "easy", omega: null })).toBe("FCFS + EASY");
     expect(nameChoice({ policy: "sjf", backfill: "relaxed", omega: 0.05 })).toBe("SJF + relaxed ω\u00a00.05");
-    expect(sayMeasure(0.8123, "ratio")).toBe("81.23\u00a0%");
-    expect(sayMeasure(null, "s")).toBe("–");
+    expect(formatMeasure(0.8123, "ratio")).toBe("81.23\u00a0%");
+    expect(formatMeasure(null, "s")).toBe("–");
   });
 
-  it("asks nothing until everything is chosen", () => {
+  it("sends no request until everything is selected", () => {
     const choice: SimulatorChoice = {
       trace: "a",
       orders: ["fcfs"],
@@ -36,21 +36,21 @@ describe("words of the simulator", () => {
       machine: "128",
       result: "",
     };
-    expect(toAsk(choice)).toMatchObject({ trace: "a", processors: 128, semantics: "pyss", omegas: [0.1, 0.05] });
-    expect(toAsk({ ...choice, machine: "" })?.processors).toBeNull();
-    expect(toAsk({ ...choice, trace: "" })).toBeNull();
-    expect(toAsk({ ...choice, orders: [] })).toBeNull();
+    expect(toRequest(choice)).toMatchObject({ trace: "a", processors: 128, semantics: "pyss", omegas: [0.1, 0.05] });
+    expect(toRequest({ ...choice, machine: "" })?.processors).toBeNull();
+    expect(toRequest({ ...choice, trace: "" })).toBeNull();
+    expect(toRequest({ ...choice, orders: [] })).toBeNull();
   });
 
-  it("reads factors as they are typed, and refuses what is none", () => {
+  it("parses factors and rejects invalid ones", () => {
     expect(parseOmegas("0.05, 0.1 0.1")).toEqual(["0.05", "0.1"]);
     for (const text of ["", "a", "-1", "0.1 x", "11"]) expect(parseOmegas(text)).toBeUndefined();
   });
 
-  it("finds the choice that a kept result answers", () => {
-    const asked = { trace: "a", policies: ["sjf"], backfills: ["relaxed"], omegas: [0.05], semantics: "pyss" };
-    const choice = toChoice({ simulation: "0a1b2c3d", asked });
-    expect(toAsk(choice)).toMatchObject(asked);
+  it("restores the choice of a saved result", () => {
+    const request = { trace: "a", policies: ["sjf"], backfills: ["relaxed"], omegas: [0.05], semantics: "pyss" };
+    const choice = toChoice({ simulation: "0a1b2c3d", asked: request });
+    expect(toRequest(choice)).toMatchObject(request);
     expect(choice.result).toBe("0a1b2c3d");
   });
 });

@@ -1,4 +1,4 @@
-// How orders and ways of backfilling are said.
+// Names of orders and backfilling, and formats of measures.
 
 import type { JitteredMeasure, SimulatedChoice } from "../../../api/generated.ts";
 import { BACKFILLS, POLICIES } from "../../../base/catalogue.ts";
@@ -9,7 +9,7 @@ import type { Estimates } from "../../../state/scheduling.ts";
 const POLICY_LABELS = new Map(POLICIES.map(({ name, label }) => [name, label]));
 const BACKFILL_LABELS = new Map(BACKFILLS.map(({ name, label }) => [name, label]));
 
-/** A server may know more than this page: what it does not know is called by its name. */
+/** The label of a policy; its name where a newer server has policies that this page does not list. */
 export function namePolicy(policy: string): string {
   return POLICY_LABELS.get(policy) ?? policy;
 }
@@ -28,19 +28,19 @@ export function nameChoice({
 }
 
 export const ESTIMATE_WORDS: Readonly<Record<Estimates, string>> = {
-  request: "run times as asked for",
-  actual: "run times known ahead",
-  predicted: "run times predicted",
+  request: "requested run times",
+  actual: "actual run times",
+  predicted: "predicted run times",
 };
 
-/** Factors as somebody types them: `0.05, 0.1`; undefined where one of them is none. */
+/** Parses factors such as `0.05, 0.1`; undefined where one is invalid. */
 export function parseOmegas(text: string): readonly string[] | undefined {
   const words = text.split(/[\s,;]+/).filter((word) => word !== "");
-  const isFine = words.length > 0 && words.length <= 6 && words.every((word) => /^\d{1,2}(\.\d{1,4})?$/.test(word));
-  return isFine && words.every((word) => Number(word) <= 10) ? [...new Set(words)] : undefined;
+  const isValid = words.length > 0 && words.length <= 6 && words.every((word) => /^\d{1,2}(\.\d{1,4})?$/.test(word));
+  return isValid && words.every((word) => Number(word) <= 10) ? [...new Set(words)] : undefined;
 }
 
-export function sayMeasure(value: number | null, unit: string): string {
+export function formatMeasure(value: number | null, unit: string): string {
   if (value === null) return MISSING;
   if (unit === "s") return value < 10 ? `${value.toFixed(1)}\u00a0s` : formatDuration(value);
   if (unit === "ratio") return `${(value * 100).toFixed(2)}\u00a0%`;
@@ -51,7 +51,7 @@ const MORE_IS_BETTER: ReadonlySet<string> = new Set(["utilization", "fairness"])
 
 export type Comparison = "better" | "worse" | "same" | "unknown";
 
-/** Against the first choice: two that differ by less than two standard deviations are the same. */
+/** Compares with the first choice; differences of less than two standard deviations count as the same. */
 export function compareMeasures(measure: JitteredMeasure, first: JitteredMeasure): Comparison {
   if (measure.mean === null || first.mean === null) return "unknown";
   const noise = 2 * Math.max(measure.sd ?? 0, first.sd ?? 0);

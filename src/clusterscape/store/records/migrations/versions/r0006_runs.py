@@ -54,8 +54,8 @@ def upgrade() -> None:
             for place, (key, at) in enumerate(some, start=1)
         ]
         connection.execute(insert(runs), rows)
-        gone = documents.c.kind.in_(("run", "run-detail")) & documents.c.key.in_(bindparam("keys", expanding=True))
-        connection.execute(delete(documents).where(gone), {"keys": [key for key, _ in some]})
+        is_moved = documents.c.kind.in_(("run", "run-detail")) & documents.c.key.in_(bindparam("keys", expanding=True))
+        connection.execute(delete(documents).where(is_moved), {"keys": [key for key, _ in some]})
     if keys:
         connection.execute(insert(revisions), {"kind": "runs", "revision": len(keys)})
 

@@ -1,4 +1,4 @@
-// What the picture is colored by, how, and what the colors mean.
+// The color controls: attribute, scale, and legend.
 
 import * as Popover from "@radix-ui/react-popover";
 import { UNIT_STATES, type UnitState } from "../../../../api/snapshot.ts";
@@ -46,7 +46,7 @@ export function ColorControls({ model }: { model: PictureModel }) {
       )}
       {!isState && <Legend model={model} where={screen.where} />}
       {color.kind === "number" && <ScaleRows screen={screen} />}
-      <ShapeKey coloring={coloring} screen={screen} isWhole={isState} onLight={model.light} />
+      <ShapeKey coloring={coloring} screen={screen} isWhole={isState} onHighlight={model.highlight} />
     </section>
   );
 }
@@ -87,8 +87,8 @@ function ColorSelect({ value, onChange }: { value: Attribute; onChange: (name: A
       ));
   const metric = value.kind === "number" ? value.metric : null;
   const choose = (name: string) => {
-    const found = findAttribute(name);
-    if (found) onChange(found.name);
+    const attribute = findAttribute(name);
+    if (attribute) onChange(attribute.name);
   };
   return (
     <div className={styles.by}>
@@ -140,7 +140,7 @@ function ScaleRows({ screen: { colors } }: { screen: Screen }) {
         <select
           value={colors.scale.kind}
           onChange={(event) => {
-            const kind = SCALE_KINDS.find((known) => known === event.target.value);
+            const kind = SCALE_KINDS.find((candidate) => candidate === event.target.value);
             if (kind) change(setColors({ scale: { ...DEFAULT_COLORS.scale, kind } }));
           }}
         >
@@ -151,8 +151,8 @@ function ScaleRows({ screen: { colors } }: { screen: Screen }) {
           ))}
         </select>
       </label>
-      <label className={styles.row} data-tip="The ends of the ramp are those of the units that the filters let through">
-        <span>remap to filtered</span>
+      <label className={styles.row} data-tip="The color scale covers only the units that match the filters">
+        <span>fit to filtered units</span>
         <input
           type="checkbox"
           checked={colors.isRemapped}
@@ -167,11 +167,11 @@ interface ShapeKeyProps {
   readonly coloring: Coloring;
   readonly screen: Screen;
   readonly isWhole: boolean;
-  onLight: PictureModel["light"];
+  onHighlight: PictureModel["highlight"];
 }
 
 /** States that have a shape of their own, and so no place on a ramp. */
-function ShapeKey({ coloring, screen, isWhole, onLight }: ShapeKeyProps) {
+function ShapeKey({ coloring, screen, isWhole, onHighlight }: ShapeKeyProps) {
   const chosen = findNames(screen.where, "unit_state");
   const shown = UNIT_STATES.filter((state) => coloring.states[state] > 0 && (isWhole || hasOwnShape(state)));
   if (shown.length === 0) return null;
@@ -186,7 +186,7 @@ function ShapeKey({ coloring, screen, isWhole, onLight }: ShapeKeyProps) {
           mark={state === "allocated" ? <i data-swatch={true} className={styles.held} /> : <UnitMark state={state} />}
           count={coloring.states[state]}
           chosen={chosen}
-          onLight={onLight}
+          onHighlight={onHighlight}
         />
       ))}
     </ul>

@@ -1,4 +1,4 @@
-// The settings of the colors that are not always in sight: scheme, direction, ends, steps, and back to the beginning.
+// The color settings in the popup: scheme, direction, limits, steps, and reset.
 
 import type { ReactNode } from "react";
 import type { Attribute, NumberAttribute } from "../../../../state/attributes.ts";
@@ -44,7 +44,7 @@ const SCHEME_TITLES: Readonly<Record<Scheme, string>> = {
   mako: "Mako",
   blues: "Blues",
   greys: "Greys",
-  safe: "Few, told apart by everybody",
+  safe: "Few, safe for color blindness",
   many: "Many",
 };
 
@@ -53,8 +53,8 @@ function Schemes({ color, legend }: { color: Attribute; legend: Legend }) {
   const change = useChangeScreen();
   const schemes: readonly Scheme[] = color.kind === "number" ? NUMBER_SCHEMES : NAME_SCHEMES;
   const names = legend.kind === "name" ? legend.column.names : [];
-  const own: Scheme = color.kind === "number" ? "viridis" : ownNameScheme(color.name, names);
-  const current = schemes.find((scheme) => scheme === colors.scheme) ?? own;
+  const defaultScheme: Scheme = color.kind === "number" ? "viridis" : ownNameScheme(color.name, names);
+  const current = schemes.find((scheme) => scheme === colors.scheme) ?? defaultScheme;
   return (
     <fieldset className={styles.schemes} aria-label="Scheme">
       {schemes.map((scheme) => (
@@ -63,7 +63,7 @@ function Schemes({ color, legend }: { color: Attribute; legend: Legend }) {
             type="radio"
             name="scheme"
             checked={scheme === current}
-            onChange={() => change(setColors({ scheme: scheme === own ? null : scheme }))}
+            onChange={() => change(setColors({ scheme: scheme === defaultScheme ? null : scheme }))}
           />
           <span>{SCHEME_TITLES[scheme]}</span>
           <i style={{ background: previewOf(scheme, colors.isReversed) }} />

@@ -5,9 +5,9 @@ import type { Units } from "../../../../data/units.ts";
 import { SHAPES } from "../../../../layers/squares/marks.ts";
 import { ATTRIBUTES, type AttributeName, attributeOf } from "../../../../state/attributes.ts";
 import { type ColorSettings, DEFAULT_COLORS, NUMBER_SCHEMES } from "../../../../state/color.ts";
-import { sayEnds } from "../../filter/number-words.ts";
+import { formatEnds } from "../../filter/number-words.ts";
 import type { Tokens } from "../tokens.ts";
-import { computeColoring, lightMarks, type NameLegend, type NumberLegend } from "./coloring.ts";
+import { computeColoring, highlightMarks, type NameLegend, type NumberLegend } from "./coloring.ts";
 
 const tokens: Tokens = { bg: 0, panel: 1, raised: 2, line: 3, text: 4, muted: 5, faint: 6, accent: 7, bad: 8 };
 const STATES = ["allocated", "allocated", "free", "unavailable", "stale", "requested", "allocated"];
@@ -28,11 +28,11 @@ function makeUnits(
 ): Units {
   const none = toNames(states.map(() => null));
   const submitted = states.map((state, row) => (state === "requested" ? NOW - (waitsS[row] ?? 0) * 1000 : Number.NaN));
-  const known: Readonly<Record<string, NameColumn>> = { unit_state: toNames(states), user: toNames(users) };
+  const columns: Readonly<Record<string, NameColumn>> = { unit_state: toNames(states), user: toNames(users) };
   const snapshot: Snapshot = {
     inventoryVersion: 1,
     rowCount: states.length,
-    names: (column) => known[column] ?? none,
+    names: (column) => columns[column] ?? none,
     numbers: (column) => Float64Array.from(column === "submitted_at" ? submitted : states.map(() => Number.NaN)),
   };
   const find = (metric: string) => (metric === "gpu_util_ratio" ? Float32Array.from(util) : null);
@@ -197,7 +197,7 @@ describe("the ramp of a duration", () => {
     const { histogram, marks } = colorWaits([...HOURS, ...Array<number>(128).fill(200 * 3600)]);
     expect(histogram.axis.max).toBe(36_000);
     expect(histogram.largest).toBe(720_000);
-    const [low, high] = sayEnds(histogram, "seconds");
+    const [low, high] = formatEnds(histogram, "seconds");
     expect(low).not.toMatch("<");
     expect(high).toMatch(/^> 10/);
     expect(marks.color[10]).toBe(marks.color[9]);
@@ -206,7 +206,7 @@ describe("the ramp of a duration", () => {
   it("goes on to the largest where none or many are far out", () => {
     expect(colorWaits(HOURS).histogram.axis.max).toBe(36_000);
     expect(colorWaits([...HOURS, 720_000, 730_000]).histogram.axis.max).toBe(730_000);
-    expect(sayEnds(colorWaits(HOURS).histogram, "seconds")[1]).toMatch(/^10/);
+    expect(formatEnds(colorWaits(HOURS).histogram, "seconds")[1]).toMatch(/^10/);
   });
 
   it("goes where somebody set it, and by rank or logarithm to the largest", () => {
@@ -237,17 +237,17 @@ describe("coloring by a name", () => {
 describe("what is pointed at in the legend", () => {
   it("stands out without changing the colors", () => {
     const { marks } = colorUnits("user");
-    const lit = lightMarks(UNITS, marks, { kind: "name", attribute: "user", name: "ada" });
+    const lit = highlightMarks(UNITS, marks, { kind: "name", attribute: "user", name: "ada" });
     expect(lit.color).toBe(marks.color);
     expect([...lit.opacity].map((opacity) => opacity === 1)).toEqual([true, false, false, false, false, true, true]);
-    expect(lightMarks(UNITS, marks, null)).toBe(marks);
+    expect(highlightMarks(UNITS, marks, null)).toBe(marks);
   });
 
   it("may be a part of the ramp", () => {
     const { marks } = colorUnits("gpu_util_ratio");
     const attribute = attributeOf("gpu_util_ratio");
     if (attribute.kind !== "number") throw new Error("not a number");
-    const lit = lightMarks(UNITS, marks, { kind: "range", attribute, min: 0.9, max: Number.POSITIVE_INFINITY });
+    const lit = highlightMarks(UNITS, marks, { kind: "range", attribute, min: 0.9, max: Number.POSITIVE_INFINITY });
     expect([...lit.opacity].filter((opacity) => opacity === 1)).toHaveLength(1);
   });
 });

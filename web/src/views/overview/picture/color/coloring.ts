@@ -1,5 +1,5 @@
-// From units and what to color them by to the marks that are drawn and the legend that explains them. Pure, and column
-// code: every tick of 100,000 units comes through here.
+// Computes marks and legend from units and the color attribute. Pure column code: it runs with every tick for up to
+// 100,000 units.
 
 import type { NameColumn, NumberColumn } from "../../../../api/columns.ts";
 import { UNIT_STATES, type UnitState } from "../../../../api/snapshot.ts";
@@ -94,7 +94,8 @@ function colorByName(input: ColoringInput, attribute: NameAttribute): Colored {
   const { units, settings, filtered, drawn } = input;
   const column = readNames(units, attribute.name);
   const { codes, names } = column;
-  const scheme = NAME_SCHEMES.find((known) => known === settings.scheme) ?? ownNameScheme(attribute.name, names);
+  const scheme =
+    NAME_SCHEMES.find((candidate) => candidate === settings.scheme) ?? ownNameScheme(attribute.name, names);
   const isState = attribute.name === "unit_state";
   const palette = isState
     ? stateColors(names, input.tokens)
@@ -138,15 +139,15 @@ function ruleColors(
 
 function nameWorkloads(units: Units, { codes, names }: NameColumn): readonly (string | null)[] {
   const titles = readNames(units, "workload_name");
-  const found = new Array<string | null>(names.length).fill(null);
-  const isFound = new Uint8Array(names.length);
+  const workloadTitles = new Array<string | null>(names.length).fill(null);
+  const isNamed = new Uint8Array(names.length);
   for (let row = 0; row < codes.length; row += 1) {
     const code = codes[row] ?? 0;
-    if (isFound[code] === 1) continue;
-    isFound[code] = 1;
-    found[code] = titles.names[titles.codes[row] ?? 0] ?? null;
+    if (isNamed[code] === 1) continue;
+    isNamed[code] = 1;
+    workloadTitles[code] = titles.names[titles.codes[row] ?? 0] ?? null;
   }
-  return found;
+  return workloadTitles;
 }
 
 /** What each state looks like: with a value and without one. The order is that of `UNIT_STATES`. */
@@ -211,13 +212,13 @@ function countShown(isDrawn: Uint8Array, filtered: Uint8Array | null): readonly 
 }
 
 /** What the reader points at in the legend or among the rules: its units stand out, and nothing is filtered for it. */
-export type Lit =
+export type Highlight =
   | { readonly kind: "name"; readonly attribute: NameAttributeName; readonly name: string | null }
   | { readonly kind: "rows"; readonly rows: Uint32Array }
   /** From `min` up to, not including, `max`. */
   | { readonly kind: "range"; readonly attribute: NumberAttribute; readonly min: number; readonly max: number };
 
-export function lightMarks(units: Units, marks: Marks, lit: Lit | null): Marks {
+export function highlightMarks(units: Units, marks: Marks, lit: Highlight | null): Marks {
   if (lit === null) return marks;
   const opacity = new Float32Array(marks.opacity);
   if (lit.kind === "rows") {
@@ -225,8 +226,8 @@ export function lightMarks(units: Units, marks: Marks, lit: Lit | null): Marks {
     for (const row of lit.rows) opacity[row] = marks.opacity[row] ?? 1;
   } else if (lit.kind === "name") {
     const { codes, names } = readNames(units, lit.attribute);
-    const wanted = names.indexOf(lit.name);
-    for (let row = 0; row < codes.length; row += 1) if (codes[row] !== wanted) opacity[row] = FADED;
+    const litCode = names.indexOf(lit.name);
+    for (let row = 0; row < codes.length; row += 1) if (codes[row] !== litCode) opacity[row] = FADED;
   } else {
     const values = readNumbers(units, lit.attribute);
     for (let row = 0; row < values.length; row += 1) {

@@ -1,5 +1,5 @@
-// What colors mean, and a filter at once: for numbers their distribution above the ramp, to be brushed; for names a list
-// to choose from. What is pointed at lights up its units.
+// The legend, which is also a filter: for numbers a histogram to brush, for names a list to choose from. Hovering
+// highlights units.
 
 import { type MouseEvent, type ReactNode, useMemo, useState } from "react";
 import { formatCount, formatPlural } from "../../../../base/format.ts";
@@ -11,12 +11,12 @@ import { findClause, findNames, findRange, type Where } from "../../../../state/
 import { countNames } from "../../filter/apply-where.ts";
 import { lowerTitle } from "../../filter/condition-words.ts";
 import { BINS, valueOn } from "../../filter/histogram.ts";
-import { placesOf, rangeBetween, sayEnds, sayNumber, sayRange } from "../../filter/number-words.ts";
+import { formatEnds, formatNumber, formatRange, placesOf, rangeBetween } from "../../filter/number-words.ts";
 import { listTopNames } from "../../filter/top-names.ts";
 import { toCss } from "../tokens.ts";
 import type { PictureModel } from "../use-picture.ts";
 import styles from "./color.module.css";
-import type { Lit, NameLegend, NumberLegend } from "./coloring.ts";
+import type { Highlight, NameLegend, NumberLegend } from "./coloring.ts";
 import { NO_COLOR } from "./name-color.ts";
 
 interface LegendProps {
@@ -27,7 +27,7 @@ interface LegendProps {
 export function Legend({ model, where }: LegendProps) {
   const { legend } = model.coloring;
   return legend.kind === "number" ? (
-    <Distribution legend={legend} where={where} onLight={model.light} />
+    <Distribution legend={legend} where={where} onHighlight={model.highlight} />
   ) : (
     <Names legend={legend} where={where} model={model} />
   );
@@ -36,22 +36,22 @@ export function Legend({ model, where }: LegendProps) {
 interface DistributionProps {
   readonly legend: NumberLegend;
   readonly where: Where;
-  onLight(lit: Lit | null): void;
+  onHighlight(lit: Highlight | null): void;
 }
 
-function Distribution({ legend, where, onLight }: DistributionProps) {
+function Distribution({ legend, where, onHighlight }: DistributionProps) {
   const change = useChangeScreen();
   const { attribute, histogram, ramp } = legend;
   const { axis, all, kept, allCount, keptCount } = histogram;
-  const say = (value: number) => sayNumber(value, attribute.unit);
+  const format = (value: number) => formatNumber(value, attribute.unit);
   if (allCount === 0) return <p className={styles.note}>No values to show.</p>;
   const range = findRange(where, attribute.name);
-  const [low, high] = sayEnds(histogram, attribute.unit);
-  const light = (bin: number | null) => {
-    if (bin === null) return onLight(null);
+  const [low, high] = formatEnds(histogram, attribute.unit);
+  const highlight = (bin: number | null) => {
+    if (bin === null) return onHighlight(null);
     const min = bin === 0 ? Number.NEGATIVE_INFINITY : valueOn(axis, bin / BINS);
     const max = bin === BINS - 1 ? Number.POSITIVE_INFINITY : valueOn(axis, (bin + 1) / BINS);
-    onLight({ kind: "range", attribute, min, max });
+    onHighlight({ kind: "range", attribute, min, max });
   };
   return (
     <figure className={styles.distribution}>
@@ -61,20 +61,20 @@ function Distribution({ legend, where, onLight }: DistributionProps) {
         kept={kept}
         ramp={ramp.map(toCss)}
         range={range && placesOf(axis, range)}
-        say={(place) => say(valueOn(axis, place))}
+        say={(place) => format(valueOn(axis, place))}
         onChange={(next, isFirst) =>
           change(setRange(attribute.name, next && rangeBetween(axis, next.from, next.to)), isFirst ? "push" : "replace")
         }
-        onHover={light}
+        onHover={highlight}
       />
       <figcaption>
-        <span data-tip={`The least is ${say(histogram.least)}`}>{low}</span>
+        <span data-tip={`Minimum: ${format(histogram.least)}`}>{low}</span>
         {range && (
           <b>
-            {sayRange(range, attribute.unit)} · {formatCount(keptCount)}
+            {formatRange(range, attribute.unit)} · {formatCount(keptCount)}
           </b>
         )}
-        <span data-tip={`The largest is ${say(histogram.largest)}`}>{high}</span>
+        <span data-tip={`Maximum: ${format(histogram.largest)}`}>{high}</span>
       </figcaption>
     </figure>
   );
@@ -85,7 +85,7 @@ const MOST_ENTRIES = 12;
 function Names({ legend, where, model }: LegendProps & { readonly legend: NameLegend }) {
   const [text, setText] = useState("");
   const { attribute, column, titles, colors, all } = legend;
-  const { narrowed, drawnRows, light } = model;
+  const { narrowed, drawnRows, highlight } = model;
   const chosen = findNames(where, attribute.name);
   const clause = findClause(where, attribute.name, "names");
   const counts = useMemo(() => countNames(column, narrowed, clause, drawnRows), [column, narrowed, clause, drawnRows]);
@@ -123,7 +123,7 @@ function Names({ legend, where, model }: LegendProps & { readonly legend: NameLe
               mark={<i data-swatch={true} style={color === NO_COLOR ? undefined : { background: toCss(color) }} />}
               count={counts[code] ?? 0}
               chosen={chosen}
-              onLight={light}
+              onHighlight={highlight}
             />
           );
         })}
@@ -134,7 +134,9 @@ function Names({ legend, where, model }: LegendProps & { readonly legend: NameLe
           </li>
         )}
       </ul>
-      {legend.hasSharedColors && <p className={styles.note}>More names than colors: some share one.</p>}
+      {legend.hasSharedColors && (
+        <p className={styles.note}>There are more names than colors: some names share a color.</p>
+      )}
     </>
   );
 }
@@ -147,14 +149,14 @@ interface LegendNameProps {
   readonly mark: ReactNode;
   readonly count: number;
   readonly chosen: readonly (string | null)[];
-  onLight(lit: Lit | null): void;
+  onHighlight(lit: Highlight | null): void;
 }
 
 /** One line of a legend: a click takes it among those chosen or out, with Alt or Ctrl it is the only one. */
-export function LegendName({ attribute, name, title, mark, count, chosen, onLight }: LegendNameProps) {
+export function LegendName({ attribute, name, title, mark, count, chosen, onHighlight }: LegendNameProps) {
   const change = useChangeScreen();
   const isChosen = chosen.includes(name);
-  const light = () => onLight({ kind: "name", attribute, name });
+  const highlight = () => onHighlight({ kind: "name", attribute, name });
   const onClick = (event: MouseEvent) => {
     const isOnly = event.altKey || event.ctrlKey || event.metaKey;
     const isAlone = isChosen && chosen.length === 1;
@@ -169,10 +171,10 @@ export function LegendName({ attribute, name, title, mark, count, chosen, onLigh
         data-out={(chosen.length > 0 && !isChosen) || undefined}
         data-tip={`${name === null || name === title ? title : `${title} (${name})`}\nClick: filter. Alt-click: only this.`}
         onClick={onClick}
-        onPointerEnter={light}
-        onPointerLeave={() => onLight(null)}
-        onFocus={light}
-        onBlur={() => onLight(null)}
+        onPointerEnter={highlight}
+        onPointerLeave={() => onHighlight(null)}
+        onFocus={highlight}
+        onBlur={() => onHighlight(null)}
       >
         {mark}
         <span>{title.replaceAll("_", " ")}</span>

@@ -67,7 +67,7 @@ describe("colors of names", () => {
     expect(reds).toEqual([]);
   });
 
-  it("that are called safe can be told apart by everybody", () => {
+  it("of the safe scheme are distinguishable for color-blind readers", () => {
     for (const vision of ["usual", "protanopia", "deuteranopia", "tritanopia"] as const) {
       expect(findClosest(NAME_PALETTES.safe, vision)).toBeGreaterThan(0.13);
     }

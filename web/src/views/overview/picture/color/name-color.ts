@@ -1,7 +1,7 @@
-// The colors of names. A name's color comes from its letters, so it is the same in every view, on every day and in every
-// browser. Where there are no more names than colors, two that would share one are told apart: the names, in an order that
-// again comes from their letters, take the first color of their own list that is not taken. So a name changes color only
-// when one that comes before it and wants the same color comes or goes, and never by what is drawn or filtered.
+// The colors of names. A color is a hash of the name, so that it is the same in every view, every day and every
+// browser. If there are no more names than colors, collisions are resolved: in the order of their hashes, each name
+// takes the first free color of its own sequence. So a name changes its color only when a colliding name before it
+// appears or disappears, and never by what is drawn or filtered.
 
 import type { PackedColor } from "../../../../layers/squares/marks.ts";
 import type { NameAttributeName } from "../../../../state/attributes.ts";
@@ -50,14 +50,14 @@ export function ownNameScheme(attribute: NameAttributeName, names: readonly (str
 /** Stands for no color. */
 export const NO_COLOR = 0xffffffff;
 
-const known = new WeakMap<readonly (string | null)[], Partial<Record<NameScheme, Uint32Array>>>();
+const colorCache = new WeakMap<readonly (string | null)[], Partial<Record<NameScheme, Uint32Array>>>();
 
 /** By code; `NO_COLOR` for the missing. */
 export function colorNames(names: readonly (string | null)[], scheme: NameScheme): Uint32Array {
-  const made = known.get(names) ?? {};
-  known.set(names, made);
-  made[scheme] ??= computeColors(names, NAME_PALETTES[scheme]);
-  return made[scheme];
+  const byScheme = colorCache.get(names) ?? {};
+  colorCache.set(names, byScheme);
+  byScheme[scheme] ??= computeColors(names, NAME_PALETTES[scheme]);
+  return byScheme[scheme];
 }
 
 function computeColors(names: readonly (string | null)[], palette: readonly PackedColor[]): Uint32Array {

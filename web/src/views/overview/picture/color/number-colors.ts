@@ -1,4 +1,4 @@
-// From numbers to colors: the ends of the ramp, the scale between them, and the color of every row. Column code.
+// Maps numbers to colors: limits of the color scale, the scale between them, and the color of every row. Column code.
 
 import type { NumberColumn } from "../../../../api/columns.ts";
 import type { Quantity } from "../../../../base/format.ts";
@@ -27,7 +27,7 @@ export interface NumberColors {
 }
 
 export function numberScheme({ scheme }: ColorSettings): NumberScheme {
-  return NUMBER_SCHEMES.find((known) => known === scheme) ?? "viridis";
+  return NUMBER_SCHEMES.find((candidate) => candidate === scheme) ?? "viridis";
 }
 
 export function computeNumberColors(
@@ -59,10 +59,10 @@ function chooseAxis(
 ): Axis {
   const extent = findExtent(values, rows);
   const [least, most] = isRemapped ? [null, null] : (NATURAL_ENDS[unit] ?? FROM_ZERO);
-  const known = (value: number) => (Number.isNaN(value) ? 0 : value);
-  const low = min ?? least ?? known(extent.min);
-  const own = unit === "seconds" && scale.kind !== "quantile" && scale.kind !== "log";
-  const high = max ?? most ?? (own ? findCommonMost(values, rows) : null) ?? known(extent.max);
+  const orZero = (value: number) => (Number.isNaN(value) ? 0 : value);
+  const low = min ?? least ?? orZero(extent.min);
+  const ignoresOutliers = unit === "seconds" && scale.kind !== "quantile" && scale.kind !== "log";
+  const high = max ?? most ?? (ignoresOutliers ? findCommonMost(values, rows) : null) ?? orZero(extent.max);
   // An end that somebody set stays where it is; the other one gives way.
   const [from, to] = low <= high ? [low, high] : min !== null ? [low, low] : [high, high];
   return makeAxis(scale.kind === "log" ? "log" : "linear", from, to, extent.minPositive);

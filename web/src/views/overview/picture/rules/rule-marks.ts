@@ -16,8 +16,11 @@ export interface ShownRule {
 }
 
 export interface RuleMarks {
-  /** In the order of the bar. */
+  /** In the order of the rules. */
   readonly rules: readonly ShownRule[];
+  /** The slot of each rule: rules that no drawn unit breaks or broke take none (−1). */
+  readonly slots: Int16Array;
+  readonly slotCount: number;
   /** Drawn units of each group that break each rule: `counts[rule × groups + group]`; outer groups have those inside. */
   readonly counts: Uint32Array;
   /** Innermost groups with a unit that breaks a rule. */
@@ -31,8 +34,15 @@ export function computeRuleMarks(layout: UnitLayout, rules: readonly ShownRule[]
   const counts = new Uint32Array(rules.length * count);
   const isMarked = new Uint8Array(count);
   const isNamed = new Uint8Array(layout.size.length);
+  const slots = new Int16Array(rules.length).fill(-1);
+  let slotCount = 0;
   rules.forEach(({ rows: { broken, past } }, rule) => {
     const start = rule * count;
+    const isDrawn = (row: number) => (layout.size[row] ?? 0) > 0;
+    if (broken.some(isDrawn) || past.some(isDrawn)) {
+      slots[rule] = slotCount;
+      slotCount += 1;
+    }
     for (let index = 0; index < past.length; index += 1) {
       const row = past[index] ?? 0;
       if ((layout.size[row] ?? 0) > 0) isNamed[row] = 1;
@@ -51,13 +61,13 @@ export function computeRuleMarks(layout: UnitLayout, rules: readonly ShownRule[]
       counts[outer] = (counts[outer] ?? 0) + (counts[start + group] ?? 0);
     }
   });
-  return { rules, counts, groups: listMarked(isMarked), rows: listMarked(isNamed) };
+  return { rules, slots, slotCount, counts, groups: listMarked(isMarked), rows: listMarked(isNamed) };
 }
 
 function listMarked(flags: Uint8Array): Uint32Array {
-  const found: number[] = [];
-  for (let index = 0; index < flags.length; index += 1) if (flags[index] === 1) found.push(index);
-  return Uint32Array.from(found);
+  const indices: number[] = [];
+  for (let index = 0; index < flags.length; index += 1) if (flags[index] === 1) indices.push(index);
+  return Uint32Array.from(indices);
 }
 
 /** For those who hear the page. */

@@ -1,4 +1,4 @@
-// What a bar above a group says: the rule, and how many of the group's units and of all units break it.
+// The tooltip of a rule bar: the rule, and how many units of the group and in total break it.
 
 import { formatCount, formatPlural, formatRatio } from "../../../../base/format.ts";
 import { labelOf, type UnitLayout } from "../../../../layout/layout.ts";
@@ -31,7 +31,7 @@ export function RuleTip({ stage, layout, marks, pointed: { group, rule } }: Rule
   const place = isBelow
     ? { top: Math.min(box.top + GAP + 12, height - TIP_HEIGHT) }
     : { bottom: height - box.top + 30 };
-  const here = countIn(marks, rule, group);
+  const brokenHere = countIn(marks, rule, group);
   const units = layout.groups.unitCount[group] ?? 0;
   const { rule: said, broken, past } = shown.rows;
   return (
@@ -48,7 +48,7 @@ export function RuleTip({ stage, layout, marks, pointed: { group, rule } }: Rule
         <div>
           <dt>{labelOf(layout, group)}</dt>
           <dd>
-            {formatCount(here)} of {formatPlural(units, "GPU")} · {formatRatio(here / Math.max(1, units))}
+            {formatCount(brokenHere)} of {formatPlural(units, "GPU")} · {formatRatio(brokenHere / Math.max(1, units))}
           </dd>
         </div>
         <div>

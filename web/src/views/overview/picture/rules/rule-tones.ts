@@ -1,4 +1,4 @@
-// The colors of rules as numbers, for what is drawn; those of the theme that is on.
+// The colors of rules as numbers, for the current theme.
 
 import type { RuleAnswer } from "../../../../api/generated.ts";
 import type { PackedColor } from "../../../../layers/squares/marks.ts";

@@ -1,4 +1,4 @@
-// Binds what the rules say to the picture: which rules are shown in which colors, and their marks in the present layout.
+// Connects rule results with the picture: which rules are shown in which colors, and their marks in the current layout.
 
 import { useEffect, useMemo } from "react";
 import type { UnitRules } from "../../../../data/row-rules.ts";

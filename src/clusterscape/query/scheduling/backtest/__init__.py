@@ -1,1 +1,0 @@
-"""How good forecasts of waits would have been on job traces. Nothing of the live queue uses this."""

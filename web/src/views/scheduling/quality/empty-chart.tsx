@@ -1,0 +1,15 @@
+// Shown in place of a chart without data: what is missing, and when it will be there.
+
+import type { ReactNode } from "react";
+import { Icon } from "../../../widgets/icon.tsx";
+import styles from "./quality.module.css";
+
+export function EmptyChart({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <div className={styles.empty} role="status">
+      <Icon name="recent" size={20} />
+      <strong>{title}</strong>
+      <span>{children}</span>
+    </div>
+  );
+}
