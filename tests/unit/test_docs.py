@@ -81,7 +81,12 @@ def is_defined(name: str, file: Path | None) -> bool:
     return all(re.search(defining.format(part), text, flags=re.MULTILINE) for part in name.split("."))
 
 
-PROSE = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")), *(ROOT / "docs").rglob("*.md")]
+PROSE = [
+    *ROOT.glob("*.md"),
+    *(ROOT / "docs").rglob("*.md"),
+    *(ROOT / "web").glob("*.md"),
+    *(page for folder in ("benchmarks", "deploy", "tests", "tools") for page in (ROOT / folder).rglob("README.md")),
+]
 
 
 @pytest.mark.parametrize("page", PROSE, ids=lambda page: str(page.relative_to(ROOT)))
@@ -91,7 +96,9 @@ def test_lines_have_at_most_160_characters_when_a_page_is_read(page: Path) -> No
 
 
 def is_generated(page: Path, line: str) -> bool:
-    """Generated rows of tables and lines of code, which cannot be wrapped."""
+    """Rows of generated tables and of maps of the code, and generated lines of code, which cannot be wrapped."""
+    if page.parent in (ROOT, ROOT / "web") and line.startswith("| "):
+        return True
     first = page.read_text(encoding="utf-8").partition("\n")[0]
     is_written_by_tool = first.startswith("<!-- Written by `make") or line.startswith("| `limits.")
     return is_written_by_tool and line.startswith(("|", "    "))

@@ -2,8 +2,9 @@
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
@@ -91,6 +92,9 @@ Key = tuple[str, str | int | None, Number]
 """Category, name and thread of an event."""
 
 
+_KEY_OF: Callable[[CompleteEvent], Key] = attrgetter("cat", "name", "tid")
+
+
 class _Kinds(dict[Key, int]):
     """Numbers the keys in order of occurrence. Keys are few, so each is interpreted once for all its spans."""
 
@@ -149,13 +153,7 @@ class SpanColumns:
             self._negative += negative
             complete = [event for event in complete if (event.dur or 0) >= 0]
             durations = durations[durations >= 0]
-        keys = zip(
-            [event.cat or "" for event in complete],
-            [event.name for event in complete],
-            [event.tid for event in complete],
-            strict=True,
-        )
-        kinds = np.fromiter(map(self._kinds.__getitem__, keys), np.uint32, len(complete))
+        kinds = np.fromiter(map(self._kinds.__getitem__, map(_KEY_OF, complete)), np.uint32, len(complete))
         arguments = [event.args or NO_ARGUMENTS for event in complete]
         self._add_details(kinds, arguments)
         self._blocks.append(
