@@ -118,7 +118,7 @@ jitter_s = 0
             wait_until(lambda: get_json(f"{web.url}/api/v1/cluster")["units"]["total"] == 6, LIMIT_S)
             wait_until(lambda: stream.newest_sample_at > 0, LIMIT_S)
             with serving(tmp_path / "b", config, "--role", "all") as second:
-                wait_until(lambda: "stands by" in second.log.read_text(), LIMIT_S)
+                wait_until(lambda: "is on standby" in second.log.read_text(), LIMIT_S)
                 assert (collecting(first), collecting(second), collecting(web)) == (True, False, False)
                 assert second.own_metric("clusterscape_samples_total") == 0
                 assert held_by(records) == "1"
@@ -182,7 +182,7 @@ def test_roles_are_refused_when_the_stores_cannot_be_shared() -> None:
 
     check_roles(Settings())
     for wrong in ({"server": {"role": "web"}}, {"collect": {"shard": "1/3"}}):
-        with pytest.raises(ConfigError, match="several processes share"):
+        with pytest.raises(ConfigError, match="several processes can share"):
             check_roles(Settings.model_validate(wrong))
     shared = {"metrics": "http://127.0.0.1:8428", "records": "postgresql://127.0.0.1/db"}
     check_roles(Settings.model_validate({"server": {"role": "web"}, "storage": shared}))

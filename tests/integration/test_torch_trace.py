@@ -185,7 +185,7 @@ def test_the_captured_run_is_drawn_when_its_folder_is_brought_to_the_page(
         page.get_by_role("button", name="Show in graph").click()
         graph = page.get_by_role("group", name=re.compile("^Marey graph of"))
         expect(graph).to_have_attribute("aria-busy", "false", timeout=SLOW_MS)
-        page.get_by_label("memory", exact=True).check(force=True)
+        page.get_by_label("Memory", exact=True).check(force=True)
         page.wait_for_url(re.compile("curve=memory"))
         page.get_by_role("button", name="Show in flow").click()
         expect(details).to_contain_text("blocks.0/down")
