@@ -55,8 +55,8 @@ def exporter(node: str, gpus: int) -> Iterator[str]:
 
 
 @contextmanager
-def serving(folder: Path, config: str) -> Iterator[str]:
-    """The address of a running ``clusterscape serve``."""
+def serving(folder: Path, config: str, *, stop: signal.Signals = signal.SIGTERM) -> Iterator[str]:
+    """The address of a running ``clusterscape serve``; ``stop`` ends it, and it reports success."""
     (folder / "clusterscape.toml").write_text(config)
     command = [sys.executable, "-m", "clusterscape.cli", "serve", "--port", "0", "--json"]
     with (folder / "serve.log").open("wb") as log:
@@ -72,8 +72,8 @@ def serving(folder: Path, config: str) -> Iterator[str]:
                 text += line
             yield json.loads(text)["url"]
         finally:
-            child.send_signal(signal.SIGTERM)
-            assert child.wait(timeout=30) in (0, -signal.SIGTERM), (folder / "serve.log").read_text()
+            child.send_signal(stop)
+            assert child.wait(timeout=60) == 0, (folder / "serve.log").read_text()
             child.stdout.close()
 
 
@@ -133,3 +133,13 @@ jitter_s = 0
             ended = get_json(f"{url}/api/v1/workloads/slurm:{job}")
             assert ended["workload"]["state"] in ("cancelled", "unknown")
             assert all(allocation["to_at"] for allocation in ended["allocations"]), "who held what is kept"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_server_ends_its_threads_and_closes_its_stores_when_it_is_stopped(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    config = 'cluster = "stopped"\n[collect.dcgm]\ntargets = ["http://127.0.0.1:9/metrics"]\n'
+    with serving(tmp_path, f'{config}[storage]\ndata_dir = "{tmp_path}/data"\n', stop=number) as url:
+        wait_until(lambda: get_json(f"{url}/healthz") is not None, 60)
+    assert "failed" not in (tmp_path / "serve.log").read_text()

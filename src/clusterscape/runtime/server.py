@@ -9,9 +9,11 @@ import asyncio
 import gc
 import logging
 import resource
+import signal
 import socket
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -61,6 +63,7 @@ def freeze_survivors(*, full: bool = False) -> None:
 
 log = logging.getLogger(__name__)
 
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 MAINTAIN_EVERY_S = 60.0
 CHECK_CLOCK_EVERY_S = 2.0
 FORECAST_EVERY_S = 30.0
@@ -158,12 +161,29 @@ def open_identity(site: Site) -> Identity:
 
 
 class _Server(uvicorn.Server):
-    """A server that reports when it is ready, and closes live streams on shutdown (they would never end)."""
+    """A server that reports when it is ready, and closes live streams on shutdown (they would never end).
+
+    SIGINT and SIGTERM end ``serve``; the caller then ends its threads and closes the stores. A further signal ends the process.
+    """
 
     def __init__(self, config: uvicorn.Config, *, on_ready: Callable[[], None], on_stop: Callable[[], None]) -> None:
         super().__init__(config)
         self._on_ready = on_ready
         self._on_stop = on_stop
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle signals without raising them again afterwards, as uvicorn does: that would skip closing the stores."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        for number in STOP_SIGNALS:
+            signal.signal(number, self.handle_exit)
+        try:
+            yield
+        finally:
+            for number in STOP_SIGNALS:
+                signal.signal(number, signal.SIG_DFL)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -203,16 +223,13 @@ async def _run(
     try:
         await server.serve(sockets=[listener])
     finally:
-        await cancel_and_wait(*background)
-        for task in background:
-            with suppress(asyncio.CancelledError):
-                await task
-        site.traces.close()
+        # First, whatever happens next: a thread that is not stopped keeps the process alive forever.
         site.watch.stop()
         for stop in queue_threads.stops:
             stop()
-        await judging
-        await asyncio.gather(*following)
+        await cancel_and_wait(*background)
+        site.traces.close()
+        await asyncio.gather(judging, *following)
 
 
 async def _collect(site: Site, collectors: Sequence[Collector]) -> None:
