@@ -57,6 +57,7 @@ class ChangeAnswer:
     error_s: float
     low: float | None
     high: float | None
+    rank: int | None = None
 
     @property
     def speed_up(self) -> float | None:
@@ -87,7 +88,9 @@ class ChangedRun:
         measured = np.array([graph.measured_ns for graph in self._graphs]) / 1e9
         low, high = self._interval(now, then)
         error_s = float(np.abs(now - measured).mean())
-        return ChangeAnswer(change.kind, question, float(now.mean()), float(then.mean()), error_s, low, high)
+        return ChangeAnswer(
+            change.kind, question, float(now.mean()), float(then.mean()), error_s, low, high, change.rank
+        )
 
     def _parse(self, change: Change) -> tuple[str, Callable[[StepGraph], tuple[Float64s, Float64s]]]:
         """The question in words, and the function that changes lags and transfers accordingly."""

@@ -18,6 +18,8 @@ from clusterscape.model.spans import SpanClass
 
 QUEUED_NS = 500_000
 """A communication that starts this soon after another one on its lane was queued behind it."""
+ROUNDED_NS = 2_000
+"""By as much may times that were rounded to microseconds overlap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +216,7 @@ def _find_anchors(
             at = int(np.searchsorted(keys, row["drawn_ns"], side="right")) - 1
             anchor = ends[at] if at >= 0 and ends[at]["span"] != row["span"] else None
             queued = by_lane.get(row["lane"])
-            if queued is not None and 0 <= row["drawn_ns"] - queued["end_ns"] < QUEUED_NS:
+            if queued is not None and -ROUNDED_NS <= row["drawn_ns"] - queued["end_ns"] < QUEUED_NS:
                 anchor = queued
             if anchor is not None:
                 anchors[row["span"]] = anchor

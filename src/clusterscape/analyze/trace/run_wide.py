@@ -10,6 +10,7 @@ from clusterscape.analyze.trace.measures import TraceMeasures, is_significant, m
 from clusterscape.model.trace_report import TraceVerdict, VerdictKind
 
 EXPOSED_SHARE = 0.03
+MIN_BUCKETS = 4
 BACKWARD_SHARE = 2 / 3
 """Of compute: a backward pass is two products for each of the forward pass."""
 SMALL_BYTES = 256 << 10
@@ -54,8 +55,18 @@ def _find_sequence_variance(measures: TraceMeasures) -> TraceVerdict | None:
     )
 
 
+def _find_last_transfer(measures: TraceMeasures) -> float:
+    """Seconds of the transfer after the backward pass that nothing can hide: one of the step's collectives, or a quarter of them."""
+    table = measures.collectives
+    ranks, steps = len(measures.attribution.ranks), max(1, measures.step_count)
+    shares = (table["ranks"] / max(1, ranks)).to_numpy()
+    count = float(shares.sum()) / steps
+    total_s = float((table["transfer_ns"].to_numpy() * shares).sum()) / 1e9 / steps
+    return total_s / max(count, MIN_BUCKETS)
+
+
 def _find_exposed(measures: TraceMeasures) -> TraceVerdict | None:
-    """Transfers that compute could hide: at most as long as the backward pass, which produces what is sent."""
+    """Transfers that compute could hide: not the last one, and at most as long as the backward pass, which produces what is sent."""
     if measures.bubble is not None:
         return None
     table = measures.breakdown.group_by("rank").agg(
@@ -69,7 +80,8 @@ def _find_exposed(measures: TraceMeasures) -> TraceVerdict | None:
     hidden_s = communication_s - exposed_s
     overlap = next((change for change in measures.changes if change.kind == "overlap"), None)
     simulated_s = transferring_s if overlap is None else overlap.now_s - overlap.then_s
-    gain_s = min(transferring_s, simulated_s, max(0.0, BACKWARD_SHARE * compute_s - hidden_s))
+    room_s = BACKWARD_SHARE * compute_s - hidden_s
+    gain_s = max(0.0, min(transferring_s - _find_last_transfer(measures), simulated_s, room_s))
     if gain_s < max(EXPOSED_SHARE * measures.step_s, measures.min_gain_s):
         return None
     return TraceVerdict(

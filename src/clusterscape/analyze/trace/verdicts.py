@@ -113,9 +113,19 @@ def _late_ranks(measures: TraceMeasures, verdicts: list[TraceVerdict]) -> list[T
         for slack in measures.slack
         if slack.low_ns is not None
         and slack.low_ns / 1e9 > measures.min_gain_s
-        and explained.get(slack.rank, 0.0) < MAIN_SHARE * slack.slack_ns / 1e9
+        and (cost_s := _cost_of_lateness(measures, slack)) > measures.min_gain_s
+        and explained.get(slack.rank, 0.0) < MAIN_SHARE * cost_s
         and _is_beyond_chance(measures, slack, late)
     ]
+
+
+def _cost_of_lateness(measures: TraceMeasures, slack: Slack) -> float:
+    """What a step with the rank as fast as its peers is shorter, by the what-if; its slack if that cannot be answered. Others that
+    compute on while they wait lose less than the slack.
+    """
+    answers = (change for change in measures.changes if (change.kind, change.rank) == ("straggler", slack.rank))
+    answer = next(answers, None)
+    return slack.slack_ns / 1e9 if answer is None else answer.now_s - answer.then_s
 
 
 def _sum_slack(measures: TraceMeasures) -> np.ndarray:
@@ -148,9 +158,7 @@ def _describe_late(measures: TraceMeasures, slack: Slack, late: np.ndarray) -> T
         kind=VerdictKind.SLOW_WORKER,
         rank=slack.rank,
         ranks=(slack.rank,),
-        seconds_per_step=slack.slack_ns / 1e9,
-        low_s=None if slack.low_ns is None else slack.low_ns / 1e9,
-        high_s=None if slack.high_ns is None else slack.high_ns / 1e9,
+        seconds_per_step=_cost_of_lateness(measures, slack),
         sentence=(
             f"Rank {slack.rank} comes last {when} and makes the others wait {slack.slack_ns / 1e6:,.1f} ms per step; "
             "the trace does not show why."
