@@ -36,7 +36,8 @@ class Rank:
     correlation: int = 0
     reduced: float = 0.0
     events: list[dict[str, Any]] = field(default_factory=list)
-    arrivals: list[tuple[float, float]] = field(default_factory=list)
+    ready: list[float] = field(default_factory=list)
+    """When the device has finished each bucket of gradients."""
 
     def write(self, category: str, name: str, start: float, end: float, thread: int = 1, **arguments: Any) -> None:
         """Write an event."""
@@ -174,12 +175,14 @@ class SimulatedRun:
                     operator_us = length * (scale["operator"] if layer % 2 else 1.0) * (0.1 if parts > 1 else 1.0)
                     name = ("ampere_sgemm_128x64", "attention_kernel")[layer % 2]
                     rank.launch(f"{name}_{phase}", operator_us, operator="aten::mm", shape=shape // parts)
+                if phase == "backward" and (layer + 1) * BUCKETS // self.layers > layer * BUCKETS // self.layers:
+                    rank.ready.append(rank.device)
                 if kind == "scalar_reads" and due:
                     self._noted(rank, rank.read_scalar)
                 if kind == "synchronizations" and due:
                     self._noted(rank, rank.synchronize)
             self._act(rank, "between" if phase == "forward" else "never")
-        rank.arrivals.append((rank.host, rank.device))
+        rank.ready[-1] = rank.device
 
     def _noted(self, rank: Rank, act: Any) -> None:
         """What a drained device loses: from the end of its work until the next kernel can start."""
@@ -244,22 +247,17 @@ class SimulatedRun:
 
     def _settle(self) -> None:
         """The buckets of gradients: they end together; the first ones run while the backward pass still computes."""
-        hidden = 1 if self.case.kind == "unhidden_transfers" else BUCKETS
-        times = [rank.arrivals.pop() for rank in self.ranks]
-        compute = [device for _, device in times]
+        is_joined = self.case.kind == "unhidden_transfers"
         backward = self.kernel_us * 2.0 * self.layers
-        for bucket in range(hidden):
-            factor = 4.0 if self.case.kind == "unhidden_transfers" else 1.0
-            share = (bucket + 1) / hidden
-            arrivals = [
-                max(rank.reduced if bucket else 0.0, device - backward * (1 - share))
-                for rank, device in zip(self.ranks, compute, strict=True)
-            ]
+        for bucket in (BUCKETS - 1,) if is_joined else range(BUCKETS):
+            factor = float(BUCKETS) if is_joined else 1.0
+            arrivals = [max(rank.reduced, rank.ready[bucket]) for rank in self.ranks]
             end = max(arrivals) + TRANSFER_US * factor * (backward / 4000.0)
             for rank, arrival in zip(self.ranks, arrivals, strict=True):
                 rank.reduce(arrival, end + rank.generator.uniform(0, 1))
         for rank in self.ranks:
             rank.device = max(rank.device, rank.reduced)
+            rank.ready.clear()
 
 
 def simulate_cases(cases: Sequence[Case], folder: Path) -> int:

@@ -18,9 +18,13 @@ MIN_SHARE = 0.01
 SPREADS = 5.0
 MAX_FLOOR_SHARE = 0.1
 """Of the step; a rank's excess above this counts however much ranks vary."""
-MAX_CHANCE = 0.05
-DOMINANCE = 4.0
-"""With too few steps for a test: a rank's excess is this many times that of any other rank."""
+MAX_CHANCE = 0.02
+"""Several kinds of time are tested in each report."""
+CLEAR_RATIO = 2.0
+CLEAR_SHARE = 0.05
+"""With too few affected steps for a test: the second largest excess of a rank is this many times the largest of any other rank,
+and the mean is this share of the step.
+"""
 CHANCE_DRAWS = 2000
 MAX_DRAWN = 4_000_000
 PERSISTENT_SHARE = 0.8
@@ -103,7 +107,8 @@ def expect_compute(compute_s: Float64s, work: Work, groups: Sequence[Int64s]) ->
         return ExpectedCompute(explained, compute_s, is_extra)
     for rows in groups:
         seconds, flops, calls = compute_s[rows], work.flops[rows], work.calls[rows]
-        usual_calls = _median(calls, axis=0)
+        # The lower one of two: a rank that runs more than its peers is the odd one.
+        usual_calls = np.sort(calls, axis=0)[(calls.shape[0] - 1) // 2]
         with np.errstate(divide="ignore", invalid="ignore"):
             flops = np.where(calls > usual_calls, flops * usual_calls / calls, flops)
         is_extra[rows] = np.nanmean(calls > usual_calls, axis=1) > 0.5
@@ -223,13 +228,12 @@ class CauseFinder:
         work: Work,
         groups: Sequence[Int64s],
         generator: np.random.Generator,
-        error_s: float,
     ) -> None:
         self.attribution = attribution
         self.groups = groups
         self._generator = generator
         self._step_s = float(np.nanmean(attribution.step_s)) if attribution.steps and attribution.ranks else 0.0
-        self._min_s = max(MIN_SHARE * self._step_s, error_s)
+        self._min_s = MIN_SHARE * self._step_s
         self.has_work = work.is_known
         self.expected = expect_compute(attribution.seconds[TimeKind.COMPUTE], work, groups)
         seconds = dict(attribution.seconds)
@@ -286,9 +290,11 @@ class CauseFinder:
         return causes
 
     def _is_clear(self, row: int, cost: Float64s) -> bool:
-        """With few steps nothing is unlikely enough: then a single step says nothing, unless it is the only one."""
-        affected = np.count_nonzero(cost[row])
-        return bool(affected >= 2 or cost.shape[1] == 1)
+        """Whether a rank stands out although few steps are affected: one long step says nothing, unless there is only one."""
+        mine = np.sort(cost[row])[::-1]
+        decisive = mine[0] if mine.size == 1 else mine[1]
+        largest = max(np.delete(cost, row, axis=0).max(initial=0.0), self._min_s)
+        return bool(decisive > CLEAR_RATIO * largest and mine.mean() > CLEAR_SHARE * self._step_s)
 
     def _measure_chance(self, excess: Float64s, row: int) -> float | None:
         peers = next(rows for rows in self.groups if row in rows)

@@ -207,8 +207,7 @@ def analyze_trace(
     savings: list[Saving] = []
     attribution = attribute_steps(trace.spans, steady_steps, parts, passes)
     groups = _find_peers(trace, attribution)
-    error_s = (alignment.error_ns or 0.0) / 1e9
-    finder = CauseFinder(attribution, measure_work(trace.spans, attribution), groups, generator, error_s)
+    finder = CauseFinder(attribution, measure_work(trace.spans, attribution), groups, generator)
     if stragglers is None:
         late_ranks = [
             rank_slack.rank

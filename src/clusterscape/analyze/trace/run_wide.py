@@ -56,7 +56,7 @@ def _find_sequence_variance(measures: TraceMeasures) -> TraceVerdict | None:
 
 
 def _find_last_transfer(measures: TraceMeasures) -> float:
-    """Seconds of the transfer after the backward pass that nothing can hide: one of the step's collectives, or a quarter of them."""
+    """Seconds of the transfer after the backward pass, which nothing can hide: one collective of the step, at most a quarter."""
     table = measures.collectives
     ranks, steps = len(measures.attribution.ranks), max(1, measures.step_count)
     shares = (table["ranks"] / max(1, ranks)).to_numpy()
@@ -66,7 +66,7 @@ def _find_last_transfer(measures: TraceMeasures) -> float:
 
 
 def _find_exposed(measures: TraceMeasures) -> TraceVerdict | None:
-    """Transfers that compute could hide: not the last one, and at most as long as the backward pass, which produces what is sent."""
+    """Transfers that compute could hide: not the last one, and at most as long as the backward pass that produces them."""
     if measures.bubble is not None:
         return None
     table = measures.breakdown.group_by("rank").agg(

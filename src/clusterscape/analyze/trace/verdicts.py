@@ -9,12 +9,13 @@ import numpy as np
 
 from clusterscape.analyze.trace.attribution import find_longest
 from clusterscape.analyze.trace.cause_words import advise, name_verdict, write_sentence, write_when
-from clusterscape.analyze.trace.causes import MAX_CHANCE, describe_rhythm, measure_chance
+from clusterscape.analyze.trace.causes import MAX_CHANCE, MIN_SHARE, describe_rhythm, measure_chance
 from clusterscape.analyze.trace.match import MIN_STEPS, Slack
 from clusterscape.analyze.trace.measures import TraceMeasures
 from clusterscape.analyze.trace.run_wide import find_run_wide
 from clusterscape.analyze.trace.savings import Saving, find_interval
 from clusterscape.analyze.trace.whatif import StragglerAnswer
+from clusterscape.model.arrays import Float64s
 from clusterscape.model.trace_report import CauseOccurrences, TimeKind, TraceVerdict, VerdictKind
 
 MAIN_SHARE = 0.5  # a delay is attributed to a cause that explains at least this share of it
@@ -47,7 +48,8 @@ def _from_savings(measures: TraceMeasures) -> list[TraceVerdict]:
         is_located = saving.cause.rank is not None
         if measures.bubble is not None and not is_located and saving.cause.kind is TimeKind.IDLE:
             continue  # stages wait for one another by design
-        least_s = measures.min_gain_s if is_located else max(measures.min_gain_s, MIN_SHARED * measures.step_s)
+        # Durations on one clock: the alignment error does not matter.
+        least_s = (MIN_SHARE if is_located else MIN_SHARED) * measures.step_s
         if saving.mean_s >= least_s:
             verdicts.append(_describe_saving(saving, measures))
     return verdicts
@@ -104,63 +106,69 @@ def _late_ranks(measures: TraceMeasures, verdicts: list[TraceVerdict]) -> list[T
     """Ranks that others wait for although nothing in their own past explains it."""
     if measures.step_count < MIN_STEPS:
         return []
-    explained = {verdict.rank: verdict.seconds_per_step for verdict in verdicts if verdict.rank is not None}
+    explained: dict[int, float] = {}
+    for verdict in verdicts:
+        if verdict.rank is not None:
+            explained[verdict.rank] = explained.get(verdict.rank, 0.0) + verdict.seconds_per_step
     if any(verdict.kind is VerdictKind.UNEVEN_WORK for verdict in verdicts):
         return []
-    late = _sum_slack(measures)
+    late = _find_lateness(measures)
     return [
         _describe_late(measures, slack, late)
         for slack in measures.slack
         if slack.low_ns is not None
         and slack.low_ns / 1e9 > measures.min_gain_s
-        and (cost_s := _cost_of_lateness(measures, slack)) > measures.min_gain_s
+        and (cost_s := _cost_of_lateness(measures, slack, late)) > measures.min_gain_s
         and explained.get(slack.rank, 0.0) < MAIN_SHARE * cost_s
         and _is_beyond_chance(measures, slack, late)
     ]
 
 
-def _cost_of_lateness(measures: TraceMeasures, slack: Slack) -> float:
-    """What a step with the rank as fast as its peers is shorter, by the what-if; its slack if that cannot be answered. Others that
-    compute on while they wait lose less than the slack.
+def _cost_of_lateness(measures: TraceMeasures, slack: Slack, late: Float64s) -> float:
+    """What a step with the rank as fast as its peers is shorter, by the what-if, but at most the longest time that others wait
+    for it in a step: a rank that is late to several collectives may be late once.
     """
+    longest_s = float(late[measures.attribution.ranks.index(slack.rank)].mean())
     answers = (change for change in measures.changes if (change.kind, change.rank) == ("straggler", slack.rank))
     answer = next(answers, None)
-    return slack.slack_ns / 1e9 if answer is None else answer.now_s - answer.then_s
+    return longest_s if answer is None else min(longest_s, answer.now_s - answer.then_s)
 
 
-def _sum_slack(measures: TraceMeasures) -> np.ndarray:
-    """Seconds that others waited for each rank (rank, step)."""
+def _find_lateness(measures: TraceMeasures) -> Float64s:
+    """The longest time that others waited for each rank (rank, step), in seconds."""
     attribution = measures.attribution
     late = np.zeros((len(attribution.ranks), len(attribution.steps)))
     rows = {rank: at for at, rank in enumerate(attribution.ranks)}
     columns = {step: at for at, step in enumerate(attribution.steps)}
     for rank, step, gap_ns in measures.collectives.select("last_rank", "step", "gap_ns").iter_rows():
         if rank in rows and step in columns:
-            late[rows[rank], columns[step]] += gap_ns / 1e9
+            at = rows[rank], columns[step]
+            late[at] = max(late[at], gap_ns / 1e9)
     return late
 
 
-def _is_beyond_chance(measures: TraceMeasures, slack: Slack, late: np.ndarray) -> bool:
+def _is_beyond_chance(measures: TraceMeasures, slack: Slack, late: Float64s) -> bool:
     row = measures.attribution.ranks.index(slack.rank)
     chance = measure_chance(late, row, measures.generator)
     others = np.delete(late.sum(axis=1), row)
     return chance is not None and (chance <= MAX_CHANCE or late[row].sum() > 4 * others.max(initial=0.0))
 
 
-def _describe_late(measures: TraceMeasures, slack: Slack, late: np.ndarray) -> TraceVerdict:
+def _describe_late(measures: TraceMeasures, slack: Slack, late: Float64s) -> TraceVerdict:
     row = measures.attribution.ranks.index(slack.rank)
     mine = late[row]
     rhythm = describe_rhythm(
         mine > measures.min_gain_s, mine, measures.attribution.steps, measure_chance(late, row, measures.generator)
     )
     when = write_when(rhythm, len(measures.attribution.steps))
+    cost_s = _cost_of_lateness(measures, slack, late)
     return TraceVerdict(
         kind=VerdictKind.SLOW_WORKER,
         rank=slack.rank,
         ranks=(slack.rank,),
-        seconds_per_step=_cost_of_lateness(measures, slack),
+        seconds_per_step=cost_s,
         sentence=(
-            f"Rank {slack.rank} comes last {when} and makes the others wait {slack.slack_ns / 1e6:,.1f} ms per step; "
+            f"Rank {slack.rank} comes last {when} and makes the others wait {cost_s * 1e3:,.1f} ms per step; "
             "the trace does not show why."
         ),
         evidence={"slack_s": slack.slack_ns / 1e9, "last_times": float(slack.last_times)},
