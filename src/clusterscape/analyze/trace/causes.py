@@ -277,13 +277,8 @@ class CauseFinder:
         causes = []
         for row in np.flatnonzero(mean_s > self._min_s):
             chance = self._measure_chance(excess, int(row))
-            rest = np.delete(mean_s, row)
-            dominates = mean_s[row] >= DOMINANCE * max(rest.max(initial=0.0), self._min_s / DOMINANCE)
-            if not (
-                is_rare
-                or (chance is not None and chance <= MAX_CHANCE)
-                or (dominates and self._is_clear(int(row), cost))
-            ):
+            is_unlikely = chance is not None and chance <= MAX_CHANCE
+            if not (is_rare or is_unlikely or self._is_clear(int(row), cost)):
                 continue
             rhythm = describe_rhythm(is_affected[row], cost[row], self.attribution.steps, chance)
             causes.append(self._make_cause(int(row), kinds, cost, rhythm))
