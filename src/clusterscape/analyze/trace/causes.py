@@ -21,9 +21,10 @@ MAX_FLOOR_SHARE = 0.1
 MAX_CHANCE = 0.02
 """Several kinds of time are tested in each report."""
 CLEAR_RATIO = 2.0
-CLEAR_SHARE = 0.05
-"""With too few affected steps for a test: the second largest excess of a rank is this many times the largest of any other rank,
-and the mean is this share of the step.
+CLEAR_SHARE = 0.015
+CLEAR_PRODUCT = 0.08
+"""With too few affected steps for a test: the second largest excess of a rank is at least this many times the largest of any
+other rank, the mean is at least this share of the step, and their product is at least this much.
 """
 CHANCE_DRAWS = 2000
 MAX_DRAWN = 4_000_000
@@ -289,7 +290,8 @@ class CauseFinder:
         mine = np.sort(cost[row])[::-1]
         decisive = mine[0] if mine.size == 1 else mine[1]
         largest = max(np.delete(cost, row, axis=0).max(initial=0.0), self._min_s)
-        return bool(decisive > CLEAR_RATIO * largest and mine.mean() > CLEAR_SHARE * self._step_s)
+        ratio, share = decisive / largest, mine.mean() / self._step_s
+        return bool(ratio > CLEAR_RATIO and share > CLEAR_SHARE and ratio * share > CLEAR_PRODUCT)
 
     def _measure_chance(self, excess: Float64s, row: int) -> float | None:
         peers = next(rows for rows in self.groups if row in rows)
