@@ -133,6 +133,7 @@ MAX_BRACES = 64  # closing braces within one event
 _LIST = re.compile(rb"\s*\[")
 _NAMED_LIST = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BETWEEN_EVENTS = re.compile(rb"\}\s*,\s*\{")
+_NOT_NUMBERS = re.compile(rb"([:\[,]\s*)[-+]?(?:NaN|Infinity)(?=\s*[,\]}])")
 _END_OF_OBJECT = re.compile(rb"\}(?:\s*,)?")
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 _EVENTS = msgspec.json.Decoder(list[Event])
@@ -157,8 +158,9 @@ class KinetoFile:
 
     def __init__(self, content: Content) -> None:
         self.metadata = KinetoMetadata()
-        self._data = content.data
-        self._at, self._raw_metadata, self._before_end = _find_list(content.data)
+        self._repairs: list[str] = []
+        self._data = self._repair(content.data)
+        self._at, self._raw_metadata, self._before_end = _find_list(self._data)
         self._event_count = 0
         self._unexpected = 0
         self._cut = content.cut
@@ -173,9 +175,27 @@ class KinetoFile:
     def notes(self) -> tuple[str, ...]:
         """The problems of the file, as sentences."""
         notes = [] if self._cut is None else [self._cut, f"only the {self._event_count:,} events before that are used"]
+        notes += self._repairs
         if self._unexpected:
             notes.append(f"{self._unexpected} events with fields of unexpected types were skipped")
         return (*notes, *self._metadata_notes)
+
+    def _repair(self, data: bytes) -> bytes:
+        """The text with null for tokens that JSON does not have (NaN, Infinity), and in UTF-8. One would otherwise make
+        everything after it unreadable.
+        """
+        if b"NaN" in data or b"Infinity" in data:
+            data, count = _NOT_NUMBERS.subn(rb"\1null", data)
+            if count:
+                self._repairs.append(f"{count:,} values are not numbers (NaN or Infinity) and count as missing")
+        try:
+            str(data, "utf-8")
+        except UnicodeDecodeError as error:
+            if error.reason == "unexpected end of data":
+                return data  # cut within a character
+            data = data.decode("utf-8", "replace").encode()
+            self._repairs.append("it is not UTF-8: unknown characters of names are replaced")
+        return data
 
     def iter_events(self) -> Iterator[list[Event]]:
         """Yield the events in file order, a block at a time. Raises ``SourceError`` if none can be read."""

@@ -38,13 +38,26 @@ CLASSES = {
     "cuda_driver": SpanClass.LAUNCH,
     "hip_runtime": SpanClass.LAUNCH,
     "xpu_runtime": SpanClass.LAUNCH,
+    "xpu_driver": SpanClass.LAUNCH,
+    "mtia_runtime": SpanClass.LAUNCH,
+    "privateuse1_runtime": SpanClass.LAUNCH,
+    "privateuse1_driver": SpanClass.LAUNCH,
+    "mtia_ccp_events": SpanClass.COMPUTE,
+    # Of PyTorch 1.8 to 1.11.
+    "Operator": SpanClass.HOST,
+    "Kernel": SpanClass.COMPUTE,
+    "Memcpy": SpanClass.MEMORY,
+    "Memset": SpanClass.MEMORY,
+    "Runtime": SpanClass.LAUNCH,
     "cpu_op": SpanClass.HOST,
     "python_function": SpanClass.HOST,
     "user_annotation": SpanClass.ANNOTATION,
     "gpu_user_annotation": SpanClass.ANNOTATION,
 }
 """Category → class. Other categories (flows, counters, the profiler's own overhead) are not work of the run."""
-DEVICE_CATEGORIES = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation"})
+DEVICE_CATEGORIES = frozenset(
+    {"kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation", "mtia_ccp_events", "Kernel", "Memcpy", "Memset"}
+)
 NAMED_CATEGORIES = frozenset({"kernel", "user_annotation"})
 """Categories whose spans are also classified by their names."""
 STEP_NAME = re.compile(r"^ProfilerStep#(\d{1,9})$")
@@ -52,6 +65,8 @@ ELEMENT_BYTES = {
     "float": 4, "int": 4, "double": 8, "long": 8, "long int": 8, "half": 2, "bfloat16": 2, "c10::half": 2, "c10::bfloat16": 2,
     "char": 1, "byte": 1, "bool": 1, "signed char": 1, "unsigned char": 1, "short": 2, "float8_e4m3fn": 1, "float8_e5m2": 1,
 }  # fmt: skip
+_OLD_ANNOTATION = re.compile(r"^(enumerate\(DataLoader\)|Optimizer\.(step|zero_grad)#)")
+"""Annotations that old profilers wrote as operators."""
 _COMMS = "record_param_comms"
 
 
@@ -249,6 +264,8 @@ def classify(category: str, name: str) -> SpanClass:
     span_class = CLASSES[category]
     if span_class is SpanClass.COMPUTE and is_communication_kernel(name):
         return SpanClass.COMMUNICATION
+    if category == "Operator" and (STEP_NAME.match(name) or _OLD_ANNOTATION.match(name)):
+        return SpanClass.STEP if STEP_NAME.match(name) else SpanClass.ANNOTATION
     if span_class is SpanClass.ANNOTATION and category == "user_annotation":
         if STEP_NAME.match(name):
             return SpanClass.STEP

@@ -242,10 +242,13 @@ def test_spans_are_read_when_a_fact_of_the_file_has_an_unexpected_type(member: s
         (b'{"traceEvents": [], "traceEvents": []}', "it has no spans"),
         (
             b'{"schemaVersion": 1, "traceEvents": [{"ph": "X", "cat": "kernel", "name": "a", "ts": 1, "dur": NaN}]}',
-            "no event can be read from it",
+            ["a"],
         ),
         (b'[{"ph": "X", "cat": "kernel", "name": "a", "ts": 1}, {"ph": "X", "dur": NaN}]', ["a"]),
-        (b'[{"ph": "X", "cat": "kernel", "name": "a\xff", "ts": 1}, {"ph": "X", "cat": "kernel", "name": "b", "ts": 1}]', ["b"]),
+        (
+            b'[{"ph": "X", "cat": "kernel", "name": "a\xff", "ts": 1}, {"ph": "X", "cat": "kernel", "name": "b", "ts": 1}]',
+            ["a\ufffd", "b"],
+        ),
         (b'[{"ph": "X", "cat": "kernel", "ts": 1}, {"ph": "X", "cat": "kernel", "name": "\\ud800", "ts": 1}]', ["None"]),
         (b'[{"ph": "X", "cat": "kernel", "name": "a", "ts": 1, "dur": 2}] x', ["a"]),
     ],
@@ -366,7 +369,7 @@ def test_events_before_the_damage_are_used_when_it_lies_in_the_middle_of_many_bl
     some = [host(f"operator {number}", number, 1) for number in range(3000)]
     text = json.dumps(document(some, 3, 4)).encode()
     at = text.index(b'"operator 2000"')
-    for damage in (b"NaN", b"\x01", b'"\\ud800"'):
+    for damage in (b"nan", b"\x01", b'"\\ud800"'):
         result = read(text[:at] + damage + text[at + 15 :], 5000)
         assert rows_of(result) == expected_rows(some[:2000])
         assert isinstance(result, RankSpans)
