@@ -28,7 +28,7 @@ def test_reader_refuses_or_reads_when_input_is_made_up(reader: str, tmp_path: Pa
     done = subprocess.run(
         [sys.executable, "-m", "fuzz.readers", reader, *how_long, "-max_len=8192", "-timeout=60", f"-dict={words}",
          f"-artifact_prefix={tmp_path}/", str(corpus)],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        env={**os.environ, "PYTHONPATH": _python_path()},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4_000:]
@@ -50,7 +50,7 @@ FILES = int(os.environ.get("FUZZ_FILES", "200"))
 def test_reader_refuses_or_reads_when_one_field_of_a_valid_file_is_extreme(reader: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "fuzz.structured", reader, str(FILES)],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), "FUZZ_FINDINGS": str(tmp_path)},
+        env={**os.environ, "PYTHONPATH": _python_path(), "FUZZ_FINDINGS": str(tmp_path)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4_000:]
@@ -67,3 +67,8 @@ def test_reader_refuses_or_reads_when_one_field_of_a_valid_file_is_extreme(reade
 
 def _escape(word: str) -> str:
     return word.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _python_path() -> str:
+    """The folder of the tests, before what the caller set."""
+    return os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]))
