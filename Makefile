@@ -27,7 +27,7 @@ test: .venv/.dev $(CLIENT) system check ## Everything: checks, unit tests, real 
 .PHONY: soak
 soak: .venv/.dev $(CLIENT) system ## Faults, load and made-up input for long (about two hours); writes docs/design/reliability.md
 	@mkdir -p build && rm -f build/reliability.jsonl
-	RELIABILITY_ROWS=$(CURDIR)/build/reliability.jsonl FUZZ_SECONDS=300 SCHEMA_EXAMPLES=100 $(BIN)/python -m pytest $(SOAKED) $(ARGS)
+	RELIABILITY_ROWS=$(CURDIR)/build/reliability.jsonl FUZZ_SECONDS=300 FUZZ_FILES=10000 SCHEMA_EXAMPLES=100 $(BIN)/python -m pytest $(SOAKED) $(ARGS)
 	$(BIN)/python tools/reliability.py build/reliability.jsonl
 
 .PHONY: setup

@@ -2,9 +2,11 @@
 
 import os
 import re
+import shutil
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 from servers.reliability import note
@@ -87,11 +89,27 @@ def server(shared_server: SlurmServer) -> Iterator[SlurmServer]:
     shared_server.cancel_all()
 
 
-@pytest.fixture(params=["cli", "rest"])
-async def collector(request: pytest.FixtureRequest, server: SlurmServer) -> AsyncIterator[SlurmCollector]:
-    opened = by_commands(server) if request.param == "cli" else by_rest(server)
+@pytest.fixture(params=["cli", "text", "rest"])
+async def collector(
+    request: pytest.FixtureRequest, server: SlurmServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[SlurmCollector]:
+    if request.param == "text":
+        forget_json(tmp_path, monkeypatch)
+    opened = by_rest(server) if request.param == "rest" else by_commands(server)
     yield opened
     await opened.close()
+
+
+def forget_json(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put commands on the PATH that refuse ``--json`` as those of Slurm 20.11 do, and otherwise are this machine's."""
+    for command in ("squeue", "sinfo", "scontrol", "sacct"):
+        script = folder / command
+        refuse = (
+            f'for word; do [ "$word" = --json ] && echo "{command}: unrecognized option \'--json\'" >&2 && exit 1; done'
+        )
+        script.write_text(f'#!/bin/sh\n{refuse}\nexec {shutil.which(command)} "$@"\n')
+        script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
 
 
 def by_commands(server: SlurmServer) -> SlurmCollector:
@@ -115,7 +133,7 @@ def units_by_scontrol(server: SlurmServer, job: int) -> list[str]:
 
 
 async def test_commands_and_slurmrestd_agree_with_scontrol_when_jobs_of_all_kinds_are_there(
-    server: SlurmServer,
+    server: SlurmServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uneven = server.submit("-N2", "--gpus=3", "-c1", "-w", "gpu02,gpu03", "--job-name=uneven-07")
     whole = server.submit("--exclusive", "-w", "gpu01", '--comment={"experiment": "exp-a", "model": "llama"}')
@@ -134,19 +152,24 @@ async def test_commands_and_slurmrestd_agree_with_scontrol_when_jobs_of_all_kind
     cli, rest = by_commands(server), by_rest(server)
     by_command, by_daemon = await look(cli), await look(rest)
     await rest.close()
+    forget_json(tmp_path, monkeypatch)
+    by_text = await look(by_commands(server))
 
     assert by_command.queue is not None
+    assert by_text.queue is not None
     assert by_daemon.queue is not None
     assert by_command.queue.is_complete
     assert not by_command.queue.dropped
     # The scheduler revises its plans between the two looks.
     plans = [
         [replace(workload, expected_start_at=None) for workload in observations.workloads.values()]
-        for observations in (by_command, by_daemon)
+        for observations in (by_command, by_daemon, by_text)
     ]
     assert plans[0] == plans[1]
-    assert by_command.queue.allocations == by_daemon.queue.allocations
-    assert by_command.nodes == by_daemon.nodes
+    assert plans[0] == plans[2]
+    assert by_command.queue.allocations == by_daemon.queue.allocations == by_text.queue.allocations
+    assert by_command.nodes == by_daemon.nodes == by_text.nodes
+    assert by_text.queue.is_complete
 
     for job in (uneven, whole):
         assert by_command.units_of(f"slurm:{job}") == units_by_scontrol(server, job)

@@ -15,6 +15,7 @@
 ``sched_output``: output of ``clusterscape sched``.
 ``site_checks``: checks of ``doctor`` on the data folder, permissions and node names.
 ``site_settings``: reads the site's settings and prepares its data folder.
+``unused_input``: exit status of commands that could not use most of a file.
 ``trace_text``: prints the report of a trace.
 """
 

@@ -34,6 +34,7 @@ from clusterscape.cli import (
 from clusterscape.cli.options import example
 from clusterscape.cli.output import set_up_log, stderr
 from clusterscape.cli.safe_text import plain_lines
+from clusterscape.cli.unused_input import watch
 from clusterscape.errors import ClusterScapeError
 
 app = typer.Typer(
@@ -147,12 +148,14 @@ def _print_version(is_set: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log debug messages.")] = False,
 ) -> None:
     del version
+    watch(context)
     set_up_log(logging.DEBUG if verbose else logging.INFO)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from clusterscape.analyze.rules.facts import LifeFacts
 from clusterscape.analyze.stats.exact import ExactColumns, Series
+from clusterscape.cli.unused_input import note_lines
 from clusterscape.collect.recorded_logs import RunSpan, SmiLog, read_run_events, read_smi_log
 from clusterscape.errors import SourceError
 from clusterscape.model import NodeId, SampleBatch, UnitId, UnixMs, WorkloadId
@@ -39,6 +40,7 @@ class RecordedLives:
 def read_recorded_lives(log_path: Path, events_path: Path | None, *, zone: tzinfo) -> RecordedLives:
     """The lives of a log, divided by run events if there are any."""
     log = read_smi_log(log_path, node=LOCAL, zone=zone)
+    note_lines(str(log_path), log.read_lines, log.skipped_lines)
     runs = [_whole_log(log, log_path)] if events_path is None else read_run_events(events_path)
     return build_recorded_lives(log, runs)
 

@@ -9,6 +9,7 @@ import typer
 
 from clusterscape.cli import sched_describe, sched_predict, sched_queue, sched_sweep
 from clusterscape.cli.options import OUTPUT, FormatOption, JsonOption, TimezoneOption, example
+from clusterscape.cli.unused_input import read_job_trace
 from clusterscape.errors import QueryError
 
 if TYPE_CHECKING:
@@ -188,12 +189,14 @@ def simulate_trace(
             raise QueryError("--processors and --semantics do not work with --cluster and --nodes", hint="Remove them.")
         choices = ClusterChoices(policy, backfill, placement, estimates, omega, queue, preempt, checkpoint, seed)
         cluster_file = read_cluster(cluster, nodes)
-        simulate_cluster_trace(_read(trace, format, timezone), cluster_file, choices, jitter, output, as_json=as_json)
+        simulate_cluster_trace(
+            read_job_trace(trace, format, timezone), cluster_file, choices, jitter, output, as_json=as_json
+        )
         return
     from clusterscape.cli.sched_output import print_simulation, run_with_progress, spread_with_progress, write_swf
     from clusterscape.simulate.batch import compare_with_fcfs, compute_measures, simulate
 
-    recorded = _read(trace, format, timezone)
+    recorded = read_job_trace(trace, format, timezone)
     scenario, notes = _scenario(recorded, processors, policy, backfill, estimates, semantics, omega, queue)
     schedule = run_with_progress(
         f"simulating {len(scenario.jobs):,} jobs", 2 * len(scenario.jobs), lambda events: simulate(scenario, events)
@@ -231,7 +234,7 @@ def print_paper_table(
     from clusterscape.cli.sched_output import find_published, find_trace, print_table, spread_with_progress
 
     path, published = find_trace(trace), find_published(trace)
-    recorded = _read(path, format, timezone)
+    recorded = read_job_trace(path, format, timezone)
     total = processors or (published.total if published else None)
     spreads = {}
     for kind in ("relaxed", "adaptive", "frugal"):
@@ -240,12 +243,6 @@ def print_paper_table(
         spreads[kind] = spread_with_progress(kind, scenario, max(jitter, 2))
     factors = (omega, queue, frugal_omega)
     print_table(recorded, notes, spreads, published, semantics, max(jitter, 2), factors, as_json=as_json)
-
-
-def _read(path: Path, format: str | None, timezone: str) -> JobTrace:
-    from clusterscape.collect.job_traces import read_trace
-
-    return read_trace(path, format, timezone=timezone)
 
 
 def _scenario(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -79,7 +80,8 @@ def read_cluster(path: Path | None, nodes: str | None) -> ClusterFile:
 
 def _plain_cluster(nodes: str) -> Cluster:
     count, _, gpus = nodes.lower().partition("x")
-    if not (count.isdigit() and gpus.isdigit() and int(count) and int(gpus)):
+    is_product = all(re.fullmatch(r"[1-9]\d{0,8}", number, re.ASCII) for number in (count, gpus))
+    if not is_product:
         raise QueryError(f"invalid --nodes {nodes!r}", hint="Write 100x8 for 100 nodes with 8 GPUs, or use --cluster.")
     return parse_cluster({"nodes": [{"count": int(count), "gpus": int(gpus)}]}, nodes).cluster
 
@@ -112,6 +114,11 @@ def parse_cluster(table: Mapping[str, Any], where: str) -> ClusterFile:
     )
 
 
+MAX_NODES = 100_000
+MAX_GPUS_PER_NODE = 1024
+MAX_NUMBER = 10**9
+
+
 def _check_keys(table: Mapping[str, Any], allowed: set[str], where: str) -> None:
     unknown = sorted(set(table) - allowed)
     if unknown:
@@ -139,6 +146,11 @@ def _expand(groups: Any, where: str) -> list[dict[str, Any]]:
             or not all(isinstance(number, int | float) and number >= 0 for number in numbers)
         ):
             raise QueryError(f"{where}: count must be at least 1, and gpus, cpus, memory_gib and mig_slices at least 0")
+        if len(rows) + count > MAX_NODES or numbers[0] > MAX_GPUS_PER_NODE or not max(numbers) <= MAX_NUMBER:
+            raise QueryError(
+                f"{where}: more than {MAX_NODES:,} nodes, {MAX_GPUS_PER_NODE:,} GPUs on a node, or {MAX_NUMBER:,} of anything",
+                hint="Is there a digit too many?",
+            )
         prefix = str(group.get("name", f"node{len(rows)}" if rows else "node"))
         names = (
             [prefix] if "name" in group and count == 1 else [f"{prefix}-{index:04d}" for index in range(1, count + 1)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -17,10 +17,8 @@ from clusterscape.cli.options import (
     TokenOption,
     UrlOption,
 )
+from clusterscape.cli.unused_input import read_job_trace
 from clusterscape.errors import QueryError
-
-if TYPE_CHECKING:
-    from clusterscape.model.jobs import JobTrace
 
 MAX_TRACES = 4
 SERVER_HISTORY = "cluster"
@@ -107,7 +105,7 @@ def _describe_files(names: list[str], totals: list[int], format: str | None, tim
     def work(done: Int64s) -> dict[str, Any]:
         traces = []
         for name, total, label in zip(names, totals, _labels(names), strict=True):
-            trace = _read(Path(name), format, timezone)
+            trace = read_job_trace(Path(name), format, timezone)
             traces.append(replace(trace, name=label, total=total or trace.total))
             done[0] += 1
 
@@ -117,12 +115,6 @@ def _describe_files(names: list[str], totals: list[int], format: str | None, tim
         return asdict(describe_traces(traces, timezone=timezone, on_progress=show_progress))
 
     return run_with_progress("reading and describing", 2 * len(names), work)
-
-
-def _read(path: Path, format: str | None, timezone: str) -> JobTrace:
-    from clusterscape.collect.job_traces import read_trace
-
-    return read_trace(path, format, timezone=timezone)
 
 
 def _labels(names: list[str]) -> list[str]:

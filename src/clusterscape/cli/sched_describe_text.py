@@ -135,7 +135,10 @@ FACTS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
     ("mean bounded slowdown", _number("waiting", "mean_bounded_slowdown")),
     ("mean queue, jobs", _number("occupancy", "mean_waiting_jobs")),
     ("busiest / quietest hour", _number("arrivals", "busiest_to_quietest_hour")),
-    ("jobs of unknown end", _share("failures", "unknown_share")),
+    (
+        "jobs of unknown end",
+        lambda trace: _share("failures", "unknown_share")(trace) if trace["failures"] else "100.0%",
+    ),
     ("unsuccessful, of the others", _unsuccessful),
     ("unit-hours lost", _number("failures", "lost_unit_hours")),
     ("unit-hours lost, share", _share("failures", "lost_share")),

@@ -40,9 +40,9 @@ def predict(
     from clusterscape.analyze.jobs.runtime_report import compare_predictors
     from clusterscape.cli.output import print_json, stdout
     from clusterscape.cli.sched_output import print_notes, run_with_progress
-    from clusterscape.collect.job_traces import read_trace
+    from clusterscape.cli.unused_input import read_job_trace
 
-    recorded = read_trace(trace, format, timezone=timezone)
+    recorded = read_job_trace(trace, format, timezone)
     # Without waits in the trace, a job counts as started when it was submitted.
     starts = (recorded.frame["submit_s"] + recorded.frame["wait_s"].fill_null(0.0)).to_numpy()
     jobs = select_ran_jobs(recorded, starts)
@@ -207,12 +207,12 @@ def _backtest(
 ) -> None:
     from clusterscape.cli.output import print_json
     from clusterscape.cli.sched_output import print_notes, run_with_progress
-    from clusterscape.collect.job_traces import read_trace
+    from clusterscape.cli.unused_input import read_job_trace
     from clusterscape.model.arrays import Int64s
     from clusterscape.services.backtest.report import replay_jobs, report_waits
     from clusterscape.services.backtest.running import BacktestChoices, WaitForecasts, backtest
 
-    trace = read_trace(path, format, timezone=timezone)
+    trace = read_job_trace(path, format, timezone)
     total = processors or trace.total
     if total is None:
         raise QueryError(f"{trace.name} has no machine size", hint=f"Set it with --processors, in {trace.size_unit}.")

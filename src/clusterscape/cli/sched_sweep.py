@@ -118,11 +118,11 @@ def make_base(
 ) -> tuple[JobTrace, tuple[CleaningNote, ...], Base]:
     """Read the trace; returns it, its cleaning notes, and the parameters that all points share."""
     from clusterscape.cli.sched_output import find_published, find_trace
-    from clusterscape.collect.job_traces import read_trace
+    from clusterscape.cli.unused_input import read_job_trace
     from clusterscape.simulate.batch import ESTIMATES, PRESETS, prepare_jobs
     from clusterscape.simulate.sweep import Base
 
-    recorded = read_trace(find_trace(trace), format, timezone=timezone)
+    recorded = read_job_trace(find_trace(trace), format, timezone)
     published = find_published(trace)
     total = processors or (published.total if published else None) or recorded.total
     if total is None:

@@ -11,6 +11,7 @@ import typer
 from clusterscape.cli import trace_store
 from clusterscape.cli.options import OUTPUT, JsonOption, SchedulerOption, example
 from clusterscape.cli.output import capture_text, print_json, stderr, stdout
+from clusterscape.cli.unused_input import note_unread
 
 if TYPE_CHECKING:
     from clusterscape.analyze.trace.document import PackedTrace
@@ -62,6 +63,7 @@ def report_trace(
     if html is not None:
         read_page()  # fail before the work, not after it
     report = _analyze(paths, workers, scheduler, quiet=as_json)
+    note_unread(report.trace, _name(paths))
     # One document for file and output: sums computed twice may differ in the last digit.
     packed = None if html is None else pack_trace(report)
     document = write_document(report) if packed is None else packed.document

@@ -4,11 +4,12 @@ the events of the runs on these GPUs, one JSON object per line.
 A run starts with its first event (phase ``start``) and ends with phase ``end``.
 """
 
+import codecs
 import csv
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
@@ -55,6 +56,7 @@ _SCALES = {"%": 0.01, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "W": 1.0, 
 _WORDS = {"yes": 1.0, "no": 0.0, "active": 1.0, "not active": 0.0, "enabled": 1.0, "disabled": 0.0}
 _HEADING = re.compile(r"^\s*([\w.]+)\s*(?:\[([^\]]*)\])?\s*$")
 _VALUE = re.compile(r"^([+-]?\d+(?:\.\d+)?)\s*(%|[A-Za-z]+)?$")
+MAX_INDEX_DIGITS = 6
 _TIMESTAMPS = ("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S")
 
 
@@ -65,16 +67,22 @@ class SmiLog:
     samples: SampleBatch
     gpu_names: Mapping[UnitId, str]
     skipped_lines: int  # truncated, or with a different number of columns than the header
+    read_lines: int
 
 
 def read_smi_log(path: Path, *, node: NodeId, zone: tzinfo = UTC) -> SmiLog:
     """Read the log at ``path``. ``zone`` is the time zone of its timestamps, which do not state one."""
+    return parse_smi_log(_read_text(path), node=node, zone=zone, name=str(path))
+
+
+def _read_text(path: Path) -> str:
+    """The text of a file in UTF-8 or, as nvidia-smi's output under PowerShell, UTF-16."""
     try:
-        with path.open(encoding="utf-8", errors="replace", newline="") as file:
-            text = file.read()
+        data = path.read_bytes()
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror}") from None
-    return parse_smi_log(text, node=node, zone=zone, name=str(path))
+    is_wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return data.decode("utf-16" if is_wide else "utf-8-sig", "replace")
 
 
 def parse_smi_log(text: str, *, node: NodeId, zone: tzinfo = UTC, name: str = "the log") -> SmiLog:
@@ -83,15 +91,33 @@ def parse_smi_log(text: str, *, node: NodeId, zone: tzinfo = UTC, name: str = "t
     is_truncated = bool(lines) and not text.endswith(("\n", "\r"))
     if is_truncated:
         lines.pop()
-    rows = csv.reader(lines, skipinitialspace=True)
-    columns = _Columns(next(rows, []), name)
+    header, *others = lines or [""]
+    columns = _Columns(_parse_row(header), name)
     reader = _RowReader(columns, node, zone)
-    for row in rows:
-        reader.read(row)
+    for line in others:
+        reader.read(_parse_row(line))
     log = reader.finish(skipped_before=int(is_truncated))
     if not len(log.samples):
+        if reader.has_rows:
+            raise SourceError(
+                f"{name} has no values: all its metrics are [N/A]",
+                hint="nvidia-smi gives no utilization of a GPU in MIG mode: record with dcgm-exporter, which measures instances.",
+            )
+        if log.skipped_lines > is_truncated:
+            raise SourceError(
+                f"{name}: none of its {log.skipped_lines:,} lines has a time and as many columns as the header",
+                hint="Is the file damaged, or in another encoding?",
+            )
         raise SourceError(f"{name} has no samples", hint="Was nvidia-smi stopped before it wrote its first line?")
     return log
+
+
+def _parse_row(line: str) -> list[str]:
+    """The fields of a line; one field if its quotes cannot be read."""
+    try:
+        return next(csv.reader([line], skipinitialspace=True), [])
+    except csv.Error:  # such as a field of more than 131,072 characters
+        return [line]
 
 
 class _Columns:
@@ -137,6 +163,11 @@ class _RowReader:
         self._parsed: dict[str, dict[str, float]] = {metric: {} for metric in columns.metrics}
         self._skipped = 0
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether any line could be read, with or without values."""
+        return bool(self._rows)
+
     def read(self, row: list[str]) -> None:
         columns = self._columns
         if row == columns.header or not row:
@@ -161,7 +192,8 @@ class _RowReader:
             return gpu_unit_id(self._node, 0)
         field, column = self._columns.identity
         text = row[column].strip()
-        return gpu_unit_id(self._node, int(text)) if field == "index" and text.isdecimal() else UnitId(text)
+        is_index = field == "index" and text.isascii() and text.isdecimal() and len(text) <= MAX_INDEX_DIGITS
+        return gpu_unit_id(self._node, int(text)) if is_index else UnitId(text)
 
     def _parse_time(self, text: str) -> int | None:
         for pattern in _TIMESTAMPS:
@@ -169,7 +201,8 @@ class _RowReader:
                 moment = datetime.strptime(text.strip(), pattern)
             except ValueError:
                 continue
-            return round(moment.replace(tzinfo=self._zone).timestamp() * 1000)
+            with suppress(OverflowError):  # the year 1 in a zone east of Greenwich
+                return round(moment.replace(tzinfo=self._zone).timestamp() * 1000)
         return None
 
     def finish(self, *, skipped_before: int) -> SmiLog:
@@ -191,7 +224,7 @@ class _RowReader:
             time_ms=_concatenate(part[:, 1] for _, part, _ in parts).astype(np.int64),
             value=_concatenate(value for _, _, value in parts).astype(np.float64),
         )
-        return SmiLog(samples, self._gpu_names, self._skipped + skipped_before)
+        return SmiLog(samples, self._gpu_names, self._skipped + skipped_before, len(self._rows))
 
 
 def _parse_value(text: str, header_unit: str) -> float:
@@ -209,6 +242,8 @@ def _concatenate(parts: Iterable[np.ndarray]) -> np.ndarray:
 
 
 START, END = "start", "end"
+MAX_TIME_S = 4e9
+"""In the year 2096. A larger time is not in seconds; NaN is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,11 +259,7 @@ class RunSpan:
 
 def read_run_events(path: Path) -> list[RunSpan]:
     """Read the runs at ``path``, ordered by their start."""
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise SourceError(f"cannot read {path}: {error.strerror}") from None
-    return parse_run_events(text, name=str(path))
+    return parse_run_events(_read_text(path), name=str(path))
 
 
 def parse_run_events(text: str, *, name: str = "the events") -> list[RunSpan]:
@@ -259,7 +290,7 @@ def parse_run_events(text: str, *, name: str = "the events") -> list[RunSpan]:
 def _parse(line: str) -> tuple[UnixMs, str, int, str] | None:
     event = _object(line)
     at, pid = event.get("t"), event.get("pid", 0)
-    if not isinstance(at, int | float) or not math.isfinite(at) or not isinstance(pid, int):
+    if not isinstance(at, int | float) or not abs(at) <= MAX_TIME_S or not isinstance(pid, int):
         return None
     mode, phase = event.get("mode"), event.get("phase")
     return UnixMs(round(at * 1000)), str(mode if mode is not None else "run"), pid, str(phase)
@@ -276,6 +307,6 @@ def _gpus(line: str) -> tuple[int, ...]:
 def _object(line: str) -> Mapping[str, object]:
     try:
         event = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return event if isinstance(event, dict) else {}

@@ -48,6 +48,10 @@ states it, else since the start of the trace. ``wait_s``: the recorded wait. ``r
 """
 
 
+NOT_JOBS = frozenset(
+    {"a job step, not a job", "the job has not ended", "submitted before the trace, or in another file of it"}
+)
+"""Reasons for which rows are dropped from a file that is in order."""
 UNTIL_KEY = "Until"
 """Key in a trace's header: Unix seconds at which a live history was read. Only such traces have running or waiting jobs."""
 
@@ -81,6 +85,8 @@ class JobTrace:
     total: int | None = None
     header: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[CleaningNote, ...] = ()
+    unread_share: float = 0.0
+    """Of the file's text: what lies behind damage."""
 
     def __post_init__(self) -> None:
         if dict(self.frame.schema) != JOB_COLUMNS:
@@ -98,3 +104,19 @@ class JobTrace:
     def dropped(self) -> int:
         """Rows of the source that are not in the trace."""
         return sum(note.count for note in self.notes if note.action == "dropped")
+
+    @property
+    def unused_share(self) -> float:
+        """The share of the file that describes jobs and could not be used, from 0 to 1."""
+        lost = sum(note.count for note in self._losses)
+        used = len(self) / (len(self) + lost) if len(self) else 0.0
+        return 1 - used * (1 - self.unread_share)
+
+    @property
+    def main_loss(self) -> str:
+        """Why most of the rows that could not be used were dropped, with their first lines; empty if none were."""
+        return str(max(self._losses, key=lambda note: note.count, default=""))
+
+    @property
+    def _losses(self) -> list[CleaningNote]:
+        return [note for note in self.notes if note.action == "dropped" and note.reason not in NOT_JOBS]

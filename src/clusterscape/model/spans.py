@@ -224,6 +224,8 @@ class Trace:
     is_aligned: bool = False
     operators: pl.DataFrame | None = None
     memory: pl.DataFrame | None = None
+    unread_share: float = 0.0
+    """Of the bytes of all files: those that could not be read."""
 
 
 MEMORY_SCHEMA: Mapping[str, pl.DataType] = {"rank": pl.Int32(), "time_ns": pl.Int64(), "bytes": pl.Int64()}

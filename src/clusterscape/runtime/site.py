@@ -312,14 +312,16 @@ def _open_exporter(
 
 
 def _open_job_trace_reader(limits: UploadLimits) -> Callable[[Path, str | None, str], JobTrace]:
-    """A reader of uploaded job traces, one at a time: reading a large one takes gigabytes of memory."""
+    """A reader of uploaded job traces in a child process, one at a time: reading a large one takes gigabytes of memory."""
     lock = threading.Lock()
 
     def read(path: Path, format: str | None, timezone: str) -> JobTrace:
-        from clusterscape.collect.job_traces import read_trace
+        from clusterscape.runtime.trace_importing import (
+            read_job_trace_in_subprocess,
+        )  # multiprocessing is slow to import
 
         with lock:
-            return read_trace(path, format, timezone=timezone, limits=limits)
+            return read_job_trace_in_subprocess(path, format, timezone, limits)
 
     return read
 

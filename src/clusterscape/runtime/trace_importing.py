@@ -1,5 +1,5 @@
-"""Reads and analyzes traces in a child process, so that the server is not affected; limits the memory of the child and its
-children.
+"""Reads uploaded files in a child process, so that the server is not affected: traces, which are analyzed there as well, and job
+traces. Limits the memory of the child and its children, and the time.
 """
 
 import multiprocessing
@@ -8,11 +8,13 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from clusterscape.errors import ClusterScapeError, SourceError, TooLargeError
+from clusterscape.errors import ClusterScapeError, QueryError, SourceError, TooLargeError
+from clusterscape.model.jobs import JobTrace
 from clusterscape.model.traces import (
     MEMORY_FILE,
     MODULES_FILE,
@@ -132,16 +134,73 @@ def import_in_subprocess(
 
     ``limits``: limits of files that users uploaded. The process is killed if it takes more memory or time than they allow.
     """
+    outcome = _receive(
+        (_run_import, (list(paths), folder, scheduler, limits)),
+        "trace import",
+        limits,
+        _IMPORT_HINT,
+        progress,
+        is_stopped,
+    )
+    if isinstance(outcome, ImportedTrace):
+        return outcome
+    if is_stopped():
+        raise SourceError("the import was interrupted: ClusterScape was stopped", hint="Import the trace again.")
+    raise _ended(outcome, "the import process", _IMPORT_HINT)
+
+
+def read_job_trace_in_subprocess(path: Path, format: str | None, timezone: str, limits: UploadLimits) -> JobTrace:
+    """``read_trace`` of a job trace in a child process, which is killed if it takes more memory or time than the limits allow."""
+    work = (_run_job_trace, (path, format, timezone, limits))
+    outcome = _receive(work, "job trace reader", limits, _JOB_TRACE_HINT, lambda _: None, lambda: False)
+    if isinstance(outcome, JobTrace):
+        return outcome
+    raise _ended(outcome, "the process that reads the job trace", _JOB_TRACE_HINT)
+
+
+_IMPORT_HINT = "Import fewer ranks or steps at once."
+_JOB_TRACE_HINT = "Split it by time."
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """One of our errors, which cannot be pickled themselves."""
+
+    kind: type[ClusterScapeError]
+    message: str
+    hint: str | None
+    setting: str = ""
+
+    def to_error(self) -> ClusterScapeError:
+        if issubclass(self.kind, TooLargeError):
+            return TooLargeError(self.message, setting=self.setting, hint=self.hint or "")
+        return self.kind(self.message, hint=self.hint)
+
+
+def _refuse(error: ClusterScapeError) -> _Refusal:
+    if isinstance(error, TooLargeError):
+        return _Refusal(TooLargeError, error.message, error.advice, error.setting)
+    return _Refusal(QueryError if isinstance(error, QueryError) else SourceError, error.message, error.hint)
+
+
+def _receive(
+    work: tuple[Callable[..., None], tuple[object, ...]],
+    name: str,
+    limits: UploadLimits | None,
+    hint: str,
+    progress: Callable[[float], None],
+    is_stopped: Callable[[], bool],
+) -> object:
+    """Run a function in a child process and return what it sends last, or the exit status of the process."""
     # A fork of a process that has used Polars may deadlock on missing threads: spawn instead.
     context = multiprocessing.get_context("spawn")
     receiving, sending = context.Pipe(duplex=False)
-    process = context.Process(
-        target=_run_import, args=(sending, list(paths), folder, scheduler, limits), name="trace import"
-    )
+    function, arguments = work
+    process = context.Process(target=function, args=(sending, *arguments), name=name)
     process.start()
     sending.close()
-    watch = None if limits is None or process.pid is None else _ImportLimit(process.pid, limits)
-    outcome: ImportedTrace | ClusterScapeError | None = None
+    watch = None if limits is None or process.pid is None else _ImportLimit(process.pid, limits, hint)
+    outcome: object = None
     try:
         while not is_stopped():
             if watch is not None:
@@ -158,23 +217,21 @@ def import_in_subprocess(
     finally:
         receiving.close()
         _end(process)
-    if isinstance(outcome, ImportedTrace):
-        return outcome
-    if isinstance(outcome, ClusterScapeError):
-        raise outcome
-    if is_stopped():
-        raise SourceError("the import was interrupted: ClusterScape was stopped", hint="Import the trace again.")
-    raise SourceError(
-        f"the import process ended with status {process.exitcode}",
-        hint="Was it killed because memory ran out? Import fewer ranks or steps at once.",
-    )
+    return process.exitcode if outcome is None else outcome
+
+
+def _ended(outcome: object, subject: str, hint: str) -> ClusterScapeError:
+    if isinstance(outcome, _Refusal):
+        return outcome.to_error()
+    return SourceError(f"{subject} ended with status {outcome}", hint=f"Was it killed because memory ran out? {hint}")
 
 
 class _ImportLimit:
     """Limits the memory and the time of an import. Raises TooLargeError above a limit."""
 
-    def __init__(self, pid: int, limits: UploadLimits) -> None:
+    def __init__(self, pid: int, limits: UploadLimits, hint: str) -> None:
         self._pid = pid
+        self._hint = hint
         self._most_bytes = limits.import_memory_bytes or find_machine_memory() // 2
         self._most_s = limits.import_timeout_s
         self._began = time.monotonic()
@@ -184,13 +241,13 @@ class _ImportLimit:
             raise TooLargeError(
                 f"reading the trace takes more than {self._most_bytes / 2**30:.1f} GiB of memory",
                 setting="limits.uploads.import_memory_bytes",
-                hint="Import fewer ranks or steps at once.",
+                hint=self._hint,
             )
         if time.monotonic() - self._began > self._most_s:
             raise TooLargeError(
                 f"reading the trace takes more than {self._most_s:g} s",
                 setting="limits.uploads.import_timeout_s",
-                hint="Import fewer ranks or steps at once.",
+                hint=self._hint,
             )
 
 
@@ -209,6 +266,17 @@ def _run_import(
     try:
         sending.send(import_files(paths, folder, lambda share: sending.send(float(share)), scheduler, limits))
     except ClusterScapeError as error:
-        sending.send(SourceError(error.message, hint=error.hint))
+        sending.send(_Refusal(SourceError, error.message, error.hint))
+    finally:
+        sending.close()
+
+
+def _run_job_trace(sending: Connection, path: Path, format: str | None, timezone: str, limits: UploadLimits) -> None:
+    from clusterscape.collect.job_traces import read_trace
+
+    try:
+        sending.send(read_trace(path, format, timezone=timezone, limits=limits))
+    except ClusterScapeError as error:
+        sending.send(_refuse(error))
     finally:
         sending.close()

@@ -143,9 +143,11 @@ class UploadLimits(Section):
         100_000_000, ge=1, description="Rows of one trace file that is a database or a Parquet table."
     )
     import_memory_bytes: int | None = Field(
-        None, ge=2**28, description="Memory of the process that reads a trace; by default half of the machine's memory."
+        None,
+        ge=2**28,
+        description="Memory of the process that reads a trace or job trace; by default half of the machine's memory.",
     )
-    import_timeout_s: float = Field(3600.0, gt=0, description="Timeout for reading a trace, seconds.")
+    import_timeout_s: float = Field(3600.0, gt=0, description="Timeout for reading a trace or job trace, seconds.")
     decompression_ratio: float = Field(
         200.0,
         ge=1,

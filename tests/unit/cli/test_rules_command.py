@@ -160,3 +160,12 @@ def test_error_says_what_was_wrong_when_the_server_refuses(url: str, arguments: 
     with pytest.raises(ClusterScapeError) as error:
         rules(url, *arguments)
     assert message in f"{error.value.message} {error.value.hint}"
+
+
+def test_command_fails_after_its_output_when_most_lines_of_a_log_are_damaged(tmp_path: Path) -> None:
+    lines = Path(LOG).read_text().splitlines()
+    log = tmp_path / "smi.csv"
+    log.write_text("\n".join([*lines[:40], *(line[:15] for line in lines[40:400])]) + "\n")
+    done = run("rules", "test", "temperature max > 50C after 1m", "--nvidia-smi", str(log))
+    assert done.returncode == 1
+    assert "lines do not have a time" in done.stderr

@@ -72,6 +72,10 @@ def test_nodes_partitions_outages_and_names_are_read_when_a_cluster_is_described
         (NODES | {"partitions": {"a": 1}}, "must be a list of tables"),
         ({"nodes": [{"name": "a", "gpus": 1}, {"name": "a", "gpus": 1}]}, "same name"),
         ({"nodes": [{"gpus": 1, "mig_slices": 3}]}, "must divide"),
+        ({"nodes": [{"count": 10**9, "gpus": 8}]}, "more than 100,000 nodes"),
+        ({"nodes": [{"gpus": 10**9}]}, "1,024 GPUs on a node"),
+        ({"nodes": [{"gpus": 8, "cpus": float("inf")}]}, "of anything"),
+        ({"nodes": [{"gpus": 8, "memory_gib": float("nan")}]}, "at least 0"),
     ],
 )
 def test_error_says_what_is_wrong_when_a_cluster_is_not_understood(table: dict[str, object], message: str) -> None:

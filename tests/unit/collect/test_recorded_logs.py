@@ -1,5 +1,6 @@
 """Recorded nvidia-smi logs and events of runs."""
 
+from datetime import timedelta, timezone
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -176,3 +177,52 @@ def test_shape_is_shown_when_no_line_is_an_event(tmp_path: Path) -> None:
     assert '"phase": "start"' in (caught.value.hint or "")
     with pytest.raises(SourceError, match="cannot read"):
         read_run_events(tmp_path / "none")
+
+
+HEADER = "timestamp, index, utilization.gpu [%], memory.used [MiB], power.draw [W]\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_samples_are_the_same_when_powershell_wrote_the_log(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "smi.csv"
+    path.write_bytes((HEADER + "2023/11/14 22:13:20.000, 0, 97 %, 1024 MiB, 300.50 W\n").encode(encoding))
+    assert len(read_smi_log(path, node=NodeId("n")).samples) == 3
+
+
+def test_other_columns_are_read_when_mig_leaves_some_empty() -> None:
+    text = (
+        HEADER + "2023/11/14 22:13:20.000, 0, [N/A], 1024 MiB, [N/A]\n2023/11/14 22:13:21.000, 0, [N/A], 5 MiB, [N/A]\n"
+    )
+    samples = parse_smi_log(text, node=NodeId("n")).samples
+    assert samples.metrics.values == ["memory_used_bytes"]
+    assert len(samples) == 2
+
+
+def test_error_names_mig_when_no_column_has_values() -> None:
+    text = HEADER + "2023/11/14 22:13:20.000, 0, [N/A], [Not Supported], [N/A]\n"
+    with pytest.raises(SourceError, match=r"all its metrics are \[N/A\]") as caught:
+        parse_smi_log(text, node=NodeId("n"))
+    assert "MIG" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"2023/11/14 22:13:20.000, {'9' * 5000}, 97 %, 1024 MiB, 300.50 W",
+        f'2023/11/14 22:13:20.000, 0, "{"x" * 200_000}, 1024 MiB, 300.50 W',
+        "2023/11/14 22:13:20.000, 0, 97\x00 %, 1024 MiB, 300.50 W",
+        "0001/01/01 00:00:00.000, 0, 97 %, 1024 MiB, 300.50 W",
+        "2023/11/14 22:13:20.000, 0, 1e400 %, 9" + "9" * 400 + " MiB, inf W",
+    ],
+)
+def test_other_lines_are_read_when_one_is_absurd(line: str) -> None:
+    sound = "2023/11/14 22:13:21.000, 0, 97 %, 1024 MiB, 300.50 W\n"
+    log = parse_smi_log(f"{HEADER}{line}\n{sound}", node=NodeId("n"), zone=timezone(timedelta(hours=9)))
+    assert 1_699_967_601_000 in log.samples.time_ms
+
+
+@pytest.mark.parametrize("at", ["1e308", "NaN", "Infinity", "1" + "0" * 400, "[" * 100_000])
+def test_other_events_are_read_when_the_time_of_one_is_absurd(at: str) -> None:
+    sound = '{"t": 1700000000.0, "pid": 1, "mode": "train", "phase": "start"}'
+    runs = parse_run_events(f'{{"t": {at}, "pid": 2, "mode": "x", "phase": "start"}}\n{sound}\n')
+    assert [run.name for run in runs] == ["train"]

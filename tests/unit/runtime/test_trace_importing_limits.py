@@ -1,11 +1,18 @@
-"""The process that reads an uploaded trace is ended when it exceeds the limits of memory or time."""
+"""The process that reads an uploaded trace or job trace is ended when it exceeds the limits of memory or time."""
 
 from pathlib import Path
 
 import pytest
 
-from clusterscape.errors import TooLargeError
-from clusterscape.runtime.trace_importing import find_machine_memory, import_in_subprocess, read_tree_bytes
+from clusterscape.collect.job_traces import read_trace
+from clusterscape.errors import QueryError, SourceError, TooLargeError
+from clusterscape.runtime.site import _open_job_trace_reader
+from clusterscape.runtime.trace_importing import (
+    find_machine_memory,
+    import_in_subprocess,
+    read_job_trace_in_subprocess,
+    read_tree_bytes,
+)
 from clusterscape.settings.limits import UploadLimits
 
 EVENT = '{"ph":"X","cat":"kernel","name":"gemm%d","ts":%d,"dur":5,"pid":0,"tid":7,"args":{"stream":7}}'
@@ -37,3 +44,46 @@ def test_memory_of_this_process_is_within_that_of_the_machine() -> None:
     import os
 
     assert 10**6 < read_tree_bytes(os.getpid()) < find_machine_memory()
+
+
+SWF_LINE = "1 0 5 100 4 -1 -1 4 200 -1 1 7 3 -1 1 -1 -1 -1\n"
+
+
+def test_job_trace_is_the_same_when_a_child_process_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "trace.swf"
+    path.write_text("; MaxProcs: 16\n" + SWF_LINE + "2 x 5\n")
+    trace = read_job_trace_in_subprocess(path, None, "UTC", UploadLimits())
+    expected = read_trace(path)
+    assert trace.frame.equals(expected.frame)
+    assert (trace.total, trace.notes, trace.header) == (expected.total, expected.notes, expected.header)
+
+
+def test_refusal_keeps_its_kind_when_a_child_process_refuses_a_job_trace(tmp_path: Path) -> None:
+    path = tmp_path / "trace.swf"
+    path.write_text(SWF_LINE * 50)
+    with pytest.raises(TooLargeError, match="more than 20 rows") as caught:
+        read_job_trace_in_subprocess(path, None, "UTC", UploadLimits(job_trace_rows=20))
+    assert caught.value.setting == "limits.uploads.job_trace_rows"
+    with pytest.raises(QueryError, match="unknown time zone"):
+        read_job_trace_in_subprocess(path, None, "Nowhere", UploadLimits())
+    path.write_text("no trace\n")
+    with pytest.raises(SourceError, match="unknown format"):
+        read_job_trace_in_subprocess(path, None, "UTC", UploadLimits())
+
+
+def test_server_survives_when_a_job_trace_takes_too_much_memory_or_time(tmp_path: Path) -> None:
+    path = tmp_path / "trace.swf"
+    path.write_text(SWF_LINE * 300_000)
+    tight = UploadLimits.model_construct(**(UploadLimits().model_dump() | {"import_memory_bytes": 32 * 2**20}))
+    with pytest.raises(TooLargeError, match="GiB of memory"):
+        read_job_trace_in_subprocess(path, None, "UTC", tight)
+    with pytest.raises(TooLargeError, match=r"takes more than 0\.1 s"):
+        read_job_trace_in_subprocess(path, None, "UTC", UploadLimits(import_timeout_s=0.1))
+
+
+def test_uploaded_job_trace_is_read_within_limits_when_a_server_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "trace.swf"
+    path.write_text(SWF_LINE)
+    assert len(_open_job_trace_reader(UploadLimits())(path, None, "UTC")) == 1
+    with pytest.raises(TooLargeError, match="takes more than"):
+        _open_job_trace_reader(UploadLimits(import_timeout_s=0.05))(path, None, "UTC")

@@ -17,6 +17,9 @@ STATUSES: tuple[JobStatus, ...] = tuple(JobStatus)
 EARLIEST_CLOCK_S = 1e8
 """An earlier time (before 1973) is relative to the start of the trace: the hour of the day is unknown."""
 
+MAX_EPOCH_DIGITS = 10
+"""Of a start in Unix seconds, until the year 2286. A larger number is no time in seconds."""
+
 
 @dataclass(frozen=True)
 class JobColumns:
@@ -118,7 +121,8 @@ def _floats(series: pl.Series) -> Float64s:
 def _find_epoch(trace: JobTrace) -> float | None:
     start_text = trace.header.get("UnixStartTime", "")
     if trace.format == "swf":
-        return float(start_text) if start_text.isascii() and start_text.isdigit() and int(start_text) > 0 else None
+        is_time = start_text.isascii() and start_text.isdigit() and len(start_text) <= MAX_EPOCH_DIGITS
+        return float(start_text) if is_time and int(start_text) > 0 else None
     first = trace.frame["submit_s"][0] if len(trace) else 0.0
     return 0.0 if first >= EARLIEST_CLOCK_S else None
 

@@ -37,7 +37,7 @@ class Arrivals:
 
 
 def describe_arrivals(jobs: JobColumns, timezone: str) -> Arrivals:
-    """Statistics of submissions. O(n log n + hours of the trace)."""
+    """Statistics of submissions. O(n log n), however long the trace is: only hours with submissions are listed."""
     zone = find_zone(timezone)
     gaps = np.diff(jobs.submit_s)
     mean = float(gaps.mean()) if gaps.size else 0.0
@@ -54,16 +54,14 @@ def describe_arrivals(jobs: JobColumns, timezone: str) -> Arrivals:
             burstiness=burstiness,
         )
     local = _local_seconds(jobs.submit_s + jobs.epoch_s, zone)
-    hours = np.floor(local / HOUR_S).astype(np.int64)
-    counts = np.bincount(hours - hours[0]) if hours.min() == hours[0] else np.bincount(hours - hours.min())
-    slots = np.arange(hours.min(), hours.min() + len(counts))
-    by_hour = _rates(counts, slots % HOURS, HOURS)
+    hours, counts = np.unique(np.floor(local / HOUR_S).astype(np.int64), return_counts=True)
+    by_hour = _rates(counts, hours % HOURS, _count_kinds(int(hours[0]), int(hours[-1]), HOURS))
     rates = [rate.value for rate in by_hour if rate is not None]
     return Arrivals(
         timezone=timezone,
-        jobs_by_weekday_hour=_matrix(counts, slots),
+        jobs_by_weekday_hour=_matrix(counts, hours),
         jobs_per_hour_by_hour=by_hour,
-        jobs_per_hour_by_weekday=_by_weekday(counts, slots),
+        jobs_per_hour_by_weekday=_by_weekday(counts, hours),
         busiest_to_quietest_hour=max(rates) / min(rates) if len(rates) == HOURS and min(rates) > 0 else None,
         gap_s=spread,
         burstiness=burstiness,
@@ -85,31 +83,38 @@ def _local_seconds(unix_s: Float64s, zone: ZoneInfo) -> Float64s:
     return wall.cast(pl.Int64).to_numpy() / 1000
 
 
-def _weekday(slots: Int64s) -> Int64s:
+def _weekday(hours: Int64s) -> Int64s:
     """Monday is 0; 1970-01-01 was a Thursday."""
-    return (slots // HOURS + 3) % DAYS
+    return (hours // HOURS + 3) % DAYS
 
 
-def _matrix(counts: Int64s, slots: Int64s) -> list[list[int]]:
-    cells = _weekday(slots) * HOURS + slots % HOURS
+def _matrix(counts: Int64s, hours: Int64s) -> list[list[int]]:
+    cells = _weekday(hours) * HOURS + hours % HOURS
     table = np.bincount(cells, weights=counts, minlength=DAYS * HOURS).astype(np.int64)
     return [[int(cell) for cell in row] for row in table.reshape(DAYS, HOURS)]
 
 
-def _by_weekday(counts: Int64s, slots: Int64s) -> list[Measured | None]:
-    """Means over whole days: the hours of one day are not independent."""
-    days = slots // HOURS - slots[0] // HOURS
-    jobs, hours = np.bincount(days, weights=counts), np.bincount(days)
-    weekdays = _weekday(np.arange(slots[0] // HOURS, slots[0] // HOURS + len(jobs)) * HOURS)
-    return _rates(jobs / hours, weekdays, DAYS)
+def _by_weekday(counts: Int64s, hours: Int64s) -> list[Measured | None]:
+    """Means over whole days: the hours of one day are not independent. The first and the last day may have fewer hours."""
+    days, places = np.unique(hours // HOURS, return_inverse=True)
+    jobs = np.bincount(places, weights=counts)
+    first, last = int(hours[0]), int(hours[-1])
+    length = np.minimum(days * HOURS + HOURS - 1, last) - np.maximum(days * HOURS, first) + 1
+    day_kinds = _count_kinds(int(days[0]) + 3, int(days[-1]) + 3, DAYS)
+    return _rates(jobs / length, _weekday(days * HOURS), day_kinds)
 
 
-def _rates(values: Float64s | Int64s, kinds: Int64s, count: int) -> list[Measured | None]:
-    numbers = np.bincount(kinds, minlength=count)
-    sums = np.bincount(kinds, weights=values, minlength=count)
-    squares = np.bincount(kinds, weights=np.square(values.astype(np.float64)), minlength=count)
+def _count_kinds(first: int, last: int, kinds: int) -> list[int]:
+    """How many of the numbers ``first`` … ``last`` have the remainders 0 … ``kinds`` − 1."""
+    return [(last - kind) // kinds - (first - 1 - kind) // kinds for kind in range(kinds)]
+
+
+def _rates(values: Float64s | Int64s, kinds: Int64s, numbers: list[int]) -> list[Measured | None]:
+    """Mean of each kind over ``numbers`` of its hours or days; those that are not in ``values`` are zero."""
+    sums = np.bincount(kinds, weights=values, minlength=len(numbers))
+    squares = np.bincount(kinds, weights=np.square(values.astype(np.float64)), minlength=len(numbers))
     rates: list[Measured | None] = []
-    for number, total, square in zip(numbers.tolist(), sums.tolist(), squares.tolist(), strict=True):
+    for number, total, square in zip(numbers, sums.tolist(), squares.tolist(), strict=True):
         if number == 0:
             rates.append(None)
             continue

@@ -94,6 +94,7 @@ def _compute_slack(spans: pl.DataFrame, report: TraceReport) -> pl.Series:
     of the last rank. Null if neither is known.
     """
     steps = report.steps.with_columns((pl.col("end_ns").max().over("step") - pl.col("end_ns")).alias("rest_ns"))
+    steps = steps.unique(["rank", "step"], keep="last", maintain_order=True)  # a profiler may mark a number twice
     rest = spans.select("rank", "step").join(
         steps.select("rank", "step", "rest_ns"), on=["rank", "step"], how="left", maintain_order="left"
     )["rest_ns"]

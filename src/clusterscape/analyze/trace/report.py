@@ -4,6 +4,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import polars as pl
@@ -56,15 +57,19 @@ from clusterscape.model.trace_report import TimeKind, TraceVerdict
 JUMP_STEPS = 10.0  # a gap between two steps longer than this many steps counts as a clock jump
 
 
+SHOWN_RANKS = 8
+
+
 def check_trace(trace: Trace) -> list[str]:
     """Notes about irregularities: missing ranks, uneven steps, clock jumps, no device."""
     return [*_missing_ranks(trace), *_uneven_steps(trace), *_clock_jumps(trace), *_ranks_without_device(trace)]
 
 
-def list_ranks(ranks: list[int]) -> str:
-    """``0, 1, 2``; long lists are truncated."""
-    shown = ", ".join(str(rank) for rank in ranks[:8])
-    return f"{shown} … ({len(ranks)} in all)" if len(ranks) > 8 else shown
+def list_ranks(ranks: list[int], count: int | None = None) -> str:
+    """``0, 1, 2``; long lists are truncated. ``count``: their number, if ``ranks`` has only the first of them."""
+    count = len(ranks) if count is None else count
+    shown = ", ".join(str(rank) for rank in ranks[:SHOWN_RANKS])
+    return f"{shown} … ({count:,} in all)" if count > SHOWN_RANKS else shown
 
 
 def _missing_ranks(trace: Trace) -> list[str]:
@@ -73,10 +78,13 @@ def _missing_ranks(trace: Trace) -> list[str]:
         return [f"The traces state different world sizes: {', '.join(map(str, sorted(sizes)))}."]
     if not sizes or trace.format == "StragglerAnalysis":
         return []
-    missing = sorted(set(range(sizes.pop())) - {facts.rank for facts in trace.ranks})
-    if not missing:
+    size, present = sizes.pop(), {facts.rank for facts in trace.ranks}
+    count = size - sum(0 <= rank < size for rank in present)
+    if count <= 0:
         return []
-    subject = f"Rank {missing[0]} is" if len(missing) == 1 else f"Ranks {list_ranks(missing)} are"
+    # Only those that are named are listed: a file may state any size.
+    missing = list(islice((rank for rank in range(size) if rank not in present), SHOWN_RANKS))
+    subject = f"Rank {missing[0]} is" if count == 1 else f"Ranks {list_ranks(missing, count)} are"
     return [f"{subject} missing: the last rank to arrive is only known among the others."]
 
 

@@ -7,11 +7,12 @@ Only this module decides what a row must have; readers only map texts to fields.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import polars as pl
 
 from clusterscape.collect.job_traces.text import EXAMPLES, FileFaults
-from clusterscape.errors import SourceError
+from clusterscape.errors import QueryError, SourceError
 from clusterscape.model.jobs import JOB_COLUMNS, CleaningNote, JobStatus, JobTrace, SizeUnit
 
 SWF_STATUSES = {
@@ -76,6 +77,14 @@ def unix_seconds(column: str, timezone: str = "UTC") -> pl.Expr:
     return pl.when(is_missing).then(None).when(is_number).then(text).otherwise(seconds.fill_null(pl.lit(UNREADABLE)))
 
 
+def check_zone(timezone: str) -> ZoneInfo:
+    """The time zone. Raises QueryError if its name is unknown."""
+    try:
+        return ZoneInfo(timezone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise QueryError(f"unknown time zone {timezone!r}", hint="Use a name such as UTC or Europe/Berlin.") from None
+
+
 def clock_seconds(column: str) -> pl.Expr:
     """Seconds, as text, of Slurm's ``1-02:03:04``, ``02:03:04`` or ``03:04``; null if there is no limit."""
     text = pl.col(column).str.strip_chars()
@@ -91,6 +100,14 @@ _NO_TEXT = ("", "-", "nan", "NaN", "None", "NULL", "null", "N/A", "Unknown")
 MAX_UNKNOWN_STATUSES = 20
 """Unknown statuses that have a note of their own; the others share one."""
 MAX_NAME_CHARACTERS = 256
+LATEST_S = 4_102_444_800
+"""The year 2100. A later submission is no Unix time in seconds: most often it is in milliseconds."""
+MAX_DURATION_S = 100 * 365 * 86_400
+"""A century. Longer waits, run times and limits are placeholders or errors."""
+SMALLEST = 1e-6
+"""Smaller numbers are zero: their ratios would overflow."""
+MAX_SIZE = 10**9
+"""Units of a job or a machine: a hundred times those of the largest machine."""
 _NAMES = ("job_id", "user", "project", "queue")
 _ACTIONS: tuple[Action, ...] = ("dropped", "repaired", "kept")
 
@@ -112,13 +129,19 @@ class Notes:
 
     def mark(self, action: Action, reason: str, frame: pl.DataFrame, where: pl.Expr) -> None:
         """Count the rows of ``frame`` that match ``where``."""
-        hits = frame.filter(where)["line"]
-        self.add(action, reason, hits.len(), hits.head(EXAMPLES).to_list())
+        self._find(action, reason, frame, where)
 
     def drop(self, reason: str, frame: pl.DataFrame, where: pl.Expr) -> pl.DataFrame:
         """Remove the rows that match ``where``, and count them."""
-        self.mark("dropped", reason, frame, where)
-        return frame.filter(~where.fill_null(False))
+        is_hit = self._find("dropped", reason, frame, where)
+        return frame.filter(~is_hit) if is_hit.any() else frame
+
+    def _find(self, action: Action, reason: str, frame: pl.DataFrame, where: pl.Expr) -> pl.Series:
+        is_hit = frame.select(where.fill_null(False).alias("is_hit"))["is_hit"]
+        if is_hit.any():
+            lines = frame["line"].filter(is_hit)
+            self.add(action, reason, lines.len(), lines.head(EXAMPLES).to_list())
+        return is_hit
 
     def listed(self) -> tuple[CleaningNote, ...]:
         """All notes: dropped rows first, then repaired, then kept."""
@@ -164,6 +187,9 @@ class Cleaner:
             is_unreadable = pl.col(name).is_not_null() & (pl.col("_number").is_null() | ~pl.col("_number").is_finite())
             frame = self.notes.drop(f"{name} cannot be read", frame, is_unreadable)
             frame = frame.with_columns(pl.col("_number").alias(name)).drop("_number")
+        frame = frame.with_columns(
+            pl.when(pl.col(name).abs() < SMALLEST).then(0.0).otherwise(pl.col(name)).alias(name) for name in NUMBERS
+        )
         if self._missing is not None:
             frame = frame.with_columns(
                 pl.when(pl.col(name) != self._missing).then(pl.col(name)).alias(name) for name in NUMBERS
@@ -171,7 +197,7 @@ class Cleaner:
         return frame
 
     def _to_statuses(self, frame: pl.DataFrame) -> pl.DataFrame:
-        statuses = pl.col("status").cast(pl.String).str.strip_chars().str.to_lowercase()
+        statuses = pl.col("status").cast(pl.String).str.strip_chars().str.to_lowercase().replace("", None)
         frame = frame.with_columns(statuses.alias("_text"))
         our_statuses = {text: status.value for text, status in self._statuses.items()}
         unknown = frame.filter(pl.col("_text").is_not_null() & ~pl.col("_text").is_in(list(our_statuses)))
@@ -182,6 +208,9 @@ class Cleaner:
                 self.notes.add("kept", f"unknown status {text[:40]!r}", count, lines)
             else:
                 self.notes.add("kept", "other unknown statuses", count, lines)
+        silent = [text for text, status in our_statuses.items() if status == JobStatus.UNKNOWN.value]
+        is_silent = pl.col("_text").is_null() | pl.col("_text").is_in(silent)
+        self.notes.mark("kept", "the trace does not say how the job ended", frame, is_silent)
         status = pl.col("_text").replace_strict(our_statuses, default=JobStatus.UNKNOWN.value, return_dtype=pl.String)
         return frame.with_columns(status.fill_null(JobStatus.UNKNOWN.value).alias("status")).drop("_text")
 
@@ -206,7 +235,8 @@ class Cleaner:
             reasons = "\n".join(str(note) for note in notes)
             message = f"{name}: no row is a valid job" if notes else f"{name} has no jobs"
             raise SourceError(message, hint=reasons or "The file is empty, or has only a header.")
-        return JobTrace(name, format, frame, size_unit, total, dict(header or {}), notes)
+        unread = self.faults.unused_share
+        return JobTrace(name, format, frame, size_unit, total, dict(header or {}), notes, unread_share=unread)
 
     def _note_faults(self) -> None:
         faults = self.faults
@@ -214,15 +244,21 @@ class Cleaner:
         self.notes.add("repaired", reason, faults.undecodable, faults.undecodable_lines)
         if faults.is_cut_off:
             self.notes.add("kept", "the compressed file is truncated: only the part before that is read", 1, [])
+        elif faults.damage is not None:
+            self.notes.add("kept", f"{faults.damage}: only the part before that is read", 1, [])
 
     def _drop_impossible(self, frame: pl.DataFrame, size_unit: SizeUnit, total: int | None) -> pl.DataFrame:
         drop = self.notes.drop
         frame = drop("no submit time", frame, pl.col("submit_s").is_null())
         frame = drop("negative submit time", frame, pl.col("submit_s") < 0)
+        is_late = pl.col("submit_s") > LATEST_S
+        frame = drop("submitted after the year 2100: is the time in milliseconds?", frame, is_late)
         frame = drop("negative run time", frame, pl.col("run_s") < 0)
+        frame = drop("a run time of more than a century", frame, pl.col("run_s") > MAX_DURATION_S)
         sizes = [pl.col(name) for name in ("processors", "gpus", "nodes")]
         frame = drop("negative size", frame, pl.any_horizontal(size < 0 for size in sizes))
         frame = drop("no size above zero", frame, pl.max_horizontal(*sizes).fill_null(0) <= 0)
+        frame = drop(f"a size above {MAX_SIZE:,}", frame, pl.any_horizontal(size > MAX_SIZE for size in sizes))
         size = pl.col(size_unit)
         if total is not None:
             frame = drop(f"larger than the machine ({total:,} {size_unit})", frame, size > total)
@@ -230,10 +266,15 @@ class Cleaner:
 
     def _mark_odd(self, frame: pl.DataFrame) -> None:
         mark = self.notes.mark
-        mark("kept", "no run time: the job never ran", frame, pl.col("run_s").is_null())
+        has_times = frame["run_s"].null_count() < frame.height
+        reason = "no run time: the job never ran" if has_times else "the trace has no run times"
+        mark("kept", reason, frame, pl.col("run_s").is_null())
         mark("kept", "run time is zero", frame, pl.col("run_s") == 0)
         mark("repaired", "negative wait: treated as missing", frame, pl.col("wait_s") < 0)
+        mark("repaired", "a wait of more than a century: treated as missing", frame, pl.col("wait_s") > MAX_DURATION_S)
         mark("repaired", "requested time is not above zero: treated as missing", frame, pl.col("requested_s") <= 0)
+        is_endless = pl.col("requested_s") > MAX_DURATION_S
+        mark("repaired", "a requested time of more than a century: treated as missing", frame, is_endless)
         mark(
             "kept",
             "ran longer than requested",
@@ -245,10 +286,20 @@ class Cleaner:
         is_out_of_order = pl.col("submit_s") < pl.col("submit_s").cum_max()
         self.notes.mark("repaired", "not in submit order: sorted", frame, is_out_of_order)
         cleaned = (
-            pl.when(pl.col("requested_s") > 0).then(pl.col("requested_s")).alias("requested_s"),
-            pl.when(pl.col("wait_s") >= 0).then(pl.col("wait_s")).alias("wait_s"),
+            pl.when(pl.col("requested_s").is_between(0, MAX_DURATION_S, "right")).then(pl.col("requested_s")),
+            pl.when(pl.col("wait_s").is_between(0, MAX_DURATION_S)).then(pl.col("wait_s")),
         )
         return frame.sort("submit_s", maintain_order=True).with_columns(cleaned)
+
+    def forget_failures_without_successes(self, reason: str) -> None:
+        """Treat "failed" as unknown if no row completed: then the source writes its code of failures where it knows nothing."""
+        rows = pl.concat([block.select("line", "status") for block in self._blocks]) if self._blocks else None
+        if rows is None or (rows["status"] == JobStatus.COMPLETED.value).any():
+            return
+        is_failed = pl.col("status") == JobStatus.FAILED.value
+        self.notes.mark("repaired", reason, rows, is_failed)
+        unknown = pl.when(~is_failed).then("status").otherwise(pl.lit(JobStatus.UNKNOWN.value, JOB_COLUMNS["status"]))
+        self._blocks = [block.with_columns(unknown.alias("status")) for block in self._blocks]
 
     def share_with(self, name: str) -> float:
         """The fraction of rows so far whose ``name`` (a size) is above zero."""

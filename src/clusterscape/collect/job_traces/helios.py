@@ -6,7 +6,7 @@ import polars as pl
 
 from clusterscape.collect.job_traces.cleaning import SLURM_STATUSES, Cleaner, unix_seconds
 from clusterscape.collect.job_traces.delimited import read_delimited
-from clusterscape.collect.job_traces.text import TraceSource
+from clusterscape.collect.job_traces.text import TraceSource, find_heading
 from clusterscape.model.jobs import JobTrace
 
 FIELDS = {
@@ -25,8 +25,7 @@ SHARED = ("job_id", "submit_time", "duration", "queue", "gpu_num", "state")
 
 def is_helios(start: str) -> bool:
     """Whether a file that starts with ``start`` is a Helios log."""
-    heading = start.splitlines()[0].split(",") if start.strip() else []
-    return {*SHARED, "vc"} <= set(heading)
+    return {*SHARED, "vc"} <= set(find_heading(start))
 
 
 def read_helios(source: TraceSource, name: str, timezone: str) -> JobTrace:
@@ -49,8 +48,7 @@ def read_gpu_log(
 
 def is_acme(start: str) -> bool:
     """Whether a file that starts with ``start`` is an Acme trace."""
-    heading = start.splitlines()[0].split(",") if start.strip() else []
-    return {*SHARED, "type", "gpu_time"} <= set(heading)
+    return {*SHARED, "type", "gpu_time"} <= set(find_heading(start))
 
 
 def read_acme(source: TraceSource, name: str, timezone: str) -> JobTrace:

@@ -2,7 +2,7 @@
 
 from clusterscape.collect.job_traces.cleaning import PHILLY_STATUSES, Cleaner
 from clusterscape.collect.job_traces.delimited import read_delimited
-from clusterscape.collect.job_traces.text import TraceSource
+from clusterscape.collect.job_traces.text import TraceSource, find_heading
 from clusterscape.model.jobs import JobTrace, SizeUnit
 
 _FIELDS = {
@@ -22,8 +22,7 @@ _FIELDS = {
 
 def is_lumos(start: str) -> bool:
     """Whether a file that starts with ``start`` is a Lumos CSV."""
-    heading = start.splitlines()[0].split(",") if start.strip() else []
-    return {"submit_time", "run_time", "wait_time", "gpu_num"} <= set(heading)
+    return {"submit_time", "run_time", "wait_time", "gpu_num"} <= set(find_heading(start))
 
 
 def read_lumos(source: TraceSource, name: str) -> JobTrace:

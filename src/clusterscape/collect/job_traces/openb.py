@@ -7,7 +7,7 @@ import polars as pl
 
 from clusterscape.collect.job_traces.cleaning import POD_STATUSES, Cleaner
 from clusterscape.collect.job_traces.delimited import read_delimited
-from clusterscape.collect.job_traces.text import FileFaults, TraceSource, iter_blocks
+from clusterscape.collect.job_traces.text import FileFaults, TraceSource, find_heading, iter_blocks
 from clusterscape.errors import SourceError
 from clusterscape.model.jobs import JobTrace
 
@@ -29,8 +29,7 @@ class OpenbNodes:
 
 def is_openb(start: str) -> bool:
     """Whether a file that starts with ``start`` is a list of pods."""
-    heading = start.splitlines()[0].split(",") if start.strip() else []
-    return set(_PODS) <= set(heading)
+    return set(_PODS) <= set(find_heading(start))
 
 
 def read_openb(source: TraceSource, name: str) -> JobTrace:

@@ -1,15 +1,14 @@
 """Reads ``cluster_job_log`` of Microsoft's Philly, a JSON list, by its published schema. All attempts of a job count once."""
 
 from datetime import datetime
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from clusterscape.collect.job_traces.cleaning import PHILLY_STATUSES, Cleaner
+from clusterscape.collect.job_traces.cleaning import PHILLY_STATUSES, Cleaner, check_zone
 from clusterscape.collect.job_traces.json_objects import iter_row_batches
 from clusterscape.collect.job_traces.text import TraceSource
 from clusterscape.collect.slurm.values import as_list, as_object, read_text
-from clusterscape.errors import QueryError
 from clusterscape.model.jobs import JobTrace
 
 
@@ -21,17 +20,10 @@ def is_philly(start: str) -> bool:
 def read_philly(source: TraceSource, name: str, timezone: str) -> JobTrace:
     """Read a Philly log. A job runs from the start of its first attempt to the end of its last; its size is the largest."""
     cleaner = Cleaner(PHILLY_STATUSES)
-    zone = _zone(timezone)
-    for rows in iter_row_batches(source, None, lambda number, job: _to_row(number, job, zone)):
+    zone = check_zone(timezone)
+    for rows in iter_row_batches(source, None, lambda number, job: _to_row(number, job, zone), cleaner.faults):
         cleaner.add(pl.DataFrame(rows, infer_schema_length=None))
     return cleaner.finish(name, "philly", "gpus")
-
-
-def _zone(timezone: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(timezone)
-    except (ZoneInfoNotFoundError, ValueError) as error:
-        raise QueryError(f"unknown time zone {timezone!r}", hint="Use a name such as UTC or Europe/Berlin.") from error
 
 
 def _to_row(number: int, job: dict[str, object], zone: ZoneInfo) -> dict[str, object]:
@@ -65,7 +57,7 @@ def _seconds(value: object, zone: ZoneInfo) -> float | None:
         return None
     try:
         return datetime.fromisoformat(text).replace(tzinfo=zone).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 

@@ -13,7 +13,7 @@ from clusterscape.collect.job_traces.cleaning import (
 )
 from clusterscape.collect.job_traces.delimited import read_delimited
 from clusterscape.collect.job_traces.json_objects import iter_row_batches
-from clusterscape.collect.job_traces.text import TraceSource
+from clusterscape.collect.job_traces.text import TraceSource, find_heading
 from clusterscape.collect.slurm.values import as_list, as_object, read_int, read_text, read_words
 from clusterscape.model.jobs import JobTrace
 
@@ -30,8 +30,7 @@ _NAMES = {
 
 def is_sacct(start: str) -> bool:
     """Whether a file that starts with ``start`` is a table of sacct."""
-    heading = start.splitlines()[0].split("|") if start.strip() else []
-    return "Submit" in heading and "State" in heading
+    return {"Submit", "State"} <= set(find_heading(start, "|"))
 
 
 def read_sacct(source: TraceSource, name: str, timezone: str) -> JobTrace:
@@ -51,10 +50,9 @@ def read_sacct(source: TraceSource, name: str, timezone: str) -> JobTrace:
             columns.append((minutes * 60).cast(pl.String).alias("requested_s"))
         elif "Timelimit" in headings:
             columns.append(clock_seconds("Timelimit").alias("requested_s"))
-        tres = next((heading for heading in ("AllocTRES", "ReqTRES") if heading in headings), None)
-        if tres:
-            gpus = pl.col(tres).str.extract(r"gres/gpu=(\d+)", 1)
-            columns.append(gpus.fill_null("0").alias("gpus"))
+        gpus = _gpus(headings)
+        if gpus is not None:
+            columns.append(gpus.cast(pl.String).alias("gpus"))
         for column, names in _NAMES.items():
             candidates = [pl.col(heading) for heading in names if heading in headings]
             if candidates:
@@ -75,6 +73,25 @@ def _keep_ended_jobs(frame: pl.DataFrame, cleaner: Cleaner) -> pl.DataFrame:
     frame = frame.with_columns(state.alias("State"))
     is_active = pl.col("State").str.to_lowercase().is_in(list(SLURM_ACTIVE_STATES))
     return cleaner.notes.drop("the job has not ended", frame, is_active)
+
+
+def _gpus(headings: set[str]) -> pl.Expr | None:
+    """GPUs of TRES (``gres/gpu=8``, or only ``gres/gpu:a100=8``) or, before Slurm 20.11, of GRES (``gpu:tesla:2``).
+
+    Those of the request if nothing was allocated.
+    """
+    texts = [pl.col(heading).replace("", None) for heading in ("AllocTRES", "ReqTRES") if heading in headings]
+    if texts:
+        tres = pl.coalesce(texts)
+        typed = tres.str.extract_all(r"gres/gpu:[^=,]+=(\d+)").list.eval(pl.element().str.extract(r"(\d{1,18})$", 1))
+        total = tres.str.extract(r"gres/gpu=(\d+)", 1).cast(pl.Float64, strict=False)
+        return total.fill_null(typed.list.eval(pl.element().cast(pl.Float64, strict=False)).list.sum()).fill_null(0)
+    texts = [pl.col(heading).replace("", None) for heading in ("AllocGRES", "ReqGRES") if heading in headings]
+    if not texts:
+        return None
+    counts = pl.coalesce(texts).str.extract_all(r"(?:^|,)gpu(?::[^,:(]+)*?:(\d+)(?:\(|,|$)")
+    numbers = counts.list.eval(pl.element().str.extract(r":(\d{1,18})\D?$", 1).cast(pl.Float64, strict=False))
+    return numbers.list.sum().fill_null(0)
 
 
 def _run_s(headings: set[str]) -> pl.Expr:
@@ -98,7 +115,7 @@ def is_sacct_json(start: str) -> bool:
 def read_sacct_json(source: TraceSource, name: str) -> JobTrace:
     """Read JSON of sacct. ``line`` is the number of the job, because a job has many lines."""
     cleaner = Cleaner(SLURM_STATUSES)
-    for rows in iter_row_batches(source, "jobs", _to_row):
+    for rows in iter_row_batches(source, "jobs", _to_row, cleaner.faults):
         _add(rows, cleaner)
     return cleaner.finish(name, "sacct-json", "gpus" if cleaner.share_with("gpus") > 0.5 else "processors")
 

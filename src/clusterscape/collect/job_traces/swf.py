@@ -2,7 +2,8 @@
 
 import polars as pl
 
-from clusterscape.collect.job_traces.cleaning import SWF_STATUSES, Cleaner
+from clusterscape.collect.job_traces.cleaning import MAX_SIZE, SWF_STATUSES, Cleaner
+from clusterscape.collect.job_traces.delimited import number_lines
 from clusterscape.collect.job_traces.text import TraceSource, iter_blocks
 from clusterscape.model.jobs import JobTrace
 
@@ -43,19 +44,19 @@ def read_swf(source: TraceSource, name: str) -> JobTrace:
     header: dict[str, str] = {}
     queues: dict[str, str] = {}
     for number, lines in iter_blocks(source, cleaner.faults):
-        texts = pl.DataFrame(
-            {"line": pl.int_range(number, number + len(lines), eager=True), "text": pl.Series(lines, dtype=pl.String)}
-        ).with_columns(pl.col("text").str.strip_chars())
+        texts = number_lines(number, lines).with_columns(pl.col("text").str.strip_chars())
         for line in texts.filter(pl.col("text").str.starts_with(";"))["text"]:
             _read_header(line, header, queues)
         rows = texts.filter((pl.col("text") != "") & ~pl.col("text").str.starts_with(";"))
         cleaner.add(_to_columns(rows, cleaner, queues))
+    cleaner.forget_failures_without_successes("status 0 (failed), but no job completed: treated as unknown")
     total = next((int(header[key]) for key in ("MaxProcs", "MaxNodes") if _is_count(header.get(key))), None)
     return cleaner.finish(name, "swf", "processors", total=total, header=header)
 
 
 def _is_count(text: str | None) -> bool:
-    return text is not None and text.isascii() and text.isdigit() and int(text) > 0
+    is_number = text is not None and text.isascii() and text.isdigit() and len(text) <= len(str(MAX_SIZE))
+    return is_number and 0 < int(text or 0) <= MAX_SIZE
 
 
 def _read_header(line: str, header: dict[str, str], queues: dict[str, str]) -> None:

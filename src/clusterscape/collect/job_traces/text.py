@@ -1,10 +1,13 @@
-"""Reads lines of a possibly compressed file, in blocks of whole lines of a few megabytes at most.
+"""Reads lines of a possibly compressed file, in blocks of whole lines of a few megabytes at most. UTF-16 (PowerShell) becomes
+UTF-8.
 
-Counts faults of the file itself: bytes that are not UTF-8, a truncated compressed stream. Raises TooLargeError if it decompresses
+Counts faults of the file itself: bytes that are not UTF-8, a truncated or damaged end. Raises TooLargeError if it decompresses
 to more than ``UploadLimits`` allow, before that is in memory.
 """
 
 import bz2
+import codecs
+import csv
 import gzip
 import io
 import lzma
@@ -28,6 +31,9 @@ EXAMPLES = 5
 """Line numbers that are kept per reason."""
 MAX_WINDOW_BYTES = 2**27
 """Memory limit of a decompressor: enough for ``xz -9`` and ``zstd --long``."""
+
+SAMPLE_BYTES = 512
+MIN_UTF16_BYTES = 16
 
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
 
@@ -73,6 +79,10 @@ class FileFaults:
     undecodable_lines: list[int] = field(default_factory=list)
     undecodable: int = 0
     is_cut_off: bool = False
+    damage: str | None = None
+    """Why the part after the last row that was read is lost, if the compression is not the reason."""
+    unused_share: float = 0.0
+    """Of the text, after such damage."""
 
 
 @contextmanager
@@ -105,6 +115,8 @@ class _BoundedStream:
 
     def __init__(self, stream: io.BufferedIOBase, raw: BinaryIO, source: TraceSource) -> None:
         self._stream = stream
+        self._decoder: codecs.IncrementalDecoder | None = None
+        self._is_begun = False
         limits = source.limits
         self._size = None
         if limits is not None:
@@ -114,10 +126,18 @@ class _BoundedStream:
 
     def read1(self, size: int) -> bytes:
         """Read up to ``size`` bytes; empty at the end."""
-        part = self._stream.read1(size)
-        if self._size is not None:
-            self._size.add(len(part), packed_bytes=self._raw.tell())
-        return part
+        while True:
+            part = self._stream.read1(size)
+            if self._size is not None:
+                self._size.add(len(part), packed_bytes=self._raw.tell())
+            if not self._is_begun:
+                self._is_begun = True
+                self._decoder = _find_decoder(part)
+            if self._decoder is None:
+                return part
+            text = self._decoder.decode(part, final=not part)
+            if text or not part:
+                return text.removeprefix("\ufeff").encode("utf-8", "replace")
 
     def read(self, size: int) -> bytes:
         """Read ``size`` bytes; fewer at the end."""
@@ -126,6 +146,17 @@ class _BoundedStream:
             parts.append(part)
             size -= len(part)
         return b"".join(parts)
+
+
+def _find_decoder(start: bytes) -> codecs.IncrementalDecoder | None:
+    """A decoder of UTF-16 if the file starts with its byte-order mark, or with ASCII in two bytes per letter."""
+    encoding = None
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "utf-16-le" if start.startswith(codecs.BOM_UTF16_LE) else "utf-16-be"
+    elif len(start) >= MIN_UTF16_BYTES:
+        even, odd = start[:SAMPLE_BYTES:2], start[1:SAMPLE_BYTES:2]
+        encoding = "utf-16-le" if not any(odd) and all(even) else "utf-16-be" if not any(even) and all(odd) else None
+    return codecs.getincrementaldecoder(encoding)("replace") if encoding else None
 
 
 class _Xz(io.RawIOBase):
@@ -159,9 +190,32 @@ class _Xz(io.RawIOBase):
 
 
 def read_start(source: TraceSource, size: int = 65_536) -> str:
-    """The first characters, to detect the format."""
+    """The first characters, to detect the format; fewer if the file is truncated before that."""
+    start = b""
     with open_bytes(source) as stream:
-        return stream.read(size).decode("utf-8-sig", "replace")
+        try:
+            while len(start) < size and (part := cast("_BoundedStream", stream).read1(STEP_BYTES)):
+                start += part
+        except _DAMAGED:
+            if not start:
+                raise
+    return start[:size].decode("utf-8-sig", "replace")
+
+
+def find_heading(start: str, separator: str = ",") -> list[str]:
+    """The headings in the first line that is not empty."""
+    first = next((line for line in start.split("\n") if line.strip()), "")
+    return [heading.strip() for heading in split_line(first.rstrip("\r"), separator)]
+
+
+def split_line(line: str, separator: str) -> list[str]:
+    """The fields of a line; none if its quotes cannot be read."""
+    if '"' not in line:
+        return line.split(separator)
+    try:
+        return next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:  # such as a field of more than 131,072 characters: the line is dropped for its number of fields
+        return []
 
 
 def iter_blocks(source: TraceSource, faults: FileFaults) -> Iterator[tuple[int, list[str]]]:
@@ -169,7 +223,7 @@ def iter_blocks(source: TraceSource, faults: FileFaults) -> Iterator[tuple[int, 
     partial_line, number = b"", 1
     with open_bytes(source) as stream:
         while True:
-            block = _read_block(stream, faults)
+            block = read_block(stream, faults)
             if not block:
                 break
             block = partial_line + block
@@ -184,12 +238,13 @@ def iter_blocks(source: TraceSource, faults: FileFaults) -> Iterator[tuple[int, 
         yield number, _decode(source, partial_line, number, faults)
 
 
-def _read_block(stream: IO[bytes], faults: FileFaults) -> bytes:
+def read_block(stream: IO[bytes], faults: FileFaults, most: int | None = None) -> bytes:
     """Read the next bytes in small steps, so that the part before a truncation is not lost."""
     parts, size = [], 0
-    while size < BLOCK_BYTES:
+    most = BLOCK_BYTES if most is None else most
+    while size < most:
         try:
-            part = cast("_BoundedStream", stream).read1(STEP_BYTES)
+            part = cast("_BoundedStream", stream).read1(min(most - size, STEP_BYTES))
         except _DAMAGED:
             faults.is_cut_off = True
             break

@@ -13,6 +13,7 @@
 ``rest``: queries slurmrestd.
 ``source``: the common interface of commands and slurmrestd.
 ``states``: job and node states in all their spellings.
+``text_output``: parses the text of commands without ``--json``.
 ``values``: tolerant readers of Slurm's changing JSON formats, and hostlists.
 """
 

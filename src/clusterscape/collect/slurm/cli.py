@@ -1,4 +1,5 @@
 """Runs Slurm's commands: squeue, scontrol, sinfo and sacct with ``--json``, and sprio for priority factors, each with a timeout.
+Commands without ``--json`` (Slurm 20.11 and before) are asked for text instead.
 
 If the JSON of sacct lacks exit codes, they come from its table: ``ExitCode`` 3:0 is a code and a signal, ``DerivedExitCode`` the
 highest of the job's steps. slurmrestd has no priority factors.
@@ -14,6 +15,13 @@ from clusterscape.collect.bounded_responses import ResponseTooLargeError
 from clusterscape.collect.slurm.faults import explain, parse_response, response_too_large
 from clusterscape.collect.slurm.parse_rules import parse_fields, parse_preemption, parse_reservation_lines
 from clusterscape.collect.slurm.source import Document
+from clusterscape.collect.slurm.text_output import (
+    HISTORY_FIELDS,
+    parse_history_text,
+    parse_jobs_text,
+    parse_minutes,
+    parse_nodes_text,
+)
 from clusterscape.collect.slurm.values import as_list, as_object, read_int
 from clusterscape.errors import SourceError
 from clusterscape.model import PreemptionRules
@@ -130,7 +138,7 @@ class SlurmCommands:
     def __init__(self, settings: SlurmSettings, limits: SourceLimits | None = None) -> None:
         self._settings = settings
         self._max_bytes = (limits or SourceLimits()).response_bytes
-        self._scontrol_has_json: bool | None = None
+        self._with_json: dict[str, bool] = {}
         self._has_priority_factors = True
 
     def describe(self) -> str:
@@ -139,25 +147,36 @@ class SlurmCommands:
 
     async def fetch_jobs(self) -> Document:
         """``squeue --json``; since 23.02 it shows ended jobs only with ``--states=all``."""
-        return await self._fetch("jobs", "squeue", "--json", "--all", "--states=all")
+        if await self._has_json("squeue"):
+            return await self._fetch("jobs", "squeue", "--json", "--all", "--states=all")
+        jobs = await self._read_text("scontrol", "--oneliner", "--details", "--all", "show", "jobs")
+        owners = await self._read_text("squeue", "--noheader", "--all", "--states=all", "--format=%A %u")
+        return parse_jobs_text(jobs, owners)
 
     async def fetch_nodes(self) -> Document:
         """``scontrol show nodes --json``; before 23.02, which lacks it, ``sinfo --json``."""
-        if await self._has_json_scontrol():
+        if await self._has_json("scontrol"):
             return await self._fetch("nodes", "scontrol", "--json", "--all", "show", "nodes")
+        if not await self._has_json("sinfo"):
+            return parse_nodes_text(
+                await self._read_text("scontrol", "--oneliner", "--details", "--all", "show", "nodes")
+            )
         return await self._fetch("nodes", "sinfo", "--json", "--all")
 
     async def fetch_partitions(self) -> Document:
         """``scontrol show partitions``, as JSON if supported."""
-        if await self._has_json_scontrol():
+        if await self._has_json("scontrol"):
             return await self._fetch("partitions", "scontrol", "--json", "--all", "show", "partitions")
-        output, _ = await self._run(self._settings.timeout_s, "scontrol", "--oneliner", "--all", "show", "partitions")
-        return {"partitions": [_parse_partition_line(line) for line in output.decode("utf-8", "replace").splitlines()]}
+        text = await self._read_text("scontrol", "--oneliner", "--all", "show", "partitions")
+        return {"partitions": [_parse_partition_line(line) for line in text.splitlines()]}
 
     async def fetch_history(self, start_s: int, end_s: int) -> Document:
         """``sacct --json`` of all users, every execution of a job, without steps."""
         # --duplicates: one record per execution; otherwise only the newest of a requeued job.
         filters = ("--allusers", "--allocations", "--duplicates", f"--starttime=uts{start_s}", f"--endtime=uts{end_s}")
+        if not await self._has_json("sacct"):
+            table = ("--noheader", "--parsable2", f"--format={','.join(HISTORY_FIELDS)}")
+            return parse_history_text(await self._read_text("sacct", *filters, *table))
         document = await self._fetch("jobs", "sacct", "--json", *filters)
         if lacks_exit_codes(document):
             table = ("--noheader", "--parsable2", f"--format={EXIT_CODE_FORMAT}")
@@ -201,16 +220,23 @@ class SlurmCommands:
     async def close(self) -> None:
         """Nothing to close."""
 
-    async def _has_json_scontrol(self) -> bool:
-        if self._scontrol_has_json is None:
+    async def _has_json(self, command: str) -> bool:
+        """Whether a command knows ``--json``; asked once, without talking to the cluster."""
+        if command not in self._with_json:
             try:
-                await self._run(self._settings.timeout_s, "scontrol", "--json", "--version")
-                self._scontrol_has_json = True
+                await self._run(self._settings.timeout_s, command, "--json", "--version")
+                self._with_json[command] = True
             except SourceError as error:
                 if not _NO_JSON.search(error.message):
                     raise
-                self._scontrol_has_json = False
-        return self._scontrol_has_json
+                self._with_json[command] = False
+        return self._with_json[command]
+
+    async def _read_text(self, *command: str) -> str:
+        """The output of a command as text, with times in Unix seconds."""
+        factor = HISTORY_TIMEOUT_FACTOR if command[0] == "sacct" else 1
+        output, _ = await self._run(self._settings.timeout_s * factor, *command, unix_times=True)
+        return output.decode("utf-8", "replace")
 
     async def _fetch(self, key: str, *command: str) -> Document:
         factor = HISTORY_TIMEOUT_FACTOR if command[0] == "sacct" else 1
@@ -298,14 +324,5 @@ def _parse_partition_line(line: str) -> dict[str, object]:
         "nodes": fields.get("Nodes"),
         "state": fields.get("State"),
         "flags": ["DEFAULT"] if fields.get("Default") == "YES" else [],
-        "max_time_limit": _parse_minutes(fields.get("MaxTime", "")),
+        "max_time_limit": parse_minutes(fields.get("MaxTime", "")),
     }
-
-
-def _parse_minutes(text: str) -> int | None:
-    """Minutes of ``7-00:00:00``; None for UNLIMITED."""
-    match = re.fullmatch(r"(?:(\d{1,6})-)?(\d{1,6}):(\d\d):(\d\d)", text, re.ASCII)
-    if match is None:
-        return None
-    days, hours, minutes = int(match[1] or 0), int(match[2]), int(match[3])
-    return (days * 24 + hours) * 60 + minutes

@@ -18,7 +18,7 @@ _HINTS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"unrecognized option|invalid option",
-        'The commands of this Slurm do not support --json (new in 21.08): use newer ones, or slurmrestd with mode = "rest".',
+        'The commands of this Slurm are older than 20.11: use newer ones, or slurmrestd with mode = "rest".',
     ),
     (
         r"json plugin|serializer",
@@ -108,6 +108,8 @@ def _parse_json(data: bytes, request: str, stderr: str) -> object:
     try:
         # Slurm prints NaN, and job names in the encoding that the user typed.
         return json.loads(data.decode("utf-8", "replace"))
+    except RecursionError:
+        raise SourceError(f"{request}: the response is nested too deeply", hint="It is not Slurm's.") from None
     except ValueError:
         text = stderr or data[:500].decode("utf-8", "replace")
         raise explain(request, f"{text}\nthe response is not JSON" if not data.strip() else text) from None

@@ -3,6 +3,8 @@ machine type (``A100-80G``) from GRES types and node features.
 
 gpu:a100:8(S:0-1)            a node's GPUs
 gpu:h100:4(IDX:0-3)          allocated to a job on one node, by index
+gpu:(null):0(IDX:N/A)        of no type, none allocated
+gpu(IDX:0-1)                 as older versions print it
 shard:2(IDX:0), mps:50(...)  a share of a GPU
 gres/gpu:a100=8, gres:gpu:3  requested
 """
@@ -66,15 +68,20 @@ def parse_gres(text: str) -> list[Gres]:
 def _parse_entry(entry: str) -> Gres:
     for prefix in ("gres/", "gres:"):
         entry = entry.removeprefix(prefix)
+    entry = entry.replace("(null)", "")  # gpu:(null):0(IDX:N/A): a GPU without a type
     match = _ENTRY.fullmatch(entry)
     if match is None:
         raise ValueError(f"{entry[:80]!r} is not a generic resource")
     fields = [field for field in re.split("[:=]", match["rest"] or "") if field and field != "no_consume"]
-    count = 1  # "gpu" and "gpu:a100" mean one
+    count, has_count = 1, False  # "gpu" and "gpu:a100" mean one
     if fields and (number := _parse_count(fields[-1])) is not None:
         count = number
         fields.pop()
-    return Gres(match["name"].strip().lower(), fields[0] if fields else None, count, _parse_note(match["note"]))
+        has_count = True
+    indices = _parse_note(match["note"])
+    if not has_count and indices:
+        count = len(indices)
+    return Gres(match["name"].strip().lower(), fields[0] if fields else None, count, indices)
 
 
 def _parse_count(text: str) -> int | None:

@@ -28,6 +28,7 @@ ARCHIVE_ERRORS = (tarfile.TarError, EOFError, zlib.error)
 _PIECE_BYTES = 1 << 12
 _MAX_LENGTH = sys.maxsize - 1
 MAX_DIGITS = 18  # of a number in a name
+MAX_RANK_DIGITS = 9
 _GZIP = 31  # wbits of zlib: with a gzip header, the largest window
 _Damaged: type[Exception] = isal_zlib.IsalError  # type: ignore[assignment]  # its type stubs declare an instance, not a class
 
@@ -172,7 +173,7 @@ def find_rank_in_name(name: str) -> int | None:
     """The number after "rank", "worker" and similar words, in the innermost part of the path that has one."""
     for part in reversed(PurePath(name).parts):
         for pattern in (_NAMED, _SHORT):
-            numbers = pattern.findall(part)
+            numbers = [number for number in pattern.findall(part) if len(number) <= MAX_RANK_DIGITS]
             if numbers:
                 return int(numbers[-1])
     return None
@@ -181,7 +182,7 @@ def find_rank_in_name(name: str) -> int | None:
 def find_varying_number(names: Sequence[str]) -> list[int] | None:
     """If the names differ only in one number, return these numbers."""
     titles = [PurePath(name).name for name in names]
-    numbers = [[int(number) for number in _NUMBER.findall(title)] for title in titles]
+    numbers = [[int(number[:MAX_DIGITS]) for number in _NUMBER.findall(title)] for title in titles]
     if len(titles) < 2 or len({_NUMBER.sub("#", title) for title in titles}) > 1:
         return None
     varying = [column for column in zip(*numbers, strict=True) if len(set(column)) == len(titles)]

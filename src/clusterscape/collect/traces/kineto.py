@@ -165,6 +165,14 @@ class KinetoFile:
         self._unexpected = 0
         self._cut = content.cut
         self._metadata_notes: list[str] = []
+        self._unread_bytes = 0
+
+    @property
+    def unread_share(self) -> float:
+        """The share of the file that could not be read: behind damage, and events of unexpected types."""
+        events = self._event_count + self._unexpected
+        unexpected = self._unexpected / events if events else 0.0
+        return 1 - (1 - self._unread_bytes / max(len(self._data), 1)) * (1 - unexpected)
 
     @property
     def is_complete(self) -> bool:
@@ -243,6 +251,7 @@ class KinetoFile:
                 at, tries = end.end(), 0
             elif (tries := tries + 1) == MAX_BRACES:
                 break
+        self._unread_bytes = len(text) - at
         return events
 
     def _decode(self, text: bytes) -> list[Event] | None:

@@ -13,7 +13,7 @@ import polars as pl
 from clusterscape.model.arrays import Int64s
 from clusterscape.model.spans import Phase, SpanClass
 
-_MICRO_BATCH = re.compile(r"(?:\bmb|micro[-_ ]?batch)[-_ #:]?(\d+)", re.IGNORECASE)
+_MICRO_BATCH = re.compile(r"(?:\bmb|micro[-_ ]?batch)[-_ #:]?(\d{1,9})(?!\d)", re.IGNORECASE)
 _PHASES = (
     (Phase.DATA, re.compile(r"data[-_ ]?load|dataloader|load[-_ ]?batch|next[-_ ]?batch|copy_batch", re.IGNORECASE)),
     (Phase.OPTIMIZER, re.compile(r"^optimizer|optimizer\.|## *optimizer|zero_grad", re.IGNORECASE)),

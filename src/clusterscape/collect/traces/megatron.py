@@ -1,31 +1,38 @@
 """Parses Megatron-LM and MegaScan timelines: begin and end events of forward and backward passes, one pid per pipeline rank."""
 
+from typing import Annotated
+
 import msgspec
 import polars as pl
 
 from clusterscape.collect.traces.files import Content
+from clusterscape.collect.traces.kineto import MAX_US
 from clusterscape.errors import SourceError
 from clusterscape.model.spans import RankFacts, SpanClass, Trace, make_spans
+
+Number = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+"""What the columns of spans can hold."""
+Microseconds = Annotated[float, msgspec.Meta(ge=-MAX_US, le=MAX_US)]
 
 
 class Arguments(msgspec.Struct, gc=False):
     """The position in the step."""
 
-    iteration: int | None = None
-    microbatch: int | None = None
-    model_chunk: int | None = None
-    pp_rank: int | None = None
+    iteration: Number | None = None
+    microbatch: Number | None = None
+    model_chunk: Number | None = None
+    pp_rank: Number | None = None
 
 
 class MegatronEvent(msgspec.Struct, gc=False):
     """A begin (B), an end (E), a complete span (X) or an instant (i); microseconds."""
 
     ph: str
-    ts: float
+    ts: Microseconds
     name: str = ""
-    pid: int | str = 0
+    pid: Number | str = 0
     tid: int | str = 0
-    dur: float | None = None
+    dur: Microseconds | None = None
     args: Arguments = msgspec.field(default_factory=Arguments)
 
 
@@ -48,7 +55,10 @@ def parse_megatron(content: Content, source: str) -> Trace:
             events = msgspec.json.decode(content.data, type=MegatronDocument).events
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise SourceError(f"cannot read the timeline {source}: {error}", hint="Is the copy complete?") from error
-    rows, steps, unpaired = _pair(events)
+    try:
+        rows, steps, unpaired = _pair(events)
+    except _NotARankError as error:
+        raise SourceError(f"cannot read the timeline {source}: {error}", hint="A pid must be a rank.") from None
     if not rows:
         raise SourceError(f"{source} has no spans")
     table = pl.DataFrame(
@@ -83,6 +93,18 @@ def parse_megatron(content: Content, source: str) -> Trace:
     return Trace(format="Megatron", spans=pl.concat([spans, marks]), ranks=facts, notes=tuple(notes))
 
 
+class _NotARankError(ValueError):
+    """A pid that is no number."""
+
+
+def _rank(pid: int | str) -> int:
+    if isinstance(pid, int):
+        return pid
+    if not (pid.isascii() and pid.isdigit() and len(pid) < 10):
+        raise _NotARankError(f"the pid {pid[:40]!r} is not a rank")
+    return int(pid)
+
+
 def _pair(events: list[MegatronEvent]) -> tuple[list[Row], dict[tuple[int, int], list[int]], int]:
     """Pair begin and end events (the end has the micro-batch); also begin and end of each (rank, step)."""
     rows: list[Row] = []
@@ -103,12 +125,12 @@ def _pair(events: list[MegatronEvent]) -> tuple[list[Row], dict[tuple[int, int],
             begin = open_events[key].pop()
         elif event.ph == "i" and event.args.iteration is not None:
             if event.name in ("iteration begin", "iteration end"):
-                steps.setdefault((int(event.pid), event.args.iteration), []).append(at_ns)
+                steps.setdefault((_rank(event.pid), event.args.iteration), []).append(at_ns)
             continue
         elif event.ph != "X":
             continue
         arguments, begin_arguments = event.args, begin.args
-        rank = arguments.pp_rank if arguments.pp_rank is not None else int(event.pid)
+        rank = arguments.pp_rank if arguments.pp_rank is not None else _rank(event.pid)
         end_ns = at_ns if event.ph == "E" else at_ns + round((event.dur or 0) * 1000)
         iteration = arguments.iteration if arguments.iteration is not None else begin_arguments.iteration
         start_ns = round(begin.ts * 1000)

@@ -6,11 +6,14 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import msgspec
+import numpy as np
 import polars as pl
 
 from clusterscape.collect.traces.files import Content
+from clusterscape.collect.traces.kineto import MAX_US
 from clusterscape.errors import SourceError
 from clusterscape.model.spans import FlowMark, RankFacts, SpanClass, Trace, empty_spans, make_operators, make_spans
 
@@ -23,15 +26,16 @@ COLLECTIVES = {
     "Send": "send",
     "Receive": "recv",
 }
+Microseconds = Annotated[float, msgspec.Meta(ge=-MAX_US, le=MAX_US)]
 WAITS = ("StreamRecv", "StreamSend")  # one stream of a device waits for another: not work
 
 
 class OperatorInterval(msgspec.Struct, gc=False):
     """Start, end and duration in microseconds."""
 
-    st: float
-    ed: float
-    dur: float
+    st: Microseconds
+    ed: Microseconds
+    dur: Microseconds
 
 
 class Stage(msgspec.Struct):
@@ -110,7 +114,8 @@ def parse_timeline(content: Content, source: str, scopes: dict[str, str]) -> Tra
 
 def _phases(stages: pl.Series, collectives: pl.Series, namespaces: pl.Series) -> pl.Series:
     """By namespace; but a receive of the first stage or a send of the last is always backward, and vice versa."""
-    is_first, is_last = stages == stages.min(), stages == stages.max()
+    ends = (stages.min(), stages.max())
+    is_first, is_last = (pl.Series(np.zeros(len(stages), np.bool_)) if end is None else stages == end for end in ends)
     is_send, is_receive = collectives == "send", collectives == "recv"
     is_backward = namespaces.str.starts_with("Gradients") | namespaces.str.contains("/grad")
     return pl.select(
@@ -127,11 +132,14 @@ def _phases(stages: pl.Series, collectives: pl.Series, namespaces: pl.Series) ->
 
 def parse_scopes(content: Content) -> dict[str, str]:
     """Parse the map operator → namespace."""
-    return msgspec.json.decode(content.data, type=ScopeMap).scope_map
+    try:
+        return msgspec.json.decode(content.data, type=ScopeMap).scope_map
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}  # the timeline is read without namespaces
 
 
 def _number(name: str) -> int:
-    match = re.search(r"\d+", name)
+    match = re.search(r"\d{1,9}", name)
     return int(match[0]) if match else 0
 
 
@@ -206,8 +214,11 @@ def _shard(value: str | list[msgspec.Raw]) -> str | None:
 
 
 def _to_int(text: str | None) -> int | None:
-    return int(text) if text is not None and text.lstrip("-").isdigit() else None
+    is_number = text is not None and text.isascii() and text.removeprefix("-").isdigit() and len(text) < 19
+    return int(text) if is_number and text is not None else None
 
+
+MAX_PARTS = 2**31 - 1
 
 STATED = {
     "Redistribution": FlowMark.REDISTRIBUTION,
@@ -228,7 +239,7 @@ def parse_operators(content: Content, source: str) -> tuple[pl.DataFrame, tuple[
     """Parse the operators of all stages, stage by stage in file order, which is a valid execution order; and their ranks."""
     try:
         return _parse(msgspec.json.decode(content.data, type=GraphDocument), source)
-    except (msgspec.DecodeError, ValueError) as error:
+    except (msgspec.DecodeError, ValueError, TypeError, OverflowError, RecursionError) as error:
         raise SourceError(f"cannot read the operator graph {source}: {error}", hint="Is the copy complete?") from error
 
 
@@ -236,14 +247,23 @@ def _parse(document: GraphDocument, source: str) -> tuple[pl.DataFrame, tuple[Ra
     rows: dict[tuple[int, str], int] = {}
     nodes: list[tuple[int, GraphNode]] = []
     ranks: list[RankFacts] = []
-    for name, graph in sorted(document.graphs.items(), key=lambda item: int(item[0])):
-        stage = int(name)
-        ranks += [RankFacts(rank=int(rank), source=source, stage=stage, backend="hccl") for rank in graph.rank_ids]
+    for name, graph in sorted(document.graphs.items(), key=lambda item: _to_number(item[0])):
+        stage = _to_number(name)
+        ranks += [
+            RankFacts(rank=_to_number(rank), source=source, stage=stage, backend="hccl") for rank in graph.rank_ids
+        ]
         for node in graph.op_nodes:
             rows[stage, node.node_id] = len(nodes)
             nodes.append((stage, node))
     inputs = [[rows[stage, input_id] for input_id in node.input if (stage, input_id) in rows] for stage, node in nodes]
     return _table(nodes, inputs), tuple(ranks)
+
+
+def _to_number(text: str) -> int:
+    """A stage or rank. Raises ValueError if it is not one."""
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise ValueError(f"{text[:40]!r} is not the number of a stage or rank")
+    return int(text)
 
 
 def parse_graph_trace(content: Content, source: str) -> Trace:
@@ -293,7 +313,7 @@ def _shards(node: GraphNode) -> list[list[int]] | None:
     parts = (
         json.loads(value or "[]") if isinstance(value, str) else [json.loads(bytes(part_json)) for part_json in value]
     )
-    rows = [[int(count) for count in part] for part in parts if isinstance(part, list)]
+    rows = [[min(int(count), MAX_PARTS) for count in part] for part in parts if isinstance(part, list)]
     return rows or None
 
 
@@ -308,6 +328,8 @@ def _format_shape(shape: msgspec.Raw) -> str | None:
     value = json.loads(bytes(shape) or b"[]")
     if isinstance(value, str):
         value = json.loads(value or "[]")
+    if not isinstance(value, list):
+        return None
     shapes = value if value and isinstance(value[0], list) else [value]
-    texts = [" × ".join(str(size) for size in sizes) for sizes in shapes if sizes]
+    texts = [" × ".join(str(size) for size in sizes) for sizes in shapes if sizes and isinstance(sizes, list)]
     return ", ".join(texts) or None

@@ -23,6 +23,9 @@ PUSH_POP, START_END = 59, 60
 """NVTX event types that are ranges."""
 STEP = r"(?i)^(?:step|iteration|iter|profilerstep)[ _#:=]*(\d+)$"
 MAX_VALUE_BYTES = 2**20
+MAX_NS = 4 * 10**18
+"""Larger times are not real, and differences between them would overflow 64 bits."""
+_TEXTS = ("text",)
 _THREAD_BITS = 0xFFFFFF  # of a globalTid; above it are process and machine
 
 
@@ -53,6 +56,7 @@ def _open(file: TraceFile) -> sqlite3.Connection:
     """Open an untrusted database: nothing in its schema is executed, and the length of values is limited."""
     database = sqlite3.connect(f"file:{quote(str(file.path))}?mode=ro", uri=True)
     database.execute("PRAGMA trusted_schema = OFF")
+    database.text_factory = lambda text: text.decode("utf-8", "replace")
     if file.limits is not None:
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
     return database
@@ -72,7 +76,8 @@ def _check_rows(database: sqlite3.Connection, columns: Mapping[str, set[str]], f
 
 
 def _strings(database: sqlite3.Connection) -> dict[int, str]:
-    return dict(database.execute("SELECT id, value FROM StringIds"))
+    query = "SELECT id, value FROM StringIds WHERE typeof(id) = 'integer' AND typeof(value) = 'text'"
+    return dict(database.execute(query))
 
 
 def _columns(database: sqlite3.Connection) -> dict[str, set[str]]:
@@ -88,14 +93,21 @@ def _columns(database: sqlite3.Connection) -> dict[str, set[str]]:
 def _read(database: sqlite3.Connection, columns: Mapping[str, set[str]], table: str, *names: str) -> pl.DataFrame:
     """Read the rows with a start and an end. A column that the version lacks is null."""
     if not {"start", "end"} <= columns.get(table, set()):
-        return pl.DataFrame(schema=dict.fromkeys(("start", "end", *names), pl.Int64))
+        return pl.DataFrame(
+            schema={name: pl.String if name in _TEXTS else pl.Int64 for name in ("start", "end", *names)}
+        )
+    # SQLite checks no types: what is not of the column's type is null.
+    kinds = {name: "text" if name in _TEXTS else "integer" for name in ("start", "end", *names)}
     selection = ", ".join(
-        f'"{name}"' if name in columns[table] else f'NULL AS "{name}"' for name in ("start", "end", *names)
+        f'CASE WHEN typeof("{name}") = \'{kind}\' THEN "{name}" END' if name in columns[table] else "NULL"
+        for name, kind in kinds.items()
     )
-    query = f'SELECT {selection} FROM "{table}" WHERE "end" >= "start"'  # noqa: S608 (only our own names and the schema's)
-    return pl.DataFrame(
-        database.execute(query).fetchall(), schema=["start", "end", *names], orient="row", infer_schema_length=None
+    is_possible = (
+        f'typeof("start") = \'integer\' AND typeof("end") = \'integer\' AND "end" >= "start" AND "end" < {MAX_NS}'
     )
+    query = f'SELECT {selection} FROM "{table}" WHERE {is_possible} AND "start" > -{MAX_NS}'  # noqa: S608 (only our own names)
+    schema = {name: pl.String() if kind == "text" else pl.Int64() for name, kind in kinds.items()}
+    return pl.DataFrame(database.execute(query).fetchall(), schema=schema, orient="row")
 
 
 def _kernels(database: sqlite3.Connection, columns: Mapping[str, set[str]], strings: Mapping[int, str]) -> pl.DataFrame:
@@ -167,7 +179,7 @@ def _ranges(database: sqlite3.Connection, columns: Mapping[str, set[str]], strin
     if not table.height:
         return empty_spans()
     names = [text or strings.get(number) or "range" for text, number in table.select("text", "textId").iter_rows()]
-    steps = pl.Series(names, dtype=pl.String).str.extract(STEP).cast(pl.Int32)
+    steps = pl.Series(names, dtype=pl.String).str.extract(STEP).cast(pl.Int32, strict=False)
     kinds = [SpanClass.ANNOTATION.value if step is None else SpanClass.STEP.value for step in steps]
     return make_spans(
         {

@@ -40,6 +40,8 @@ COMPANIONS = (TraceFormat.MINDSPORE_SCOPES, TraceFormat.MINDSPORE_GRAPH, TraceFo
 """Formats that are read only together with a timeline."""
 ONE_PER_RANK = (TraceFormat.KINETO, TraceFormat.NSIGHT)
 """Formats with a file per rank."""
+MAX_LENGTH_NS = 30 * 86_400 * 10**9
+"""A month: no profiler records for so long."""
 PARALLEL_BYTES = 2 << 20  # total file size; below it, starting a process takes longer than reading
 
 
@@ -52,6 +54,7 @@ class RankSpans:
     stated_rank: int | None
     spans: pl.DataFrame
     memory: pl.DataFrame | None = None
+    unread_share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +122,29 @@ def _read_files(
     graphs = [
         file for file, file_format in zip(files, formats, strict=True) if file_format is TraceFormat.MINDSPORE_GRAPH
     ]
+    trace = drop_impossible_spans(trace)
     return _with_graph(trace, graphs) if trace_format is not TraceFormat.MINDSPORE_GRAPH else trace
+
+
+def drop_impossible_spans(trace: Trace) -> Trace:
+    """Without the spans that end before they begin, or lie more than a month from the middle of their rank's spans.
+
+    So that nothing that follows depends on how far apart the times of a damaged file are.
+    """
+    length = pl.col("end_ns").cast(pl.Float64) - pl.col("start_ns").cast(pl.Float64)
+    start = pl.col("start_ns").cast(pl.Float64)
+    first, last, shortest, longest = trace.spans.select(
+        start.min().alias("first"), start.max().alias("last"), length.min().alias("short"), length.max().alias("long")
+    ).row(0)
+    if first is None or (last - first <= MAX_LENGTH_NS and shortest >= 0 and longest <= MAX_LENGTH_NS):
+        return trace
+    is_far = (start - start.median().over("rank")).abs() > MAX_LENGTH_NS
+    kept = trace.spans.filter(~is_far & length.is_between(0, MAX_LENGTH_NS))
+    dropped = trace.spans.height - kept.height
+    if not kept.height:
+        raise SourceError("the trace has no spans with possible times", hint="Is its clock damaged?")
+    note = f"{dropped:,} spans with impossible times were skipped."
+    return replace(trace, spans=kept, notes=(*trace.notes, note)) if dropped else trace
 
 
 def _with_graph(trace: Trace, files: Sequence[TraceFile]) -> Trace:
@@ -258,7 +283,9 @@ def parse_rank(file: TraceFile, content: Content) -> RankSpans:
     facts = replace(facts, flops_source=built.flops_source)
     info = kineto.metadata.distributed
     rank = to_rank(info.rank) if info else None
-    return RankSpans(file, facts, rank, add_step_context(built.spans), memory.build(base_ns))
+    return RankSpans(
+        file, facts, rank, add_step_context(built.spans), memory.build(base_ns), unread_share=kineto.unread_share
+    )
 
 
 def _join(trace_format: TraceFormat, results: Sequence[RankSpans | FailedFile], notes: list[str]) -> Trace:
@@ -291,4 +318,21 @@ def _join(trace_format: TraceFormat, results: Sequence[RankSpans | FailedFile], 
         if result.memory is not None
     ]
     memory = pl.concat(memory_tables) if memory_tables else None
-    return Trace(format=trace_format.value, spans=spans, ranks=facts, notes=tuple(notes), memory=memory)
+    return Trace(
+        format=trace_format.value,
+        spans=spans,
+        ranks=facts,
+        notes=tuple(notes),
+        memory=memory,
+        unread_share=_unread_share(results),
+    )
+
+
+def _unread_share(results: Sequence[RankSpans | FailedFile]) -> float:
+    """By the sizes of the files as they are stored."""
+    total = sum(max(result.file.size_bytes, 1) for result in results)
+    unread = sum(
+        max(result.file.size_bytes, 1) * (result.unread_share if isinstance(result, RankSpans) else 1.0)
+        for result in results
+    )
+    return unread / total

@@ -24,6 +24,9 @@ COLLECTIVES = {
     "embedding-grads-all-reduce": "all_reduce",
     "optimizer-clip-main-grad": "all_reduce",
 }
+_PLACE = ("dp_rank", "stage", "rank", "step")
+MAX_STEP_S = 30 * 86_400.0
+"""A longer step is not real."""
 DATA_PARALLEL = ("params-all-gather", "grads-reduce-scatter", "separate-grads-all-reduce")
 
 
@@ -34,12 +37,15 @@ def parse_straggler(content: Content, source: str, limits: UploadLimits | None =
         if limits is not None and rows > limits.trace_file_spans:
             message = f"{source} has {rows:,} rows, more than {limits.trace_file_spans:,}"
             raise TooLargeError(message, setting="limits.uploads.trace_file_spans")
-        table = pl.read_parquet(io.BytesIO(content.data))
-    except pl.exceptions.PolarsError as error:
-        raise SourceError(f"cannot read the Parquet file {source}: {error}", hint="Is the copy complete?") from error
-    missing = [name for name in COLUMNS if name not in table.columns]
-    if missing:
-        raise SourceError(f"{source} has no column {', '.join(missing)}", hint="It is not a StragglerAnalysis trace.")
+        table = pl.read_parquet(io.BytesIO(content.data)).select(pl.col(name) for name in COLUMNS)
+    except pl.exceptions.ColumnNotFoundError:
+        names = pl.read_parquet_schema(io.BytesIO(content.data))
+        missing = ", ".join(name for name in COLUMNS if name not in names)
+        raise SourceError(f"{source} has no column {missing}", hint="It is not a StragglerAnalysis trace.") from None
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        raise SourceError(f"cannot read the Parquet file {source}: {reason}", hint="Is the copy complete?") from error
+    table, notes = _keep_possible(table, source)
     table = table.with_columns(
         pl.col("optype").cast(pl.String),
         (pl.col("start_ts").cast(pl.Float64) * 1e9).round().cast(pl.Int64).alias("start_ns"),
@@ -74,8 +80,32 @@ def parse_straggler(content: Content, source: str, limits: UploadLimits | None =
         RankFacts(rank=rank, source=source, stage=stage, data_parallel_rank=dp, world_size=rank_table.height)
         for rank, stage, dp in rank_table.iter_rows()
     )
-    notes = ("Times start at 0 in every step: the steps are shown one after another.",)
+    notes = ("Times start at 0 in every step: the steps are shown one after another.", *notes)
     return Trace(format="StragglerAnalysis", spans=spans, ranks=facts, notes=notes, is_aligned=True)
+
+
+def _keep_possible(table: pl.DataFrame, source: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """The rows whose place and times are numbers that a trace can have, and a note on the others."""
+    try:
+        table = table.with_columns(
+            *(pl.col(name).cast(pl.Int32, strict=False) for name in (*_PLACE, "mb_id")),
+            pl.col("seq_id").cast(pl.Int64, strict=False),
+            *(pl.col(name).cast(pl.Float64, strict=False) for name in ("start_ts", "duration")),
+            pl.col("optype").cast(pl.String),
+        )
+    except pl.exceptions.PolarsError as error:  # such as a column of lists
+        reason = str(error).partition("\n")[0]
+        raise SourceError(f"{source} has a column of another type: {reason}") from None
+    is_possible = pl.all_horizontal(
+        *(pl.col(name).is_not_null() & (pl.col(name) >= 0) for name in _PLACE),
+        *(pl.col(name).is_between(0, MAX_STEP_S) for name in ("start_ts", "duration")),
+        pl.col("optype").is_not_null(),
+    ).fill_null(False)
+    kept = table.filter(is_possible)
+    dropped = table.height - kept.height
+    if not kept.height:
+        raise SourceError(f"{source} has no spans", hint=f"None of its {dropped:,} rows has a rank, a step and times.")
+    return kept, (f"{dropped:,} rows without a rank, a step or possible times were skipped.",) if dropped else ()
 
 
 def _classes(table: pl.DataFrame) -> pl.Series:
@@ -123,7 +153,8 @@ def _groups(table: pl.DataFrame) -> pl.Series:
 
 
 def _peers(table: pl.DataFrame) -> pl.Series:
-    ranks = table.select("dp_rank", "stage", pl.col("rank").alias("peer")).unique()
+    # One rank for each place: a damaged table may name several.
+    ranks = table.select("dp_rank", "stage", pl.col("rank").alias("peer")).unique(["dp_rank", "stage"], keep="first")
     moved = table.select("dp_rank", pl.col("optype").replace_strict(PIPELINE, default=None).alias("delta"), "stage")
     peer_stages = moved.with_columns((pl.col("stage").cast(pl.Int64) + pl.col("delta")).alias("peer_stage"))
     keyed = ranks.with_columns(pl.col("stage").cast(pl.Int64).alias("peer_stage")).drop("stage")

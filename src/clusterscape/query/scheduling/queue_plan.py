@@ -159,10 +159,11 @@ def planned_jobs(queue: LiveQueue, layout: Layout) -> list[QueueJob]:
 
 def job_columns(jobs: Sequence[QueueJob], layout: Layout, now_s: int, classes: JobClasses) -> PlanJobs:
     """Jobs as the columns of the planner."""
+    most = len(layout.nodes) + 1  # a request for more nodes than there are never starts, whatever its number
     return PlanJobs(
         _column(layout.pool_of[job.partition] for job in jobs),
         _column(layout.mask(job) for job in jobs),
-        _column(job.nodes for job in jobs),
+        _column(min(job.nodes, most) for job in jobs),
         _column(job.gpus for job in jobs),
         _column(job.limit_s for job in jobs),
         _column(now_s for _ in jobs),

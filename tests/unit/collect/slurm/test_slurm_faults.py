@@ -34,7 +34,7 @@ from clusterscape.errors import SourceError
         (
             "scontrol: unrecognized option '--json'\nTry \"scontrol --help\" for more information",
             "unrecognized option",
-            "21.08",
+            "20.11",
         ),
         (
             "squeue: error: resolve_ctls_from_dns_srv: res_nsearch error: Unknown host\n"
@@ -114,3 +114,8 @@ def test_expiry_is_read_when_the_token_has_one() -> None:
     assert read_token_expiry(token([1])) is None
     for junk in ("", "a.b", "a.!!!.c", "a.é.c"):
         assert read_token_expiry(junk) is None
+
+
+def test_error_is_readable_when_a_response_is_nested_too_deeply() -> None:
+    with pytest.raises(SourceError, match="nested too deeply"):
+        parse_response(b'{"jobs": ' + b"[" * 100_000, request="squeue --json", key="jobs")

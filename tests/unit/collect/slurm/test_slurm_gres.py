@@ -35,6 +35,30 @@ from clusterscape.collect.slurm.gres import GpuCount, Gres, name_machine_type, p
         ("gpu:a100_1g.5gb:7(IDX:0-6)", [Gres("gpu", "a100_1g.5gb", 7, tuple(range(7)))]),
         ("gres/gpu:a100=8", [Gres("gpu", "a100", 8)]),
         ("gres:gpu:3", [Gres("gpu", None, 3)]),
+        ("gpu:(null):0(IDX:N/A)", [Gres("gpu", None, 0, ())]),
+        ("gpu:(null):2(IDX:0,3)", [Gres("gpu", None, 2, (0, 3))]),
+        ("gpu:(null):4", [Gres("gpu", None, 4)]),
+        ("gpu:0", [Gres("gpu", None, 0)]),
+        ("gpu(IDX:0-1)", [Gres("gpu", None, 2, (0, 1))]),
+        ("gpu:tesla(IDX:2)", [Gres("gpu", "tesla", 1, (2,))]),
+        ("gpu:tesla:2(S:0-1)", [Gres("gpu", "tesla", 2)]),
+        ("gpu:no_consume:4", [Gres("gpu", None, 4)]),
+        ("gpu:tesla:no_consume:4", [Gres("gpu", "tesla", 4)]),
+        (
+            "gpu:nvidia_a100_1g.10gb:2(S:0),gpu:nvidia_a100:1",
+            [
+                Gres("gpu", "nvidia_a100_1g.10gb", 2),
+                Gres("gpu", "nvidia_a100", 1),
+            ],
+        ),
+        (
+            "craynetwork:4,gpu:2,bandwidth:lustre:no_consume:4G",
+            [
+                Gres("craynetwork", None, 4),
+                Gres("gpu", None, 2),
+                Gres("bandwidth", "lustre", 4 * 2**30),
+            ],
+        ),
     ],
 )
 def test_gres_is_read_when_in_any_spelling(text: str, expected: list[Gres]) -> None:

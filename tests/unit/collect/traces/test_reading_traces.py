@@ -5,10 +5,16 @@ import json
 import tarfile
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
+from hostile.memory import MIB, measure
+from typer.testing import CliRunner
 from unit.collect.traces.trace_files import document, host, kernel, simple_rank, step, write
 
+from clusterscape.analyze.trace.document import pack_trace
+from clusterscape.analyze.trace.report import analyze_trace, check_trace
+from clusterscape.cli.entry import app
 from clusterscape.collect.traces import read_traces, reading
 from clusterscape.collect.traces.collective_names import find_kind, is_communication_kernel, parse_annotation
 from clusterscape.collect.traces.files import assign_ranks, find_rank_in_name
@@ -183,3 +189,61 @@ def test_parallel_reading_gives_the_same_when_there_is_much_data(
     assert together.spans.equals(alone.spans)
     assert together.notes == alone.notes
     assert progress_calls == [14, 24, 34, 44]
+
+
+def test_memory_is_bounded_when_the_stated_world_is_absurd(tmp_path: Path) -> None:
+    write(tmp_path / "rank0.json", simple_rank(0, 10**9))
+    cost = measure(notes_of, tmp_path)
+    assert "Ranks 1, 2, 3, 4, 5, 6, 7, 8 … (999,999,999 in all) are missing" in cost.value
+    assert cost.peak_bytes < 500 * MIB  # 9 GB before; compiled parts included
+
+
+def notes_of(folder: Path) -> str:
+    return " ".join(check_trace(read_traces([folder], workers=1)))
+
+
+@pytest.mark.parametrize("size", [-5, 0, 1, 2**62])
+def test_missing_ranks_are_counted_when_the_world_is_stated(tmp_path: Path, size: int) -> None:
+    write(tmp_path / "rank0.json", simple_rank(0, size))
+    notes = notes_of(tmp_path)
+    assert ("missing" in notes) == (size > 1)
+
+
+def test_spans_far_from_the_others_are_skipped_when_a_clock_is_damaged(tmp_path: Path) -> None:
+    document = simple_rank(0, 1)
+    document["traceEvents"].append(kernel("late", 3e15, 5))
+    document["traceEvents"].append(kernel("endless", 1_000_100, 3e15))
+    trace = read_traces([write(tmp_path / "rank0.json", document)])
+    assert "2 spans with impossible times were skipped." in trace.notes
+    assert not set(trace.spans["name"].cast(pl.String)) & {"late", "endless"}
+    analyze_trace(trace, np.random.default_rng(0))
+
+
+def test_ranks_are_numbered_when_a_name_has_an_absurd_number(tmp_path: Path) -> None:
+    document = simple_rank(0, 1)
+    del document["distributedInfo"]
+    trace = read_traces([write(tmp_path / f"rank{'9' * 30}.json", document)])
+    assert [facts.rank for facts in trace.ranks] == [0]
+
+
+def test_share_that_was_not_read_is_known_when_files_are_damaged(tmp_path: Path) -> None:
+    whole = json.dumps(simple_rank(0, 2, steps=40))
+    (tmp_path / "rank0.json").write_text(whole)
+    assert read_traces([tmp_path], workers=1).unread_share == 0
+    at = whole.index("ProfilerStep#3")
+    (tmp_path / "rank1.json").write_text(whole[:at] + '"broken' + whole[at:])
+    assert read_traces([tmp_path], workers=1).unread_share == pytest.approx(0.45, abs=0.05)
+    (tmp_path / "rank0.json").write_text('{"traceEvents": [{"ph": "X", ')
+    trace = read_traces([tmp_path], workers=1)
+    assert trace.unread_share > 0.8
+    done = CliRunner().invoke(app, ["trace", "report", str(tmp_path), "--json"])
+    assert done.exit_code == 1
+    assert json.loads(done.stdout)["format"] == "Kineto"
+    assert "of the trace was not read" in done.stderr
+
+
+def test_trace_is_packed_when_a_step_is_marked_twice(tmp_path: Path) -> None:
+    document = simple_rank(0, 1)
+    document["traceEvents"].append(step(3, 1_002_000.0, 1000))
+    trace = read_traces([write(tmp_path / "rank0.json", document)])
+    assert pack_trace(analyze_trace(trace, np.random.default_rng(0))).spans.height == trace.spans.height

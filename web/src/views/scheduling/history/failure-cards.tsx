@@ -45,6 +45,10 @@ function Statuses({ traces }: { traces: readonly TraceDescription[] }) {
     .filter(({ failures }) => failures)
     .map(({ name, failures }) => `${traces.length > 1 ? `${name}: ` : ""}${formatRatio(failures?.lost_share)}`)
     .join("; ");
+  const unknown = traces
+    .filter(({ failures }) => failures === null || failures.unknown_share > 0)
+    .map(({ name, failures }) => `${traces.length > 1 ? `${name}: ` : ""}${formatRatio(failures?.unknown_share ?? 1)}`)
+    .join("; ");
   const groups = STATUSES.map((status) => ({
     key: status,
     title: TITLES[status],
@@ -64,7 +68,7 @@ function Statuses({ traces }: { traces: readonly TraceDescription[] }) {
   return (
     <ChartCard
       title="How jobs end"
-      hint={`share of jobs; tick: of the unit-hours${lost && `; lost to unsuccessful jobs: ${lost}`}`}
+      hint={`share of jobs; tick: of the unit-hours${lost && `; lost to unsuccessful jobs: ${lost}`}${unknown && `; unknown end, left out: ${unknown}`}`}
       twin={{
         header: ["trace", "status", "jobs", "share", "low", "high", "unit-hours", "share of unit-hours"],
         rows: all.map(({ name, status }) => [
@@ -82,7 +86,7 @@ function Statuses({ traces }: { traces: readonly TraceDescription[] }) {
       {groups.length > 0 ? (
         <IntervalRows label="How jobs end" scale={linearScale(0, 1, 5, formatRatio)} groups={groups} />
       ) : (
-        <p className={styles.missing}>The trace has no job states.</p>
+        <p className={styles.missing}>The trace does not say how its jobs ended.</p>
       )}
     </ChartCard>
   );

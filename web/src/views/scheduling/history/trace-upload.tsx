@@ -40,7 +40,9 @@ export function TraceUpload({ onUploaded }: { onUploaded(row: JobTraceRow): void
       ) : (
         <p role="status">Reading {fileName}…</p>
       )}
-      <p>SWF, sacct, Lumos, Philly, Helios, Acme, openb; also compressed.</p>
+      <p>
+        SWF, sacct, CSV with usual column names, Lumos, Philly, Helios, Acme, Alibaba, Google Borg; also compressed.
+      </p>
       {problem && (
         <p role="alert">
           {problem.message}. {problem.hint && toSentence(problem.hint)}
