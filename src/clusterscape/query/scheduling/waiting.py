@@ -3,10 +3,11 @@
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from clusterscape.analyze.jobs.wait_choice import ToldWaits, WaitQuestions, name_speaker, says_little
 from clusterscape.analyze.jobs.wait_intervals import (
     INTERVALS,
     LEVELS,
@@ -133,12 +134,13 @@ class ModelCards:
 
 @dataclass(frozen=True, slots=True)
 class SampledWaits:
-    """Jobs that can start: quantiles of their waits before and after calibration (jobs × levels), and waits by time limits."""
+    """Jobs that can start: quantiles of their simulated waits (jobs × levels), what is reported, and waits by time limits."""
 
     jobs: list[QueueJob]
     sampled_s: Float64s
-    calibrated_s: Float64s
+    told: ToldWaits
     plan_s: Float64s
+    guesses_s: Float64s
     bins: WaitBins
 
 
@@ -207,7 +209,7 @@ class WaitQuery:
 
     def calibrated_on(self) -> int:
         """Number of waits used to calibrate the intervals; 0: not calibrated yet."""
-        return self.log.calibrations().count
+        return self.log.judge().count
 
     def reliability(self) -> ReliabilityAnswer:
         """Past forecasts compared with their outcomes."""
@@ -264,7 +266,7 @@ class WaitQuery:
                 job,
                 int(sampled.bins.ahead[index]),
                 sum(free.get(node.name, 0) for node in queue.usable_nodes(job)),
-                sampled.calibrated_s[index],
+                sampled.told.quantiles_s[index],
                 float(sampled.plan_s[index]),
                 queue.now_s * 1000,
             )
@@ -289,11 +291,13 @@ class WaitQuery:
         totals = [max(1, sum(node.gpus for node in queue.usable_nodes(job))) for job in jobs]
         bins = WaitBins(np.array([job.total_gpus for job in jobs]) / np.array(totals, float), np.array(ahead, float))
         is_first = np.array([find_stage(queue.now_s - job.queued_s) == 0 for job in jobs], np.bool_)
-        calibrated = self.log.calibrations().apply(sampled, bins, is_first)
+        judge = self.log.judge()
+        guesses = judge.guess(queue.now_s, plan, [job.partition for job in jobs], bins, is_first)
+        told = judge.tell(WaitQuestions(guesses, sampled, bins), is_first)
         # A job that the plan starts now starts now; one that must wait for the end of a reservation does not start before it.
-        calibrated[plan == 0] = 0.0
-        calibrated = np.maximum(calibrated, waits.min(axis=0)[:, None])
-        return SampledWaits(jobs, sampled, calibrated, plan, bins)
+        quantiles = np.where(plan[:, None] == 0, 0.0, told.quantiles_s)
+        quantiles = np.maximum(quantiles, waits.min(axis=0)[:, None])
+        return SampledWaits(jobs, sampled, replace(told, quantiles_s=quantiles), plan, guesses, bins)
 
     def _find_unfit(self, queue: LiveQueue, machine_type: str | None, memory_gib: float | None) -> frozenset[str]:
         """Nodes of another type ("A100" includes "A100-80G") or with less memory; unknown memory counts as enough."""

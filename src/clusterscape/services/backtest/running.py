@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from clusterscape.analyze.jobs.features import EncodedJobs, JobTable, RunHistory
 from clusterscape.analyze.jobs.runtime_forest import train_forest
+from clusterscape.analyze.jobs.wait_choice import WaitQuestions
+from clusterscape.analyze.jobs.wait_guesses import guess_waits, select_past_waits
 from clusterscape.analyze.jobs.wait_intervals import WaitBins, summarize_samples
 from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.services.backtest.forecasting import (
@@ -37,7 +40,9 @@ VERSION = "1"
 
 @dataclass(frozen=True, slots=True)
 class WaitForecasts:
-    """Forecasts of jobs that did not start immediately, by submission. ``quantiles_s``: uncalibrated, at the levels of waits."""
+    """Forecasts of jobs that did not start immediately, by submission. ``quantiles_s``: as simulated, at the levels of waits;
+    ``guesses_s``: GUESSES of each job, from the waits of all jobs that were over by then.
+    """
 
     row: Int64s
     submit_s: Float64s
@@ -46,6 +51,12 @@ class WaitForecasts:
     quantiles_s: Float64s
     size_ratio: Float64s
     ahead: Float64s
+    guesses_s: Float64s
+
+    @property
+    def questions(self) -> WaitQuestions:
+        """The forecasts as they are decided, in the backtest and on the live queue."""
+        return WaitQuestions(self.guesses_s, self.quantiles_s, self.bins)
 
     @property
     def bins(self) -> WaitBins:
@@ -95,7 +106,7 @@ def backtest(
             _save(checkpoint, done, jobs, total, choices)
             if progress is not None:
                 progress(len(done), len(sample))
-    return _to_forecasts(jobs, done)
+    return _to_forecasts(jobs, done, total)
 
 
 def _sample_jobs(jobs: JobTable, choices: BacktestChoices) -> Int64s:
@@ -135,11 +146,17 @@ def _forecast(
 _COLUMNS = 4 + 7
 
 
-def _to_forecasts(jobs: JobTable, done: Float64s) -> WaitForecasts:
+def _to_forecasts(jobs: JobTable, done: Float64s, total: int) -> WaitForecasts:
     done = done[np.argsort(done[:, 0], kind="stable")]
     row = done[:, 0].astype(np.int64)
-    wait = jobs.start_s[row] - jobs.submit_s[row]
-    return WaitForecasts(row, jobs.submit_s[row], wait, done[:, 1], done[:, 4:], done[:, 2], done[:, 3])
+    wait = jobs.start_s - jobs.submit_s
+    # Those submitted before and not started yet; a job that starts in the second of a submission has left the queue.
+    ahead = np.arange(len(jobs)) - np.searchsorted(np.sort(jobs.start_s), jobs.submit_s, side="right")
+    queue = jobs.frame["queue"].fill_null("").rank("dense").cast(pl.Int64).to_numpy() - 1
+    past = select_past_waits(jobs.start_s, wait, WaitBins(jobs.size / total, np.maximum(ahead, 0.0)), queue)
+    bins = WaitBins(done[:, 2], done[:, 3])
+    guesses = guess_waits(past, jobs.submit_s[row], bins, queue[row], done[:, 1])
+    return WaitForecasts(row, jobs.submit_s[row], wait[row], done[:, 1], done[:, 4:], done[:, 2], done[:, 3], guesses)
 
 
 def fingerprint(jobs: JobTable, total: int, choices: BacktestChoices) -> str:
