@@ -2,9 +2,9 @@
 
 The point with the smallest median error of the newest forecasts wins: a simulation, the plan (both also shifted by their past
 errors), or a simple guess. The interval is made of the past errors of the base with the smallest interval score, weighted by age
-(Barber et al. 2023) and with jobs that still wait as censored (Kaplan–Meier). Its miss rate follows the misses by DtACI (Gibbs &
-Candès 2022), so that coverage returns to the nominal level when the world changes. A wait counts once it is over, or once it
-has outlasted its interval. One forecast costs O(candidates × WINDOW log WINDOW).
+(Barber et al. 2023) and with jobs that still wait as censored (Kaplan–Meier). Its miss rate follows the misses (Gibbs & Candès
+2021), so that coverage returns to the nominal level when the world changes. A wait counts once it is over, or once it has
+outlasted its interval. One forecast costs O(candidates × WINDOW log WINDOW).
 """
 
 from dataclasses import dataclass, field
@@ -129,8 +129,9 @@ def walk_forward(
     ends = np.zeros((count, bases, 2))
     centers, scales = questions.centers()
     wait_s = np.ascontiguousarray(wait_s, np.float64)
+    now_s = max(now_s, float(made_s[-1])) if count else now_s
     walk(
-        made_s, wait_s, questions.points(), centers, scales, _SHIFTED_BASES, questions.chains(), contexts, GRID, TARGETS,
+        made_s, wait_s, questions.points(), centers, scales, _SHIFTED_BASES, questions.chains(), GRID, TARGETS,
         STEP, FORGET, told, points, speakers, rates, lists, counts, ends,
     )  # fmt: skip
     is_raw = speakers[:, 0] < 0

@@ -86,6 +86,30 @@ def measure_coverage(quantiles_s: Float64s, wait_s: Float64s) -> list[Coverage]:
     return coverages
 
 
+QUARTERS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoverageQuarter:
+    """Forecasts of one quarter of the tested jobs, in time order: share within the 90 % interval, and its median width."""
+
+    jobs: int
+    covered: float
+    width_s: float
+
+
+def split_quarters(quantiles_s: Float64s, wait_s: Float64s) -> list[CoverageQuarter]:
+    """Coverage and width of the 90 % interval over time; rows are in time order."""
+    low, high = INTERVALS[0.9]
+    quarters = []
+    for rows in np.array_split(np.arange(len(wait_s)), QUARTERS):
+        coverage = next((row for row in measure_coverage(quantiles_s[rows], wait_s[rows]) if row.nominal == 0.9), None)
+        if coverage is not None:
+            width = float(np.median(quantiles_s[rows, high] - quantiles_s[rows, low]))
+            quarters.append(CoverageQuarter(jobs=len(rows), covered=coverage.covered, width_s=width))
+    return quarters
+
+
 def find_bin_errors(
     median_s: Float64s, wait_s: Float64s, bins: WaitBins, fewest: int = 1
 ) -> Sequence[tuple[int, int, int, float]]:

@@ -64,9 +64,10 @@ def guess_from_past(
     most: int,
     out: Float64s,
 ) -> None:
-    """Guesses from the waits that were over by ``at``; past rows are sorted by ``start``. Columns of ``out``: last wait of the
-    queue, median, median of the cell, median of its ``recent`` newest, middle of the newest ``most``, the same of the cell. NaN if
-    no wait was over.
+    """Guesses from the waits that were over by ``at``; past rows are sorted by ``start``.
+
+    Columns of ``out``: last wait of the queue, median, median of the cell, median of its ``recent`` newest, middle of the newest
+    ``most``, the same of the cell. NaN if no wait was over.
     """
     by_cell, cell_offsets = group_rows(cell, cells)
     by_queue, queue_offsets = group_rows(queue, queues)
@@ -109,8 +110,9 @@ def guess_from_past(
 def find_censored_quantiles(
     values: Float64s, is_known: Bools, weights: Float64s, levels: Float64s, out: Float64s
 ) -> None:
-    """Weighted Kaplan–Meier quantiles: a value that is not known is at least as large as given. ``levels`` ascend; beyond the last
-    known value the largest value is used.
+    """Weighted Kaplan–Meier quantiles: a value that is not known is at least as large as given.
+
+    ``levels`` ascend; beyond the last known value the largest value is used.
     """
     order = np.argsort(values)
     risk = weights.sum()
@@ -119,7 +121,7 @@ def find_censored_quantiles(
     while place < order.size and level < levels.size:
         value = values[order[place]]
         gone = events = 0.0
-        while place < order.size and values[order[place]] == value:
+        while place < order.size and not values[order[place]] > value:
             row = order[place]
             gone += weights[row]
             if is_known[row]:
@@ -291,7 +293,6 @@ def walk(
     scales: Float64s,
     shifted: Int64s,
     chains: Int64s,
-    contexts: int,
     grid: Float64s,
     targets: Float64s,
     step: float,
@@ -306,8 +307,8 @@ def walk(
 ) -> None:
     """Every forecast in the order of ``made``, each from what was known then; ``wait``: infinite if the job has not started.
 
-    Sets ``told`` (NaN if too few waits were known), ``points``, ``speakers`` (point, base; −1: too few) and, as they are after the
-    last forecast, the miss ``rates`` of the intervals and the context ``lists`` with their ``counts``.
+    Sets ``told`` (NaN if too few waits were known), ``points``, ``speakers`` (point, base; −1: too few) and, as they are after
+    the last forecast, the miss ``rates`` of the intervals and the context ``lists`` with their ``counts``.
     """
     count, bases, intervals = made.size, centers.shape[1], targets.size
     known_at = made + wait
@@ -379,8 +380,9 @@ def choose_cells(
     chosen: Int64s,
     tables: Float64s,
 ) -> None:
-    """Who speaks in each cell at ``now``, after ``walk``. Sets ``chosen`` (cell × point and base; −1: too few waits are known) and
-    ``tables``.
+    """Who speaks in each cell at ``now``, after ``walk``.
+
+    Sets ``chosen`` (cell × point and base; −1: too few waits are known) and ``tables``.
     """
     for cell in range(chains.shape[0]):
         rows = gather_context(now, chains[cell], lists, counts, made, wait, WINDOW, FEWEST)

@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from clusterscape.analyze.jobs.wait_choice import ToldWaits, WaitQuestions, name_speaker, says_little
+from clusterscape.analyze.jobs.wait_choice import ToldWaits, WaitQuestions, says_little
 from clusterscape.analyze.jobs.wait_intervals import (
     INTERVALS,
     LEVELS,
     MIDDLE,
     Coverage,
+    CoverageQuarter,
     WaitBins,
     measure_coverage,
+    split_quarters,
     summarize_samples,
 )
 from clusterscape.errors import ClusterScapeError, NotFoundError, QueryError
@@ -22,6 +24,7 @@ from clusterscape.model import NodeId, Workload, WorkloadId
 from clusterscape.model.arrays import Float64s
 from clusterscape.model.identity_fields import PublicText, UserName, WorkloadRef
 from clusterscape.query.context import QueryContext
+from clusterscape.query.scheduling.forecast_why import ForecastWhy, explain_forecast
 from clusterscape.query.scheduling.live_forecast import ASSUMPTIONS, forecast_queue, predict_runs
 from clusterscape.query.scheduling.live_queue import LiveQueue, QueueJob, read_live_queue
 from clusterscape.query.scheduling.models import ModelCard, SchedulingModels, TrainedModels
@@ -45,7 +48,10 @@ class StartInterval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartForecast:
-    """When a job would start. ``plan_at``: if all jobs use their whole time limits and no others are submitted."""
+    """When a job would start. ``plan_at``: if all jobs use their whole time limits and no others are submitted.
+
+    ``why``: which guess speaks, the start if nobody else came, and what makes it uncertain.
+    """
 
     partition: PublicText
     machine_type: PublicText | None
@@ -58,6 +64,7 @@ class StartForecast:
     likely_at: int
     intervals: list[StartInterval]
     plan_at: int
+    why: ForecastWhy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,9 +115,10 @@ class WaitingForecasts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReliabilityAnswer:
-    """Coverage of past forecasts. ``told``: as shown to users, should equal the nominal level; ``sampled``: before calibration.
+    """Coverage of past forecasts. ``told``: as shown to users, should equal the nominal level; ``sampled``: as simulated.
 
-    ``told`` covers the first forecast of each workload, ``later`` those made after it had waited for some time.
+    ``told`` covers the first forecast of each workload, ``later`` those made after it had waited for some time. ``quarters``: of
+    the first ones, in the order of their starts. ``little_ratio``: share of intervals that were too wide to be of use.
     """
 
     since: int | None
@@ -121,6 +129,9 @@ class ReliabilityAnswer:
     told: list[Coverage]
     later: list[Coverage]
     sampled: list[Coverage]
+    quarters: list[CoverageQuarter]
+    median_width_90_s: float | None
+    little_ratio: float | None
     bins: list[WaitBinRow]
 
 
@@ -217,6 +228,7 @@ class WaitQuery:
         first, later = outcomes.take(outcomes.is_first), outcomes.take(~outcomes.is_first)
         count = len(first.wait_s)
         median = first.calibrated_s[:, MIDDLE]
+        low, high = INTERVALS[0.9]
         return ReliabilityAnswer(
             since=first.since,
             jobs=count,
@@ -226,6 +238,11 @@ class WaitQuery:
             told=measure_coverage(first.calibrated_s, first.wait_s),
             later=measure_coverage(later.calibrated_s, later.wait_s),
             sampled=measure_coverage(first.sampled_s, first.wait_s),
+            quarters=split_quarters(first.calibrated_s, first.wait_s),
+            median_width_90_s=float(np.median(first.calibrated_s[:, high] - first.calibrated_s[:, low]))
+            if count
+            else None,
+            little_ratio=float(says_little(first.calibrated_s).mean()) if count else None,
             bins=describe_bins(median, first.wait_s, first.bins) if count else [],
         )
 
@@ -266,8 +283,8 @@ class WaitQuery:
                 job,
                 int(sampled.bins.ahead[index]),
                 sum(free.get(node.name, 0) for node in queue.usable_nodes(job)),
-                sampled.told.quantiles_s[index],
-                float(sampled.plan_s[index]),
+                sampled,
+                index,
                 queue.now_s * 1000,
             )
             for index, job in enumerate(sampled.jobs)
@@ -387,7 +404,9 @@ def _count_ahead(jobs: Sequence[QueueJob], probes: Collection[str]) -> list[int]
     return ahead
 
 
-def _describe(job: QueueJob, ahead: int, free: int, quantiles_s: Float64s, plan_s: float, now: int) -> StartForecast:
+def _describe(job: QueueJob, ahead: int, free: int, sampled: SampledWaits, index: int, now: int) -> StartForecast:
+    quantiles_s, plan_s = sampled.told.quantiles_s[index], float(sampled.plan_s[index])
+
     def start_at(wait_s: float) -> int:
         return int(now + wait_s * 1000)
 
@@ -409,4 +428,5 @@ def _describe(job: QueueJob, ahead: int, free: int, quantiles_s: Float64s, plan_
         likely_at=start_at(wait),
         intervals=intervals,
         plan_at=start_at(plan_s),
+        why=explain_forecast(int(sampled.told.speaker[index]), quantiles_s, sampled.sampled_s[index], plan_s, now),
     )
