@@ -72,7 +72,7 @@ class ForecastKeeper:
                 workload=job.workload,
                 made_at=now,
                 sampled_s=np.round(sampled.sampled_s[index], 1).tolist(),
-                told_s=np.round(sampled.told.quantiles_s[index], 1).tolist(),
+                told_s=np.round(sampled.reported.quantiles_s[index], 1).tolist(),
                 size_ratio=float(sampled.bins.size_ratio[index]),
                 ahead=int(sampled.bins.ahead[index]),
                 stage=stages[job.workload],

@@ -72,7 +72,7 @@ def _chain(cells: Int64s) -> Int64s:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldWaits:
+class ReportedWaits:
     """Quantiles at LEVELS, seconds; ``speaker``: index in SPEAKERS of the point, ``base``: in RAW of the interval; −1: simulation
     as it is, because too few waits are known.
     """
@@ -92,21 +92,21 @@ class WaitChooser:
     tables: Float64s = field(default_factory=lambda: np.zeros((WaitBins.CELLS, len(_BASES), len(GRID))))
     rates: Float64s = field(default_factory=TARGETS.copy)
 
-    def tell(self, questions: WaitQuestions) -> ToldWaits:
+    def tell(self, questions: WaitQuestions) -> ReportedWaits:
         """Forecasts of all jobs."""
         from clusterscape.analyze.jobs.wait_kernels import tell_all
 
         count = len(questions.sampled_s)
-        told, speaker, base = questions.sampled_s.copy(), np.full(count, -1), np.full(count, -1)
+        reported, speaker, base = questions.sampled_s.copy(), np.full(count, -1), np.full(count, -1)
         if self.count and count:
             centers, scales = questions.centers()
             cells = questions.bins.cells()
             tell_all(
                 questions.points(), centers, scales, _SHIFTED_BASES, cells, self.points, self.bases, self.tables, GRID,
-                self.rates, told,
+                self.rates, reported,
             )  # fmt: skip
             speaker, base = self.points[cells], _name_bases(self.bases[cells])
-        return ToldWaits(told, speaker, base)
+        return ReportedWaits(reported, speaker, base)
 
 
 NOT_CHOSEN = WaitChooser()
@@ -114,7 +114,7 @@ NOT_CHOSEN = WaitChooser()
 
 def walk_forward(
     questions: WaitQuestions, made_s: Float64s, wait_s: Float64s, now_s: float
-) -> tuple[ToldWaits, WaitChooser]:
+) -> tuple[ReportedWaits, WaitChooser]:
     """Every past forecast, each from what was known when it was made, and what they say at ``now_s`` about the next ones.
 
     Rows are sorted by ``made_s``; ``wait_s`` is infinite if the job still waits. A wait is known from ``made_s + wait_s`` on.
@@ -122,7 +122,7 @@ def walk_forward(
     from clusterscape.analyze.jobs.wait_kernels import choose_cells, walk
 
     count, bases, contexts = len(made_s), len(_BASES), WaitBins.CELLS + WaitBins.QUEUES + 1
-    told, points = np.full((count, len(LEVELS)), np.nan), np.zeros((count, len(SPEAKERS)))
+    reported, points = np.full((count, len(LEVELS)), np.nan), np.zeros((count, len(SPEAKERS)))
     speakers = np.full((count, 2), -1, np.int64)
     rates = TARGETS.copy()
     lists, counts = np.full((contexts, count), -1, np.int64), np.zeros(contexts, np.int64)
@@ -132,19 +132,19 @@ def walk_forward(
     now_s = max(now_s, float(made_s[-1])) if count else now_s
     walk(
         made_s, wait_s, questions.points(), centers, scales, _SHIFTED_BASES, questions.chains(), GRID, TARGETS,
-        STEP, FORGET, told, points, speakers, rates, lists, counts, ends,
+        STEP, FORGET, reported, points, speakers, rates, lists, counts, ends,
     )  # fmt: skip
     is_raw = speakers[:, 0] < 0
-    told[is_raw] = questions.sampled_s[is_raw]
+    reported[is_raw] = questions.sampled_s[is_raw]
     chosen = np.full((WaitBins.CELLS, 2), -1, np.int64)
     tables = np.zeros((WaitBins.CELLS, bases, len(GRID)))
     choose_cells(
         now_s, _chain(np.arange(WaitBins.CELLS)), lists, counts, made_s, wait_s, points, centers, scales, ends, GRID,
         FORGET, chosen, tables,
     )  # fmt: skip
-    known = int(np.isfinite(wait_s).sum()) if (chosen >= 0).all() else 0
-    chooser = WaitChooser(known, chosen[:, 0].copy(), chosen[:, 1].copy(), tables, rates)
-    return ToldWaits(told, speakers[:, 0].copy(), _name_bases(speakers[:, 1])), chooser
+    waits = int(np.isfinite(wait_s).sum()) if (chosen >= 0).all() else 0
+    chooser = WaitChooser(waits, chosen[:, 0].copy(), chosen[:, 1].copy(), tables, rates)
+    return ReportedWaits(reported, speakers[:, 0].copy(), _name_bases(speakers[:, 1])), chooser
 
 
 def _name_bases(bases: Int64s) -> Int64s:

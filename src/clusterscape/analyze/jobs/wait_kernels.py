@@ -76,17 +76,17 @@ def guess_from_past(
     cell_known = np.full(cells, -1, np.int64)
     cell_guesses = np.empty((cells, 3))
     for row in range(at.size):
-        known = np.searchsorted(start, at[row], side="right")
-        if known == 0:
+        over = np.searchsorted(start, at[row], side="right")
+        if over == 0:
             out[row, :] = np.nan
             continue
-        if known != known_before:
-            median = np.median(wait[:known])
-            middle = find_middle(wait[max(0, known - most) : known])
-            known_before = known
+        if over != known_before:
+            median = np.median(wait[:over])
+            middle = find_middle(wait[max(0, over - most) : over])
+            known_before = over
         begin = queue_offsets[at_queue[row]]
         place = begin + np.searchsorted(queue_start[begin : queue_offsets[at_queue[row] + 1]], at[row], side="right")
-        out[row, 0] = wait[by_queue[place - 1]] if place > begin else wait[known - 1]
+        out[row, 0] = wait[by_queue[place - 1]] if place > begin else wait[over - 1]
         out[row, 1] = median
         out[row, 4] = middle
         group = at_cell[row]
@@ -94,7 +94,7 @@ def guess_from_past(
         inside = np.searchsorted(cell_start[begin : cell_offsets[group + 1]], at[row], side="right")
         if inside < fewest:
             out[row, 2] = median
-            out[row, 3] = np.median(wait[max(0, known - recent) : known])
+            out[row, 3] = np.median(wait[max(0, over - recent) : over])
             out[row, 5] = middle
             continue
         if inside != cell_known[group]:
@@ -120,16 +120,16 @@ def find_censored_quantiles(
     surviving, level, place = 1.0, 0, 0
     while place < order.size and level < levels.size:
         value = values[order[place]]
-        gone = events = 0.0
+        leaving = events = 0.0
         while place < order.size and not values[order[place]] > value:
             row = order[place]
-            gone += weights[row]
+            leaving += weights[row]
             if is_known[row]:
                 events += weights[row]
             place += 1
         if events > 0.0:
             surviving *= max(0.0, 1.0 - events / risk)
-        risk -= gone
+        risk -= leaving
         if risk < nothing and events > 0.0:
             surviving = 0.0
         while level < levels.size and 1.0 - surviving >= levels[level] - 1e-12:
@@ -226,13 +226,13 @@ def gather_context(
         context = chain[depth]
         count = min(window, counts[context])
         rows = np.empty(count, np.int64)
-        known = 0
+        over = 0
         for place in range(count):
             row = lists[context, counts[context] - 1 - place]
             rows[place] = row
             if made[row] + wait[row] <= now:
-                known += 1
-        if known >= (FEWEST_AT_ALL if depth == chain.size - 1 else fewest):
+                over += 1
+        if over >= (FEWEST_AT_ALL if depth == chain.size - 1 else fewest):
             return rows
     return np.empty(0, np.int64)
 
@@ -256,10 +256,10 @@ def tell(
     rates: Float64s,
     points: Float64s,
     ends: Float64s,
-    told: Float64s,
+    reported: Float64s,
 ) -> None:
     """One forecast: fills all its ``points`` (raw guesses, then shifted ones), the scaled 90 % ``ends`` of each base, and the
-    quantiles ``told``, outermost interval first, then the point, in seconds. ``rates``: miss rate of each interval.
+    quantiles ``reported``, outermost interval first, then the point, in seconds. ``rates``: miss rate of each interval.
     """
     least = np.log(SOFTEN_S)
     for place in range(raw.size):
@@ -271,8 +271,8 @@ def tell(
     for at in range(centers.size):
         ends[at, 0] = max(centers[at] + scales[at] * interpolate(tables[at], grid, 0.05), least)
         ends[at, 1] = max(centers[at] + scales[at] * interpolate(tables[at], grid, 0.95), least)
-    levels, middle_place = told.size, told.size // 2
-    told[middle_place] = points[point]
+    levels, middle_place = reported.size, reported.size // 2
+    reported[middle_place] = points[point]
     for place in range(middle_place - 1, -1, -1):
         # A negative miss rate widens the interval beyond the largest errors seen, by the factor e^−rate on each side.
         beyond = min(rates[place], 0.0)
@@ -280,8 +280,8 @@ def tell(
         high = centers[base] + scales[base] * interpolate(tables[base], grid, 1.0 - rates[place] / 2.0) - beyond
         low, high = np.exp(low) - SOFTEN_S, np.exp(high) - SOFTEN_S
         # Intervals are nested and contain the point.
-        told[place] = min(max(low, 0.0), told[place + 1])
-        told[levels - 1 - place] = max(high, told[levels - 2 - place])
+        reported[place] = min(max(low, 0.0), reported[place + 1])
+        reported[levels - 1 - place] = max(high, reported[levels - 2 - place])
 
 
 @njit(cache=True, nogil=True)
@@ -297,7 +297,7 @@ def walk(
     targets: Float64s,
     step: float,
     forget: float,
-    told: Float64s,
+    reported: Float64s,
     points: Float64s,
     speakers: Int64s,
     rates: Float64s,
@@ -307,8 +307,8 @@ def walk(
 ) -> None:
     """Every forecast in the order of ``made``, each from what was known then; ``wait``: infinite if the job has not started.
 
-    Sets ``told`` (NaN if too few waits were known), ``points``, ``speakers`` (point, base; −1: too few) and, as they are after
-    the last forecast, the miss ``rates`` of the intervals and the context ``lists`` with their ``counts``.
+    Sets ``reported`` (NaN if too few waits were known), ``points``, ``speakers`` (point, base; −1: too few) and, as they are
+    after the last forecast, the miss ``rates`` of the intervals and the context ``lists`` with their ``counts``.
     """
     count, bases, intervals = made.size, centers.shape[1], targets.size
     known_at = made + wait
@@ -327,8 +327,10 @@ def walk(
                 continue
             for place in range(intervals):
                 if not is_judged[past, place]:
-                    # Times are whole seconds: one second beside an interval is inside it.
-                    is_inside = told[past, place] - 1.0 <= wait[past] <= told[past, told.shape[1] - 1 - place] + 1.0
+                    # Times are whole seconds: an interval holds up to one second outside it.
+                    is_inside = (
+                        reported[past, place] - 1.0 <= wait[past] <= reported[past, reported.shape[1] - 1 - place] + 1.0
+                    )
                     rates[place] = adapt(rates[place], targets[place], step, 0.0 if is_inside else 1.0)
         while first_open < row and not is_open[first_open]:
             first_open += 1
@@ -336,14 +338,14 @@ def walk(
             # A job that still waits past the end of its interval has missed it, although its wait is not known.
             if is_open[past] and speakers[past, 1] >= 0:
                 for place in range(intervals):
-                    end = told[past, told.shape[1] - 1 - place]
+                    end = reported[past, reported.shape[1] - 1 - place]
                     if not is_judged[past, place] and now - made[past] > end + 1.0:
                         is_judged[past, place] = True
                         rates[place] = adapt(rates[place], targets[place], step, 1.0)
         is_open[row] = True
         rows = gather_context(now, chains[row], lists, counts, made, wait, WINDOW, FEWEST)
         speakers[row] = -1
-        told[row] = np.nan
+        reported[row] = np.nan
         if rows.size == 0:
             points[row, : raw.shape[1]] = raw[row]
             for place in range(shifted.size):
@@ -354,7 +356,8 @@ def walk(
             point = choose_point(now, wider, made, wait, points, forget)
             base = choose_base(now, rows, made, wait, centers, scales, ends, grid, forget, tables)
             tell(
-                raw[row], centers[row], scales[row], shifted, point, base, tables, grid, rates, points[row], ends[row], told[row]
+                raw[row], centers[row], scales[row], shifted, point, base, tables, grid, rates, points[row], ends[row],
+                reported[row],
             )  # fmt: skip
             speakers[row, 0], speakers[row, 1] = point, base
         for depth in range(chains.shape[1]):
@@ -404,13 +407,13 @@ def tell_all(
     tables: Float64s,
     grid: Float64s,
     rates: Float64s,
-    told: Float64s,
+    reported: Float64s,
 ) -> None:
-    """Forecasts of many jobs by the choice of their cells: sets ``told``, seconds."""
+    """Forecasts of many jobs by the choice of their cells: sets ``reported``, seconds."""
     own_points, ends = np.empty(raw.shape[1] + shifted.size), np.empty((centers.shape[1], 2))
     for row in range(raw.shape[0]):
         cell = cells[row]
         tell(
             raw[row], centers[row], scales[row], shifted, points[cell], bases[cell], tables[cell], grid, rates, own_points,
-            ends, told[row],
+            ends, reported[row],
         )  # fmt: skip

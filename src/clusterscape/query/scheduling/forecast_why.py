@@ -48,7 +48,7 @@ _UNCERTAIN = {
 def explain_forecast(speaker: int, told_s: Float64s, sampled_s: Float64s, plan_s: float, now: int) -> ForecastWhy:
     """Explains one forecast from its quantiles at the levels of waits: as reported, and as simulated without later jobs.
 
-    ``speaker``: see ``ToldWaits``; ``plan_s``: the wait by time limits; ``now``: Unix ms.
+    ``speaker``: see ``ReportedWaits``; ``plan_s``: the wait by time limits; ``now``: Unix ms.
     """
     alone_s = float(sampled_s[MIDDLE])
     width = float(told_s[HIGH] - told_s[LOW])

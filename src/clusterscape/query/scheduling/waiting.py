@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from clusterscape.analyze.jobs.wait_choice import ToldWaits, WaitQuestions, says_little
+from clusterscape.analyze.jobs.wait_choice import ReportedWaits, WaitQuestions, says_little
 from clusterscape.analyze.jobs.wait_intervals import (
     INTERVALS,
     LEVELS,
@@ -149,7 +149,7 @@ class SampledWaits:
 
     jobs: list[QueueJob]
     sampled_s: Float64s
-    told: ToldWaits
+    reported: ReportedWaits
     plan_s: Float64s
     guesses_s: Float64s
     bins: WaitBins
@@ -310,11 +310,11 @@ class WaitQuery:
         is_first = np.array([find_stage(queue.now_s - job.queued_s) == 0 for job in jobs], np.bool_)
         judge = self.log.judge()
         guesses = judge.guess(queue.now_s, plan, [job.partition for job in jobs], bins, is_first)
-        told = judge.tell(WaitQuestions(guesses, sampled, bins), is_first)
+        reported = judge.tell(WaitQuestions(guesses, sampled, bins), is_first)
         # A job that the plan starts now starts now; one that must wait for the end of a reservation does not start before it.
-        quantiles = np.where(plan[:, None] == 0, 0.0, told.quantiles_s)
+        quantiles = np.where(plan[:, None] == 0, 0.0, reported.quantiles_s)
         quantiles = np.maximum(quantiles, waits.min(axis=0)[:, None])
-        return SampledWaits(jobs, sampled, replace(told, quantiles_s=quantiles), plan, guesses, bins)
+        return SampledWaits(jobs, sampled, replace(reported, quantiles_s=quantiles), plan, guesses, bins)
 
     def _find_unfit(self, queue: LiveQueue, machine_type: str | None, memory_gib: float | None) -> frozenset[str]:
         """Nodes of another type ("A100" includes "A100-80G") or with less memory; unknown memory counts as enough."""
@@ -405,7 +405,7 @@ def _count_ahead(jobs: Sequence[QueueJob], probes: Collection[str]) -> list[int]
 
 
 def _describe(job: QueueJob, ahead: int, free: int, sampled: SampledWaits, index: int, now: int) -> StartForecast:
-    quantiles_s, plan_s = sampled.told.quantiles_s[index], float(sampled.plan_s[index])
+    quantiles_s, plan_s = sampled.reported.quantiles_s[index], float(sampled.plan_s[index])
 
     def start_at(wait_s: float) -> int:
         return int(now + wait_s * 1000)
@@ -428,5 +428,5 @@ def _describe(job: QueueJob, ahead: int, free: int, sampled: SampledWaits, index
         likely_at=start_at(wait),
         intervals=intervals,
         plan_at=start_at(plan_s),
-        why=explain_forecast(int(sampled.told.speaker[index]), quantiles_s, sampled.sampled_s[index], plan_s, now),
+        why=explain_forecast(int(sampled.reported.speaker[index]), quantiles_s, sampled.sampled_s[index], plan_s, now),
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from clusterscape.analyze.jobs.wait_choice import NOT_CHOSEN, ToldWaits, WaitChooser, WaitQuestions, walk_forward
+from clusterscape.analyze.jobs.wait_choice import NOT_CHOSEN, ReportedWaits, WaitChooser, WaitQuestions, walk_forward
 from clusterscape.analyze.jobs.wait_guesses import GUESSES, PastWaits, guess_waits, select_past_waits
 from clusterscape.analyze.jobs.wait_intervals import LEVELS, MIDDLE, WaitBins
 from clusterscape.model.arrays import Bools, Float64s, Int64s
@@ -114,16 +114,16 @@ class WaitJudge:
             guesses[~is_first] = guess_waits(self.later.past, at, bins, queue, plan_s)[~is_first]
         return guesses
 
-    def tell(self, questions: WaitQuestions, is_first: Bools) -> ToldWaits:
+    def tell(self, questions: WaitQuestions, is_first: Bools) -> ReportedWaits:
         """Forecasts, a row per job, each decided by forecasts of its kind."""
-        told = self.first.chooser.tell(questions)
+        reported = self.first.chooser.tell(questions)
         if is_first.all():
-            return told
+            return reported
         later = self.later.chooser.tell(questions)
-        return ToldWaits(
-            np.where(is_first[:, None], told.quantiles_s, later.quantiles_s),
-            np.where(is_first, told.speaker, later.speaker),
-            np.where(is_first, told.base, later.base),
+        return ReportedWaits(
+            np.where(is_first[:, None], reported.quantiles_s, later.quantiles_s),
+            np.where(is_first, reported.speaker, later.speaker),
+            np.where(is_first, reported.base, later.base),
         )
 
 
@@ -207,20 +207,20 @@ def _judge(days: Days) -> WaitJudge:
 
 
 def _judge_kind(forecasts: Sequence[LoggedForecast], partitions: Mapping[str | None, int]) -> _Kind:
-    made = np.array([forecast.made_at / 1000 for forecast in forecasts], np.float64)
+    made_s = np.array([forecast.made_at / 1000 for forecast in forecasts], np.float64)
     wait = np.array([np.inf if forecast.wait_s is None else forecast.wait_s for forecast in forecasts], np.float64)
     bins = WaitBins(
         np.array([forecast.size_ratio for forecast in forecasts], np.float64),
         np.array([float(forecast.ahead) for forecast in forecasts], np.float64),
     )
     queue: Int64s = np.array([partitions[forecast.partition] for forecast in forecasts], np.int64)
-    past = select_past_waits(made + wait, wait, bins, queue)
+    past = select_past_waits(made_s + wait, wait, bins, queue)
     newest = slice(max(0, len(forecasts) - NEWEST), None)
     sampled = np.array([forecast.sampled_s for forecast in forecasts[newest]], np.float64).reshape(-1, len(LEVELS))
     guesses = np.array([_guesses(forecast) for forecast in forecasts[newest]], np.float64).reshape(-1, len(GUESSES))
     questions = WaitQuestions(guesses, sampled, WaitBins(bins.size_ratio[newest], bins.ahead[newest]))
-    now = float(np.max(np.where(np.isfinite(wait), made + wait, made), initial=0.0))
-    chooser = walk_forward(questions, made[newest], wait[newest], now)[1] if len(forecasts) else NOT_CHOSEN
+    now = float(np.max(np.where(np.isfinite(wait), made_s + wait, made_s), initial=0.0))
+    chooser = walk_forward(questions, made_s[newest], wait[newest], now)[1] if len(forecasts) else NOT_CHOSEN
     return _Kind(chooser, past)
 
 

@@ -88,14 +88,18 @@ def report_waits(forecasts: WaitForecasts, jobs: JobTable, *, recorded: bool = F
     if len(wait) == 0:
         raise QueryError("no job waited in the tested part of the trace", hint="Is the cluster too large for its load?")
     now = float(forecasts.submit_s[-1])
-    told, _ = walk_forward(forecasts.questions, forecasts.submit_s, forecasts.wait_s, now)
-    quantiles = told.quantiles_s[first:]
+    reported, _ = walk_forward(forecasts.questions, forecasts.submit_s, forecasts.wait_s, now)
+    quantiles = reported.quantiles_s[first:]
     errors = np.abs(quantiles[:, MIDDLE] - wait)
     guess_errors = np.median(np.abs(forecasts.guesses_s[first:, SIMPLE] - wait[:, None]), axis=0)
     plan_error, error = float(guess_errors[PLAN]), float(np.median(errors))
     oracles = forecasts.oracles_s[first:]
-    asked = np.isfinite(oracles).all(axis=1)
-    oracle_errors = np.median(np.abs(oracles[asked] - wait[asked, None]), axis=0) if asked.any() else np.zeros(0)
+    with_oracles = np.isfinite(oracles).all(axis=1)
+    oracle_errors = (
+        np.median(np.abs(oracles[with_oracles] - wait[with_oracles, None]), axis=0)
+        if with_oracles.any()
+        else np.zeros(0)
+    )
     low, high = INTERVALS[0.9]
     width = quantiles[:, high] - quantiles[:, low]
     bins = WaitBins(forecasts.size_ratio[first:], forecasts.ahead[first:])
@@ -113,12 +117,12 @@ def report_waits(forecasts: WaitForecasts, jobs: JobTable, *, recorded: bool = F
         guesses=[_name_error(name, value) for name, value in zip(GUESSES[SIMPLE], guess_errors, strict=True)],
         guess_ratio=error / best if best else None,
         oracles=[_name_error(*row) for row in zip(ORACLES, oracle_errors, strict=False)],
-        oracle_error_s=float(np.median(errors[asked])) if asked.any() else None,
+        oracle_error_s=float(np.median(errors[with_oracles])) if with_oracles.any() else None,
         within_60_ratio=within[0],
         within_600_ratio=within[1],
         all_within_60_ratio=all_within[0],
         all_within_600_ratio=all_within[1],
-        speakers=_count_speakers(told.speaker[first:]),
+        speakers=_count_speakers(reported.speaker[first:]),
         sampled=measure_coverage(forecasts.quantiles_s[first:], wait),
         calibrated=measure_coverage(quantiles, wait),
         quarters=split_quarters(quantiles, wait),
