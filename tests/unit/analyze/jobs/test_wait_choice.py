@@ -1,5 +1,6 @@
 """Who speaks and how wide the interval is: never behind simple guesses, calibrated under change, forward in time."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,7 +85,7 @@ LOGS = [steady, mostly_at_once, changed, drifting]
 
 @pytest.mark.parametrize("build", LOGS)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_no_simple_guess_is_clearly_better_when_logs_differ(build: type[MadeLog], seed: int) -> None:
+def test_no_simple_guess_is_clearly_better_when_logs_differ(build: Callable[[int], MadeLog], seed: int) -> None:
     log = build(seed)
     first = COUNT // 3
     error = np.median(np.abs(log.told()[first:, MIDDLE] - log.wait_s[first:]))
@@ -94,7 +95,7 @@ def test_no_simple_guess_is_clearly_better_when_logs_differ(build: type[MadeLog]
 
 @pytest.mark.parametrize("build", LOGS)
 @pytest.mark.parametrize("seed", [3, 4])
-def test_coverage_is_kept_in_each_quarter_when_the_world_changes(build: type[MadeLog], seed: int) -> None:
+def test_coverage_is_kept_in_each_quarter_when_the_world_changes(build: Callable[[int], MadeLog], seed: int) -> None:
     log = build(seed)
     first = COUNT // 5
     told, wait = log.told()[first:], log.wait_s[first:]
