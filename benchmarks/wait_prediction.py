@@ -1,13 +1,16 @@
-"""Forecasts of waits: errors compared with the plan made from user limits, coverage of intervals, and the time of one answer.
+"""Forecasts of waits on every reference log: errors compared with simple guesses and with oracles, coverage and width of the
+90 % interval over time, and the time of one answer.
 
-Budgets: a quarter of the plan's median error and 87–93 % coverage of the 90 % interval on four real logs (left out where the
-reference data is absent), 100 ms for a forecast with 100 waiting and 100 running jobs, after the first, which compiles.
-Processor time is measured: forecasts run on one core. ``--sample N`` forecasts fewer jobs of each log.
+Budgets: at most 5 % worse than the best simple guess, 87–93 % coverage, 100 ms for a forecast with 100 waiting and 100 running
+jobs, after the first, which compiles. Methods and constants were chosen on the logs marked "chosen on"; the others were held
+back. Logs are left out where the reference data is absent. Processor time is measured: forecasts run on one core. ``--sample N``
+forecasts fewer jobs of each log; ``--log NAME`` selects logs.
 """
 
 import argparse
 import os
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,17 +21,49 @@ from clusterscape.analyze.jobs.features import JobTable, RunHistory, to_job_tabl
 from clusterscape.analyze.jobs.runtime_forest import train_forest
 from clusterscape.collect.job_traces import read_trace
 from clusterscape.services.backtest.forecasting import Forecaster, QueueState
-from clusterscape.services.backtest.report import replay_jobs, report_waits
+from clusterscape.services.backtest.report import PUBLISHED_WITHIN_MINUTE, WaitReport, replay_jobs, report_waits
 from clusterscape.services.backtest.running import BacktestChoices, backtest
 from clusterscape.simulate.backtest import MachineState
 from clusterscape.simulate.futures import PastArrivals
 
-LOGS = {
-    "Mira": (("sched", "alcf", "mira_2018_lumos.csv.gz"), 49_152),
-    "SDSC-SP2": (("sched", "pwa", "SDSC-SP2.input.swf.gz"), None),
-    "CTC-SP2": (("sched", "pwa", "CTC-SP2.input.swf.gz"), None),
-    "KTH-SP2": (("sched", "pwa", "KTH-SP2.input.swf.gz"), None),
-}
+
+@dataclass(frozen=True)
+class Log:
+    """A reference log. ``recorded``: its waits, else those of a simulated first come, first served with EASY."""
+
+    name: str
+    parts: tuple[str, ...]
+    total: int | None
+    recorded: bool
+    chosen_on: bool
+
+
+_MIRA, _THETA = ("sched", "alcf", "mira_2018_lumos.csv.gz"), ("sched", "alcf", "theta_2023_lumos.csv.gz")
+_LANL = ("sched", "pwa", "LANL-CM5-1994-4.1-cln.swf.gz")
+LOGS = (
+    Log("Mira", _MIRA, 49_152, recorded=False, chosen_on=True),
+    Log("Mira, recorded", _MIRA, 49_152, recorded=True, chosen_on=True),
+    Log("Theta", _THETA, 4_392, recorded=False, chosen_on=True),
+    Log("Theta, recorded", _THETA, 4_392, recorded=True, chosen_on=True),
+    Log("ThetaGPU, recorded", ("sched", "alcf", "thetagpu_2023_lumos.csv.gz"), 24, recorded=True, chosen_on=True),
+    Log("KTH-SP2", ("sched", "pwa", "KTH-SP2.input.swf.gz"), None, recorded=False, chosen_on=True),
+    Log("SDSC-SP2", ("sched", "pwa", "SDSC-SP2.input.swf.gz"), None, recorded=False, chosen_on=False),
+    Log("CTC-SP2", ("sched", "pwa", "CTC-SP2.input.swf.gz"), None, recorded=False, chosen_on=False),
+    Log("LANL-CM5", _LANL, None, recorded=False, chosen_on=False),
+    Log("LANL-CM5, recorded", _LANL, None, recorded=True, chosen_on=False),
+    Log("Lublin 256", ("sched", "lublin", "lublin_256.swf.gz"), None, recorded=False, chosen_on=False),
+    Log(
+        "Philly, recorded",
+        ("sched", "philly", "philly_df_schedule_lumos.csv.gz"),
+        2_490,
+        recorded=True,
+        chosen_on=False,
+    ),
+)
+WORSE = 1.05
+SECOND_S = 1.0
+"""Waits are whole seconds: an error is not worse than another if it is within a second of it."""
+
 WAITING = RUNNING = 100
 TOTAL = 800
 
@@ -93,34 +128,66 @@ def measure_answer(report: Report) -> None:
         report.add(f"forecast {label} of {WAITING} waiting", float(np.median(seconds)) * 1000, "ms", budget=100)
 
 
-def measure_log(report: Report, name: str, parts: tuple[str, ...], total: int | None, sample: int) -> None:
-    """Errors and coverage on the last 30 % of a log."""
-    path = find_log(parts)
+def measure_log(report: Report, log: Log, sample: int, oracles: int) -> None:
+    """Errors, coverage and width on the last 30 % of a log."""
+    path = find_log(log.parts)
     if path is None:
         return
     trace = read_trace(path)
-    size = total or trace.total or 1
-    jobs = replay_jobs(trace, size, recorded=False)
-    waits = report_waits(backtest(jobs, size, BacktestChoices(sample=sample)), jobs)
-    plan = waits.plan_error_s
-    report.add(f"{name}, {waits.jobs} jobs: median error", waits.error_s, "s", plan, "plan", budget=plan / 4)
+    size = log.total or trace.total or 1
+    jobs = replay_jobs(trace, size, recorded=log.recorded)
+    begin = time.process_time()
+    waits = report_waits(
+        backtest(jobs, size, BacktestChoices(sample=sample, oracles=oracles)), jobs, recorded=log.recorded
+    )
+    seconds = time.process_time() - begin
+    best = min(waits.guesses, key=lambda guess: guess.error_s)
+    limit = max(WORSE * best.error_s, best.error_s + SECOND_S)
+    label = f"{log.name}, {waits.jobs} jobs"
+    report.add(f"{label}: median error", waits.error_s, "s", best.error_s, best.name, budget=limit)
     covered = {interval.nominal: interval.covered for interval in waits.calibrated}
     sampled = {interval.nominal: interval.covered for interval in waits.sampled}
     report.add(
-        f"{name}: misses of the 90 % interval (7–13 %)", 100 * (1 - covered[0.9]), "%",
-        100 * (1 - sampled[0.9]), "not calibrated", budget=13,
+        f"{log.name}: misses of the 90 % interval (7–13 %)", 100 * (1 - covered[0.9]), "%",
+        100 * (1 - sampled[0.9]), "simulated", budget=13,
     )  # fmt: skip
+    print_details(log, waits, seconds)
+
+
+def print_details(log: Log, waits: WaitReport, seconds: float) -> None:
+    """Everything that the table of budgets leaves out."""
+    guesses = ", ".join(f"{guess.name} {guess.error_s:,.0f}" for guess in waits.guesses)
+    oracles = ", ".join(f"{oracle.name} {oracle.error_s:,.0f}" for oracle in waits.oracles)
+    quarters = ", ".join(f"{quarter.covered:.1%} ({quarter.width_s:,.0f} s)" for quarter in waits.quarters)
+    speakers = ", ".join(f"{speaker.name} {speaker.ratio:.0%}" for speaker in waits.speakers)
+    of_all = "" if waits.all_within_60_ratio is None or waits.all_within_600_ratio is None else (
+        f"; of all jobs {waits.all_within_60_ratio:.0%} and {waits.all_within_600_ratio:.0%}"
+    )  # fmt: skip
+    published = ", ".join(f"{name} {share:.0%}" for name, share in PUBLISHED_WITHIN_MINUTE.items())
+    for line in (
+        f"{log.name} ({'chosen on' if log.chosen_on else 'held back'}): {waits.jobs} jobs, "
+        f"median wait {waits.median_wait_s:,.0f} s, {seconds:,.0f} s of processor time",
+        f"  median error {waits.error_s:,.1f} s (mean {waits.mean_error_s:,.0f} s); {guesses}",
+        f"  on the jobs of the oracles {waits.oracle_error_s or 0:,.1f} s; {oracles}",
+        f"  90 % interval over time: {quarters}; too wide to be of use: {waits.little_ratio:.0%}",
+        f"  within 1 and 10 min: {waits.within_60_ratio:.0%} and {waits.within_600_ratio:.0%}{of_all} (published: {published})",
+        f"  who speaks: {speakers}",
+    ):
+        print(line, flush=True)
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sample", type=int, default=1500)
+    parser.add_argument("--oracles", type=int, default=100)
+    parser.add_argument("--log", action="append", help="name of a log; may be repeated")
     options = parser.parse_args()
     report = Report(f"Forecasts of waits (load average {os.getloadavg()[0]:.1f})")
     measure_answer(report)
-    for name, (parts, total) in LOGS.items():
-        measure_log(report, name, parts, total, options.sample)
+    for log in LOGS:
+        if not options.log or log.name in options.log:
+            measure_log(report, log, options.sample, options.oracles)
     report.publish()
 
 

@@ -19,7 +19,7 @@ from clusterscape.errors import QueryError
 if TYPE_CHECKING:
     from clusterscape.analyze.jobs.runtime_report import Interval, PredictionTable
     from clusterscape.analyze.jobs.wait_intervals import Coverage
-    from clusterscape.services.backtest.report import WaitReport
+    from clusterscape.services.backtest.report import GuessError, WaitReport
 
 JOB = "Job to submit"
 BACKTEST = "Backtest on a job trace"
@@ -118,6 +118,14 @@ def wait(
         ),
     ] = None,
     sample: Annotated[int, typer.Option(min=50, help="Number of jobs to forecast.", rich_help_panel=BACKTEST)] = 2000,
+    oracles: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Number of tested jobs for which oracles with perfect run times and perfect arrivals are asked, too.",
+            rich_help_panel=BACKTEST,
+        ),
+    ] = 0,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     recorded: Annotated[
         bool,
@@ -150,7 +158,9 @@ def wait(
             server, {key: value for key, value in query.items() if value is not None}, token, as_json=as_json
         )
     elif trace is not None:
-        _backtest(trace, processors, sample, seed, resume, format, timezone, recorded=recorded, as_json=as_json)
+        _backtest(
+            trace, processors, sample, oracles, seed, resume, format, timezone, recorded=recorded, as_json=as_json
+        )
 
 
 def _print_forecast(server: str, query: dict[str, Any], token: str | None, *, as_json: bool) -> None:
@@ -162,6 +172,7 @@ def _print_forecast(server: str, query: dict[str, Any], token: str | None, *, as
         print_json(forecast)
         return
     stdout.print(describe_start(forecast["start"], forecast["at"]), highlight=False, soft_wrap=True)
+    stdout.print(f"  {forecast['start']['why']['text']}", style="dim", highlight=False, soft_wrap=True)
     for alternative in forecast["alternatives"]:
         stdout.print(f"  or {describe_start(alternative['start'], forecast['at'])}", highlight=False, soft_wrap=True)
     if forecast["calibrated_on"] == 0:
@@ -197,6 +208,7 @@ def _backtest(
     path: Path,
     processors: int | None,
     sample: int,
+    oracles: int,
     seed: int,
     resume: Path | None,
     format: str | None,
@@ -222,9 +234,11 @@ def _backtest(
         def count(now: int, _: int) -> None:
             done[0] = now
 
-        return backtest(jobs, total, BacktestChoices(sample=sample, seed=seed), checkpoint=resume, progress=count)
+        choices = BacktestChoices(sample=sample, seed=seed, oracles=oracles)
+        return backtest(jobs, total, choices, checkpoint=resume, progress=count)
 
-    report = report_waits(run_with_progress(f"forecasting {sample:,} waits", sample, work), jobs)
+    forecasts = run_with_progress(f"forecasting {sample:,} waits", sample, work)
+    report = report_waits(forecasts, jobs, recorded=recorded)
     if as_json:
         summary = {"trace": trace.name, "total": total, "unit": trace.size_unit, "recorded": recorded, "seed": seed}
         print_json(json.loads(json.dumps(summary | asdict(report))))
@@ -234,16 +248,31 @@ def _backtest(
 
 
 def _print(name: str, report: WaitReport, *, recorded: bool) -> None:
-
     from clusterscape.cli.output import listing_table, stdout
+    from clusterscape.services.backtest.report import PUBLISHED_WITHIN_MINUTE
 
     reference = "recorded waits" if recorded else "waits of a simulated FCFS with EASY"
     ratio = "" if report.error_ratio is None else f", {report.error_ratio:.2f} of it"
+    quarters = ", ".join(f"{quarter.covered:.0%} ({quarter.width_s:,.0f} s)" for quarter in report.quarters)
+    published = ", ".join(f"{site} {share:.0%}" for site, share in PUBLISHED_WITHIN_MINUTE.items())
+    all_jobs = "" if report.all_within_60_ratio is None or report.all_within_600_ratio is None else (
+        f"; of all jobs, with those that start at once, {report.all_within_60_ratio:.0%} and {report.all_within_600_ratio:.0%}"
+    )  # fmt: skip
     for line in (
         f"{name}: {report.jobs:,} jobs of the last 30 % that had to wait ({reference}; median {report.median_wait_s:,.0f} s)",
         f"median error {report.error_s:,.0f} s; of the plan from user limits {report.plan_error_s:,.0f} s{ratio}",
-        f"intervals hold {_format_coverage(report.calibrated)} (as sampled {_format_coverage(report.sampled)}); "
-        f"the 90 % one is {report.median_width_90_s:,.0f} s wide (median)",
+        f"simple guesses: {_list_errors(report.guesses)}",
+        *(
+            [f"oracles: {_list_errors(report.oracles)}, on jobs with an error of {report.oracle_error_s:,.0f} s"]
+            if report.oracle_error_s is not None
+            else []
+        ),
+        f"who speaks: {', '.join(f'{speaker.name} {speaker.ratio:.0%}' for speaker in report.speakers)}",
+        f"within 1 and 10 min: {report.within_60_ratio:.0%} and {report.within_600_ratio:.0%}{all_jobs} "
+        f"(published, of all jobs within 1 min: {published})",
+        f"intervals hold {_format_coverage(report.calibrated)} (as simulated {_format_coverage(report.sampled)}); "
+        f"the 90 % one is {report.median_width_90_s:,.0f} s wide (median), too wide to be of use for {report.little_ratio:.0%}",
+        f"the 90 % one by quarters of the time: {quarters}",
     ):
         stdout.print(line, highlight=False, soft_wrap=True)
     table = listing_table()
@@ -252,6 +281,10 @@ def _print(name: str, report: WaitReport, *, recorded: bool) -> None:
     for row in report.bins:
         table.add_row(row.size, row.queue, f"{row.jobs:,}", f"{row.median_error_s:,.0f}")
     stdout.print(table, highlight=False)
+
+
+def _list_errors(errors: list[GuessError]) -> str:
+    return ", ".join(f"{error.name} {error.error_s:,.0f} s" for error in errors)
 
 
 def _format_coverage(coverages: list[Coverage]) -> str:

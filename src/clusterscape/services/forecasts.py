@@ -72,10 +72,12 @@ class ForecastKeeper:
                 workload=job.workload,
                 made_at=now,
                 sampled_s=np.round(sampled.sampled_s[index], 1).tolist(),
-                told_s=np.round(sampled.calibrated_s[index], 1).tolist(),
+                told_s=np.round(sampled.reported.quantiles_s[index], 1).tolist(),
                 size_ratio=float(sampled.bins.size_ratio[index]),
                 ahead=int(sampled.bins.ahead[index]),
                 stage=stages[job.workload],
+                partition=job.partition,
+                guesses_s=np.round(sampled.guesses_s[index], 1).tolist(),
             )
             for index, job in enumerate(sampled.jobs)
         ]

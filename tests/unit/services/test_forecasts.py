@@ -7,6 +7,8 @@ from clusters.forecast_site import forecast_site, waiting
 from clusters.opened import open_services
 from clusters.small import HOUR_MS, NOW, SmallCluster
 
+from clusterscape.analyze.jobs.wait_choice import WaitQuestions, name_speaker
+from clusterscape.analyze.jobs.wait_guesses import GUESSES
 from clusterscape.analyze.jobs.wait_intervals import WaitBins
 from clusterscape.model import UnixMs, Workload, WorkloadId, WorkloadState
 from clusterscape.query.scheduling.waiting import WaitQuery
@@ -83,30 +85,48 @@ def test_later_forecasts_are_kept_and_judged_apart_when_a_workload_goes_on_waiti
 
 
 def test_forecasts_keep_their_promise_when_the_sampled_ones_do_not(forecast_site: SmallCluster) -> None:
-    """Every job starts three times later than sampled: calibrated intervals adapt, for first and for later forecasts."""
+    """Every job starts three times later than sampled: what is reported adapts, for first and for later forecasts."""
     waits, keeper = open_forecasts(forecast_site)
     random = np.random.default_rng(3)
     levels = np.array([0.4, 0.5, 0.75, 1.0, 1.4, 2.0, 2.4])
     logged = []
-    for place in range(200):
+    for place in range(400):
         sampled = float(random.uniform(1_000, 20_000)) * levels
         wait = float(3.0 * sampled[3] * random.lognormal(0, 0.2))
+        made = NOW - (400 - place) * HOUR_MS
+        guesses = random.uniform(0, 40_000, len(GUESSES)).tolist()
         logged.append(
             LoggedForecast(
-                f"slurm:7{place:03}", NOW, sampled.tolist(), sampled.tolist(), 0.05, 5, wait, stage=place % 2
+                f"slurm:7{place:03}", made, sampled.tolist(), sampled.tolist(), 0.05, 5, wait, stage=place % 2,
+                partition="gpu", guesses_s=guesses,
             )
-        )
+        )  # fmt: skip
     keeper.add(logged)
-    calibrations = waits.log.calibrations()
-    assert (calibrations.first.count, calibrations.later.count) == (100, 100)
-    samples = np.full((2, 7), 6_000.0) * levels
-    calibrated = calibrations.apply(samples, WaitBins(np.full(2, 0.05), np.full(2, 5.0)), np.array([True, False]))
-    assert (calibrated[:, 1] < 18_000).all()
-    assert (calibrated[:, 5] > 18_000).all()
-    assert np.abs(calibrated[:, 3] - 18_000).max() < 2_000
-    assert calibrations.apply(samples[:1], WaitBins(np.full(1, 0.05), np.full(1, 5.0)), np.array([False])).tolist() == [
-        calibrated[1].tolist()
-    ]
+    judge = waits.log.judge()
+    assert (judge.first.chooser.count, judge.later.chooser.count) == (200, 200)
+    samples, bins = np.full((2, 7), 6_000.0) * levels, WaitBins(np.full(2, 0.05), np.full(2, 5.0))
+    is_first = np.array([True, False])
+    guesses_s = judge.guess(NOW / 1000, np.full(2, 30_000.0), ["gpu", "elsewhere"], bins, is_first)
+    told = judge.tell(WaitQuestions(guesses_s, samples, bins), is_first)
+    assert {name_speaker(speaker) for speaker in told.speaker.tolist()} == {"simulation, corrected by its past errors"}
+    assert (told.quantiles_s[:, 1] < 18_000).all()
+    assert (told.quantiles_s[:, 5] > 18_000).all()
+    assert np.abs(told.quantiles_s[:, 3] - 18_000).max() < 2_500
+
+
+def test_forecasts_of_before_are_read_when_they_have_no_guesses(forecast_site: SmallCluster) -> None:
+    waits, keeper = open_forecasts(forecast_site)
+    old = {
+        "workload": "slurm:9",
+        "made_at": NOW,
+        "sampled_s": [1.0] * 7,
+        "told_s": [1.0] * 7,
+        "size_ratio": 0.1,
+        "ahead": 1,
+    }
+    keeper._context.write_document(KIND, "2026-01-01", {"forecasts": [old]}, at_ms=NOW)
+    assert waits.log.open_count() == 1
+    assert waits.log.judge().count == 0
 
 
 def test_old_days_go_when_forecasts_are_settled(forecast_site: SmallCluster) -> None:

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from clusterscape.analyze.jobs.features import JobTable
+from clusterscape.analyze.jobs.wait_guesses import GUESSES, SIMPLE
 from clusterscape.errors import QueryError
 from clusterscape.model.jobs import JOB_COLUMNS, JobTrace
 from clusterscape.query.scheduling.wait_bins import name_queue, name_size
@@ -15,7 +16,7 @@ from clusterscape.services.backtest.report import replay_jobs, report_waits
 from clusterscape.services.backtest.running import BacktestChoices, backtest, fingerprint
 
 TOTAL = 8
-CHOICES = BacktestChoices(sample=150, futures=16)
+CHOICES = BacktestChoices(sample=150, futures=16, oracles=20)
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +60,18 @@ def test_forecasts_beat_the_plan_and_repeat_when_users_ask_for_too_much(jobs: Jo
     assert report.error_ratio < 0.5
     assert 0.75 < report.calibrated[-1].covered <= 1
     assert sum(row.jobs for row in report.bins) == report.jobs
+    assert sum(speaker.ratio for speaker in report.speakers) == pytest.approx(1)
+    assert [guess.name for guess in report.guesses] == list(GUESSES[SIMPLE])
+    assert {guess.error_s for guess in report.guesses if guess.name == "plan by limits"} == {report.plan_error_s}
+    assert sum(quarter.jobs for quarter in report.quarters) == report.jobs
+    assert report.all_within_600_ratio is not None
+    assert report.within_60_ratio <= report.within_600_ratio < report.all_within_600_ratio
+    assert report_waits(forecasts, jobs, recorded=True).all_within_60_ratio is None
+    # With the true run times and the true later jobs, the simulation of the same policy is exact.
+    oracles = {oracle.name: oracle.error_s for oracle in report.oracles}
+    assert oracles["both"] == 0
+    assert report.oracle_error_s is not None
+    assert oracles["perfect run times"] < report.oracle_error_s
     again = backtest(jobs, TOTAL, CHOICES)
     assert (again.quantiles_s == forecasts.quantiles_s).all()
 

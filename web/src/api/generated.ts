@@ -242,6 +242,13 @@ export interface Coverage {
   readonly nominal: number;
 }
 
+/** Forecasts of one quarter of the tested jobs, in time order: share within the 90 % interval, and its median width. */
+export interface CoverageQuarter {
+  readonly covered: number;
+  readonly jobs: number;
+  readonly width_s: number;
+}
+
 /** A metric that GPUs can be compared by; `has_samples`: the workload's GPUs have it. */
 export interface DiagnosedMetric {
   readonly has_samples: boolean;
@@ -507,6 +514,16 @@ export interface FlowTensor {
   readonly placement: string | null;
   readonly shape: readonly number[];
   readonly splits: readonly number[] | null;
+}
+
+/** `alone_at`: likely start if no other job came; with run times as requested, too, it is `plan_at` of the forecast. `run_times_ratio`: width of the 90 % interval from run times alone ÷ that of the forecast, at most 1; null if it is certain. `says_little`: the interval is too wide to be of use: more than a day, and more than twice the likely wait. */
+export interface ForecastWhy {
+  readonly alone_at: number;
+  readonly run_times_ratio: number | null;
+  readonly says_little: boolean;
+  readonly speaker: string;
+  readonly text: string;
+  readonly uncertain: WaitUncertainty;
 }
 
 /** One condition as a form sends it; see `FormRow` of the answers. */
@@ -1121,14 +1138,17 @@ export interface RelatedSpan {
   readonly start_ns: number;
 }
 
-/** Coverage of past forecasts. `told`: as shown to users, should equal the nominal level; `sampled`: before calibration. `told` covers the first forecast of each workload, `later` those made after it had waited for some time. */
+/** Coverage of past forecasts. `told`: as shown to users, should equal the nominal level; `sampled`: as simulated. `told` covers the first forecast of each workload, `later` those made after it had waited for some time. `quarters`: of the first ones, in the order of their starts. `little_ratio`: share of intervals that were too wide to be of use. */
 export interface ReliabilityAnswer {
   readonly bins: readonly WaitBinRow[];
   readonly jobs: number;
   readonly later: readonly Coverage[];
   readonly later_jobs: number;
+  readonly little_ratio: number | null;
   readonly median_error_s: number | null;
+  readonly median_width_90_s: number | null;
   readonly open: number;
+  readonly quarters: readonly CoverageQuarter[];
   readonly sampled: readonly Coverage[];
   readonly since: number | null;
   readonly told: readonly Coverage[];
@@ -1722,7 +1742,7 @@ export interface StartChange {
   readonly workload: string;
 }
 
-/** When a job would start. `plan_at`: if all jobs use their whole time limits and no others are submitted. */
+/** When a job would start. `plan_at`: if all jobs use their whole time limits and no others are submitted. `why`: which guess speaks, the start if nobody else came, and what makes it uncertain. */
 export interface StartForecast {
   readonly ahead: number;
   readonly free_gpus: number;
@@ -1735,6 +1755,7 @@ export interface StartForecast {
   readonly partition: string;
   readonly plan_at: number;
   readonly wait_s: number;
+  readonly why: ForecastWhy;
 }
 
 /** The interval that contains the start with probability `level`. Unix ms. */
@@ -2225,6 +2246,9 @@ export interface WaitSummary {
   readonly mean_bounded_slowdown: number | null;
   readonly wait_s: ValueSpread;
 }
+
+/** What makes a forecast uncertain: run times, or what changes later (new jobs, priorities, cancellations). */
+export type WaitUncertainty = "nothing" | "run_times" | "later_jobs";
 
 /** The forecast of a waiting workload. `scheduler_at`: the scheduler's own estimate. */
 export interface WaitingForecast {

@@ -247,14 +247,6 @@ def cut_bins(values: Float64s, edges: Sequence[float]) -> Int64s:
     return np.searchsorted(np.asarray(edges), values, side="right").astype(np.int64)
 
 
-def join_bins(*columns: Int64s, width: int = 16) -> Int64s:
-    """One integer for a combination of bins, each below ``width``."""
-    joined = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        joined = joined * width + column
-    return joined
-
-
 def single_bin(count: int) -> Int64s:
     """Bin 0 for all rows."""
     return np.zeros(count, np.int64)

@@ -1,15 +1,15 @@
-"""Calibrated intervals from sampled waits: quantiles shifted by conformal calibration per size and queue length.
+"""Levels, intervals, bins and the scale of predicted waits, and how well they hold.
 
-Owns the levels, the bins and the scale of waits. Does not simulate the queue.
+Does not simulate the queue; who speaks and how wide an interval must be is decided in `wait_choice.py`.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
-from clusterscape.analyze.jobs.intervals import Shifts, cut_bins, find_shifts, join_bins, measure_share, single_bin
+from clusterscape.analyze.jobs.intervals import cut_bins, measure_share
 from clusterscape.model.arrays import Float64s, Int64s
 
 LEVELS: tuple[float, ...] = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
@@ -26,9 +26,6 @@ SIZE_EDGES = (0.02, 0.1, 0.3)
 QUEUE_EDGES = (3.0, 12.0, 50.0)
 """Bins of the number of jobs ahead in the queue."""
 
-NEWEST = 1500
-"""Number of newest waits used for calibration, because behavior and load change."""
-
 
 @dataclass(frozen=True, slots=True)
 class WaitBins:
@@ -37,41 +34,12 @@ class WaitBins:
     size_ratio: Float64s
     ahead: Float64s
 
-    def kinds(self) -> tuple[Int64s, Int64s, Int64s]:
-        """Binnings, finest first: size and queue, queue, all."""
-        size, queue = cut_bins(self.size_ratio, SIZE_EDGES), cut_bins(self.ahead, QUEUE_EDGES)
-        return join_bins(queue, size), queue, single_bin(len(size))
+    QUEUES: ClassVar[int] = len(QUEUE_EDGES) + 1
+    CELLS: ClassVar[int] = (len(SIZE_EDGES) + 1) * QUEUES
 
-
-@dataclass(frozen=True, slots=True)
-class WaitCalibration:
-    """Shifts of the quantiles of sampled waits. ``count``: number of waits it was computed from; 0: no shift."""
-
-    shifts: tuple[Shifts, ...]
-    count: int
-
-    def apply(self, quantiles_s: Float64s, bins: WaitBins) -> Float64s:
-        """Calibrated quantiles at LEVELS, one row per job, ≥ 0 and ascending."""
-        if self.count == 0 or len(quantiles_s) == 0:
-            return quantiles_s
-        kinds = bins.kinds()
-        scaled = to_scale(quantiles_s)
-        for place, shift in enumerate(self.shifts):
-            scaled[:, place] += shift.find(kinds)
-        # Shifted quantiles may cross; sorting never makes them worse (Chernozhukov et al. 2010).
-        return np.sort(np.maximum(from_scale(scaled), 0.0), axis=1)
-
-    def to_document(self) -> dict[str, Any]:
-        """Convert to JSON."""
-        return {"count": self.count, "shifts": [shift.to_document() for shift in self.shifts]}
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "WaitCalibration":
-        """Read the output of ``to_document``."""
-        return cls(tuple(Shifts.from_document(shift) for shift in document["shifts"]), int(document["count"]))
-
-
-NOT_CALIBRATED = WaitCalibration((), 0)
+    def cells(self) -> Int64s:
+        """The bin of size and queue length of each job; modulo QUEUES it is the bin of the queue length."""
+        return cut_bins(self.size_ratio, SIZE_EDGES) * self.QUEUES + cut_bins(self.ahead, QUEUE_EDGES)
 
 
 def to_scale(wait_s: Float64s) -> Float64s:
@@ -88,18 +56,6 @@ def summarize_samples(waits_s: Float64s) -> Float64s:
     """Quantiles at LEVELS (job × level) of sampled waits (sample × job)."""
     quantiles: Float64s = np.quantile(waits_s, LEVELS, axis=0).T
     return quantiles
-
-
-def calibrate(quantiles_s: Float64s, wait_s: Float64s, bins: WaitBins) -> WaitCalibration:
-    """Calibrate by forecasts and actual waits in time order; only the NEWEST count."""
-    count = min(len(wait_s), NEWEST)
-    if count < 20:
-        return NOT_CALIBRATED
-    newest = slice(len(wait_s) - count, None)
-    kinds = WaitBins(bins.size_ratio[newest], bins.ahead[newest]).kinds()
-    errors = to_scale(wait_s[newest])[:, None] - to_scale(quantiles_s[newest])
-    shifts = tuple(find_shifts(errors[:, place], level, kinds) for place, level in enumerate(LEVELS))
-    return WaitCalibration(shifts, count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,21 +86,28 @@ def measure_coverage(quantiles_s: Float64s, wait_s: Float64s) -> list[Coverage]:
     return coverages
 
 
-def walk_forward(
-    quantiles_s: Float64s, wait_s: Float64s, bins: WaitBins, submit_s: Float64s, *, first: int, step: int = 100
-) -> Float64s:
-    """Calibrated quantiles of every forecast from ``first`` on, each calibrated by the waits that had ended when it was made.
+QUARTERS = 4
 
-    Rows are sorted by submission. A wait ends at ``submit_s + wait_s``; the calibration is updated every ``step`` forecasts.
-    """
-    start_s = submit_s + wait_s
-    parts: list[Float64s] = []
-    for begin in range(first, len(wait_s), step):
-        ended = np.flatnonzero(start_s <= submit_s[begin])
-        block = slice(begin, min(begin + step, len(wait_s)))
-        calibration = calibrate(quantiles_s[ended], wait_s[ended], WaitBins(bins.size_ratio[ended], bins.ahead[ended]))
-        parts.append(calibration.apply(quantiles_s[block], WaitBins(bins.size_ratio[block], bins.ahead[block])))
-    return np.concatenate(parts) if parts else quantiles_s[first:]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoverageQuarter:
+    """Forecasts of one quarter of the tested jobs, in time order: share within the 90 % interval, and its median width."""
+
+    jobs: int
+    covered: float
+    width_s: float
+
+
+def split_quarters(quantiles_s: Float64s, wait_s: Float64s) -> list[CoverageQuarter]:
+    """Coverage and width of the 90 % interval over time; rows are in time order."""
+    low, high = INTERVALS[0.9]
+    quarters = []
+    for rows in np.array_split(np.arange(len(wait_s)), QUARTERS):
+        coverage = next((row for row in measure_coverage(quantiles_s[rows], wait_s[rows]) if row.nominal == 0.9), None)
+        if coverage is not None:
+            width = float(np.median(quantiles_s[rows, high] - quantiles_s[rows, low]))
+            quarters.append(CoverageQuarter(jobs=len(rows), covered=coverage.covered, width_s=width))
+    return quarters
 
 
 def find_bin_errors(

@@ -146,6 +146,7 @@ class QueueQuery:
             assumptions=list(ASSUMPTIONS),
         )
         story.text.extend(_write_story(story, row))
+        story.text.extend(self._explain_forecast(workload))
         return story
 
     def likely_ends(self) -> dict[str, float]:
@@ -178,6 +179,14 @@ class QueueQuery:
                     likely_at=forecast.start.likely_at, from_at=interval.from_at, to_at=interval.to_at, level=LEVEL
                 )
         return likely_starts, is_learned
+
+    def _explain_forecast(self, workload: str) -> list[str]:
+        """Why the likely start of a workload is what it is; empty without a forecast."""
+        try:
+            answer = self._waits.waiting()
+        except ClusterScapeError:
+            return []
+        return [forecast.start.why.text for forecast in answer.workloads if forecast.workload == workload]
 
     def _partitions(self, planned: PlannedQueue, rows: list[QueueRow]) -> list[PartitionQueue]:
         free = planned.queue.free_by_node()

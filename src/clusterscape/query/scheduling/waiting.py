@@ -3,17 +3,20 @@
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from clusterscape.analyze.jobs.wait_choice import ReportedWaits, WaitQuestions, says_little
 from clusterscape.analyze.jobs.wait_intervals import (
     INTERVALS,
     LEVELS,
     MIDDLE,
     Coverage,
+    CoverageQuarter,
     WaitBins,
     measure_coverage,
+    split_quarters,
     summarize_samples,
 )
 from clusterscape.errors import ClusterScapeError, NotFoundError, QueryError
@@ -21,6 +24,7 @@ from clusterscape.model import NodeId, Workload, WorkloadId
 from clusterscape.model.arrays import Float64s
 from clusterscape.model.identity_fields import PublicText, UserName, WorkloadRef
 from clusterscape.query.context import QueryContext
+from clusterscape.query.scheduling.forecast_why import ForecastWhy, explain_forecast
 from clusterscape.query.scheduling.live_forecast import ASSUMPTIONS, forecast_queue, predict_runs
 from clusterscape.query.scheduling.live_queue import LiveQueue, QueueJob, read_live_queue
 from clusterscape.query.scheduling.models import ModelCard, SchedulingModels, TrainedModels
@@ -44,7 +48,10 @@ class StartInterval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartForecast:
-    """When a job would start. ``plan_at``: if all jobs use their whole time limits and no others are submitted."""
+    """When a job would start. ``plan_at``: if all jobs use their whole time limits and no others are submitted.
+
+    ``why``: which guess speaks, the start if nobody else came, and what makes it uncertain.
+    """
 
     partition: PublicText
     machine_type: PublicText | None
@@ -57,6 +64,7 @@ class StartForecast:
     likely_at: int
     intervals: list[StartInterval]
     plan_at: int
+    why: ForecastWhy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +115,10 @@ class WaitingForecasts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReliabilityAnswer:
-    """Coverage of past forecasts. ``told``: as shown to users, should equal the nominal level; ``sampled``: before calibration.
+    """Coverage of past forecasts. ``told``: as shown to users, should equal the nominal level; ``sampled``: as simulated.
 
-    ``told`` covers the first forecast of each workload, ``later`` those made after it had waited for some time.
+    ``told`` covers the first forecast of each workload, ``later`` those made after it had waited for some time. ``quarters``: of
+    the first ones, in the order of their starts. ``little_ratio``: share of intervals that were too wide to be of use.
     """
 
     since: int | None
@@ -120,6 +129,9 @@ class ReliabilityAnswer:
     told: list[Coverage]
     later: list[Coverage]
     sampled: list[Coverage]
+    quarters: list[CoverageQuarter]
+    median_width_90_s: float | None
+    little_ratio: float | None
     bins: list[WaitBinRow]
 
 
@@ -133,12 +145,13 @@ class ModelCards:
 
 @dataclass(frozen=True, slots=True)
 class SampledWaits:
-    """Jobs that can start: quantiles of their waits before and after calibration (jobs × levels), and waits by time limits."""
+    """Jobs that can start: quantiles of their simulated waits (jobs × levels), what is reported, and waits by time limits."""
 
     jobs: list[QueueJob]
     sampled_s: Float64s
-    calibrated_s: Float64s
+    reported: ReportedWaits
     plan_s: Float64s
+    guesses_s: Float64s
     bins: WaitBins
 
 
@@ -207,7 +220,7 @@ class WaitQuery:
 
     def calibrated_on(self) -> int:
         """Number of waits used to calibrate the intervals; 0: not calibrated yet."""
-        return self.log.calibrations().count
+        return self.log.judge().count
 
     def reliability(self) -> ReliabilityAnswer:
         """Past forecasts compared with their outcomes."""
@@ -215,6 +228,7 @@ class WaitQuery:
         first, later = outcomes.take(outcomes.is_first), outcomes.take(~outcomes.is_first)
         count = len(first.wait_s)
         median = first.calibrated_s[:, MIDDLE]
+        low, high = INTERVALS[0.9]
         return ReliabilityAnswer(
             since=first.since,
             jobs=count,
@@ -224,6 +238,11 @@ class WaitQuery:
             told=measure_coverage(first.calibrated_s, first.wait_s),
             later=measure_coverage(later.calibrated_s, later.wait_s),
             sampled=measure_coverage(first.sampled_s, first.wait_s),
+            quarters=split_quarters(first.calibrated_s, first.wait_s),
+            median_width_90_s=float(np.median(first.calibrated_s[:, high] - first.calibrated_s[:, low]))
+            if count
+            else None,
+            little_ratio=float(says_little(first.calibrated_s).mean()) if count else None,
             bins=describe_bins(median, first.wait_s, first.bins) if count else [],
         )
 
@@ -264,8 +283,8 @@ class WaitQuery:
                 job,
                 int(sampled.bins.ahead[index]),
                 sum(free.get(node.name, 0) for node in queue.usable_nodes(job)),
-                sampled.calibrated_s[index],
-                float(sampled.plan_s[index]),
+                sampled,
+                index,
                 queue.now_s * 1000,
             )
             for index, job in enumerate(sampled.jobs)
@@ -289,11 +308,13 @@ class WaitQuery:
         totals = [max(1, sum(node.gpus for node in queue.usable_nodes(job))) for job in jobs]
         bins = WaitBins(np.array([job.total_gpus for job in jobs]) / np.array(totals, float), np.array(ahead, float))
         is_first = np.array([find_stage(queue.now_s - job.queued_s) == 0 for job in jobs], np.bool_)
-        calibrated = self.log.calibrations().apply(sampled, bins, is_first)
+        judge = self.log.judge()
+        guesses = judge.guess(queue.now_s, plan, [job.partition for job in jobs], bins, is_first)
+        reported = judge.tell(WaitQuestions(guesses, sampled, bins), is_first)
         # A job that the plan starts now starts now; one that must wait for the end of a reservation does not start before it.
-        calibrated[plan == 0] = 0.0
-        calibrated = np.maximum(calibrated, waits.min(axis=0)[:, None])
-        return SampledWaits(jobs, sampled, calibrated, plan, bins)
+        quantiles = np.where(plan[:, None] == 0, 0.0, reported.quantiles_s)
+        quantiles = np.maximum(quantiles, waits.min(axis=0)[:, None])
+        return SampledWaits(jobs, sampled, replace(reported, quantiles_s=quantiles), plan, guesses, bins)
 
     def _find_unfit(self, queue: LiveQueue, machine_type: str | None, memory_gib: float | None) -> frozenset[str]:
         """Nodes of another type ("A100" includes "A100-80G") or with less memory; unknown memory counts as enough."""
@@ -383,7 +404,9 @@ def _count_ahead(jobs: Sequence[QueueJob], probes: Collection[str]) -> list[int]
     return ahead
 
 
-def _describe(job: QueueJob, ahead: int, free: int, quantiles_s: Float64s, plan_s: float, now: int) -> StartForecast:
+def _describe(job: QueueJob, ahead: int, free: int, sampled: SampledWaits, index: int, now: int) -> StartForecast:
+    quantiles_s, plan_s = sampled.reported.quantiles_s[index], float(sampled.plan_s[index])
+
     def start_at(wait_s: float) -> int:
         return int(now + wait_s * 1000)
 
@@ -405,4 +428,5 @@ def _describe(job: QueueJob, ahead: int, free: int, quantiles_s: Float64s, plan_
         likely_at=start_at(wait),
         intervals=intervals,
         plan_at=start_at(plan_s),
+        why=explain_forecast(int(sampled.reported.speaker[index]), quantiles_s, sampled.sampled_s[index], plan_s, now),
     )

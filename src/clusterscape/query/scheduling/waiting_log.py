@@ -1,19 +1,21 @@
-"""Past forecasts and their outcomes: the source of calibration and of the reliability chart.
+"""Past forecasts and their outcomes: they decide who speaks in the next ones, and are the source of the reliability chart.
 
 One document per day in the record store, written by `services/forecasts.py`. Of each workload the first forecast is kept, which
-its user sees when submitting, and one for each stage of waiting, because users check again. Each kind is evaluated, and
-calibrates forecasts of the same kind.
+its user sees when submitting, and one for each stage of waiting, because users check again. Each kind is evaluated, and decides
+for forecasts of the same kind.
 """
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from clusterscape.analyze.jobs.wait_intervals import NOT_CALIBRATED, WaitBins, WaitCalibration, calibrate
-from clusterscape.model.arrays import Bools, Float64s
+from clusterscape.analyze.jobs.wait_choice import NOT_CHOSEN, ReportedWaits, WaitChooser, WaitQuestions, walk_forward
+from clusterscape.analyze.jobs.wait_guesses import GUESSES, PastWaits, guess_waits, select_past_waits
+from clusterscape.analyze.jobs.wait_intervals import LEVELS, MIDDLE, WaitBins
+from clusterscape.model.arrays import Bools, Float64s, Int64s
 from clusterscape.store.records.contract import RecordReader
 
 KIND = "wait-forecasts"
@@ -21,7 +23,10 @@ STAGES_S = (3_600.0, 14_400.0, 43_200.0, 86_400.0)
 """Waiting times after which another forecast of the same workload is kept."""
 
 MIN_OUTCOMES = 60
-"""With fewer outcomes of one kind, all outcomes are used for calibration."""
+"""With fewer outcomes of one kind, forecasts of both kinds decide."""
+
+NEWEST = 1500
+"""Number of newest forecasts of a kind that decide."""
 
 
 def find_stage(waited_s: float) -> int:
@@ -31,7 +36,8 @@ def find_stage(waited_s: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LoggedForecast:
-    """A stored forecast. ``sampled_s`` and ``told_s``: quantiles of the wait from ``made_at``, before and after calibration.
+    """A stored forecast. ``sampled_s`` and ``told_s``: quantiles of the wait from ``made_at``, as simulated and as reported;
+    ``guesses_s``: GUESSES, empty in forecasts stored before there were any.
 
     ``wait_s`` is null until the workload starts; ``is_gone``: it left without starting. ``stage``: see ``find_stage``.
     """
@@ -45,6 +51,8 @@ class LoggedForecast:
     wait_s: float | None = None
     is_gone: bool = False
     stage: int = 0
+    partition: str | None = None
+    guesses_s: list[float] = field(default_factory=list)
 
     @property
     def is_open(self) -> bool:
@@ -72,23 +80,51 @@ class Outcomes:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibrations:
-    """Separate calibrations of first forecasts and of later ones: workloads that have waited long differ from new ones."""
+class _Kind:
+    """Forecasts of one kind: what they say about the next ones, and the waits that are over."""
 
-    first: WaitCalibration
-    later: WaitCalibration
+    chooser: WaitChooser
+    past: PastWaits
+
+
+@dataclass(frozen=True, slots=True)
+class WaitJudge:
+    """What past forecasts say about the next ones; first ones and later ones separately: workloads that have waited long differ
+    from new ones.
+    """
+
+    first: _Kind
+    later: _Kind
+    partitions: Mapping[str | None, int]
 
     @property
     def count(self) -> int:
-        """Number of waits used to calibrate first forecasts."""
-        return self.first.count
+        """Number of waits that decide about first forecasts."""
+        return self.first.chooser.count
 
-    def apply(self, sampled_s: Float64s, bins: WaitBins, is_first: Bools) -> Float64s:
-        """Calibrated quantiles, a row per job, each by the calibration of its kind."""
-        calibrated: Float64s = self.first.apply(sampled_s, bins).copy()
+    def guess(
+        self, at_s: float, plan_s: Float64s, partitions: Sequence[str | None], bins: WaitBins, is_first: Bools
+    ) -> Float64s:
+        """GUESSES of jobs that wait now, a row per job; seconds from now."""
+        # A partition without a known wait gets a number that no wait has.
+        queue = np.array([self.partitions.get(name, len(self.partitions)) for name in partitions], np.int64)
+        at = np.full(len(plan_s), at_s)
+        guesses = guess_waits(self.first.past, at, bins, queue, plan_s)
         if not is_first.all():
-            calibrated[~is_first] = self.later.apply(sampled_s, bins)[~is_first]
-        return calibrated
+            guesses[~is_first] = guess_waits(self.later.past, at, bins, queue, plan_s)[~is_first]
+        return guesses
+
+    def tell(self, questions: WaitQuestions, is_first: Bools) -> ReportedWaits:
+        """Forecasts, a row per job, each decided by forecasts of its kind."""
+        reported = self.first.chooser.tell(questions)
+        if is_first.all():
+            return reported
+        later = self.later.chooser.tell(questions)
+        return ReportedWaits(
+            np.where(is_first[:, None], reported.quantiles_s, later.quantiles_s),
+            np.where(is_first, reported.speaker, later.speaker),
+            np.where(is_first, reported.base, later.base),
+        )
 
 
 Days = Mapping[str, Sequence[LoggedForecast]]
@@ -102,7 +138,7 @@ class ForecastLog:
         self._records = records
         self._lock = threading.Lock()
         self._days: Days | None = None
-        self._calibrated: tuple[Days, Calibrations] | None = None
+        self._judge: tuple[Days, WaitJudge] | None = None
 
     def days(self) -> Days:
         """All stored forecasts."""
@@ -115,9 +151,10 @@ class ForecastLog:
             return self._days
 
     def replace(self, days: Days) -> None:
-        """Use these forecasts from now on."""
+        """Use these forecasts from now on. Decides before they are used, so that no request waits for it."""
+        judge = _judge(days)
         with self._lock:
-            self._days = days
+            self._days, self._judge = days, (days, judge)
 
     def logged_stages(self) -> set[tuple[str, int]]:
         """(workload, stage) of all stored forecasts."""
@@ -131,13 +168,11 @@ class ForecastLog:
         """Forecasts whose workloads still wait."""
         return sum(forecast.is_open for day in self.days().values() for forecast in day)
 
-    def calibrations(self) -> Calibrations:
-        """The calibrations from the current outcomes, cached."""
-        days, cached = self.days(), self._calibrated
+    def judge(self) -> WaitJudge:
+        """What the current forecasts say about the next ones, cached."""
+        days, cached = self.days(), self._judge
         if cached is None or cached[0] is not days:
-            outcomes = _list_outcomes(days)
-            first, later = (_calibrate(outcomes, rows) for rows in (outcomes.is_first, ~outcomes.is_first))
-            cached = self._calibrated = (days, Calibrations(first, later))
+            cached = self._judge = (days, _judge(days))
         return cached[1]
 
 
@@ -158,9 +193,40 @@ def _list_outcomes(days: Days) -> Outcomes:
     )
 
 
-def _calibrate(outcomes: Outcomes, rows: Bools) -> WaitCalibration:
-    used = outcomes.take(rows) if int(rows.sum()) >= MIN_OUTCOMES else outcomes
-    return calibrate(used.sampled_s, used.wait_s, used.bins) if len(used.wait_s) else NOT_CALIBRATED
+def _judge(days: Days) -> WaitJudge:
+    forecasts = [forecast for day in days.values() for forecast in day if not forecast.is_gone]
+    forecasts.sort(key=lambda forecast: forecast.made_at)
+    partitions = {name: number for number, name in enumerate(dict.fromkeys(row.partition for row in forecasts))}
+    kinds = []
+    for is_first in (True, False):
+        of_kind = [forecast for forecast in forecasts if (forecast.stage == 0) == is_first]
+        if sum(not forecast.is_open for forecast in of_kind) < MIN_OUTCOMES:
+            of_kind = forecasts
+        kinds.append(_judge_kind(of_kind, partitions))
+    return WaitJudge(kinds[0], kinds[1], partitions)
+
+
+def _judge_kind(forecasts: Sequence[LoggedForecast], partitions: Mapping[str | None, int]) -> _Kind:
+    made_s = np.array([forecast.made_at / 1000 for forecast in forecasts], np.float64)
+    wait = np.array([np.inf if forecast.wait_s is None else forecast.wait_s for forecast in forecasts], np.float64)
+    bins = WaitBins(
+        np.array([forecast.size_ratio for forecast in forecasts], np.float64),
+        np.array([float(forecast.ahead) for forecast in forecasts], np.float64),
+    )
+    queue: Int64s = np.array([partitions[forecast.partition] for forecast in forecasts], np.int64)
+    past = select_past_waits(made_s + wait, wait, bins, queue)
+    newest = slice(max(0, len(forecasts) - NEWEST), None)
+    sampled = np.array([forecast.sampled_s for forecast in forecasts[newest]], np.float64).reshape(-1, len(LEVELS))
+    guesses = np.array([_guesses(forecast) for forecast in forecasts[newest]], np.float64).reshape(-1, len(GUESSES))
+    questions = WaitQuestions(guesses, sampled, WaitBins(bins.size_ratio[newest], bins.ahead[newest]))
+    now = float(np.max(np.where(np.isfinite(wait), made_s + wait, made_s), initial=0.0))
+    chooser = walk_forward(questions, made_s[newest], wait[newest], now)[1] if len(forecasts) else NOT_CHOSEN
+    return _Kind(chooser, past)
+
+
+def _guesses(forecast: LoggedForecast) -> list[float]:
+    """Guesses of a forecast; those stored before there were any speak for none of them."""
+    return forecast.guesses_s or [forecast.sampled_s[MIDDLE]] * len(GUESSES)
 
 
 def _list(body: Mapping[str, object]) -> list[dict[str, Any]]:

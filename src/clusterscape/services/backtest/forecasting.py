@@ -12,7 +12,7 @@ from clusterscape.analyze.jobs.features import EncodedJobs, JobTable
 from clusterscape.analyze.jobs.runtime import RuntimeDistribution
 from clusterscape.model.arrays import Bools, Float64s, Int64s
 from clusterscape.simulate.backtest import Futures, MachineState, forecast_waits
-from clusterscape.simulate.futures import PastArrivals, RunQuantiles, no_arrivals, sample_runs
+from clusterscape.simulate.futures import PastArrivals, RunQuantiles, SampledArrivals, no_arrivals, sample_runs
 
 FUTURES = 64
 MAX_HORIZON_S = 4 * 86_400.0
@@ -87,8 +87,15 @@ class Forecaster:
         quantiles = self._runs.quantiles(queue.asked, at, queue.elapsed_s)
         return self.simulate(queue, quantiles, wanted)
 
-    def simulate(self, queue: QueueState, run_s: Float64s, wanted: Bools | None = None) -> Float64s:
-        """The same for given quantiles of run times."""
+    def simulate(
+        self,
+        queue: QueueState,
+        run_s: Float64s,
+        wanted: Bools | None = None,
+        *,
+        arrivals: SampledArrivals | None = None,
+    ) -> Float64s:
+        """The same for given quantiles of run times; ``arrivals``: known ones instead of sampled ones."""
         random = np.random.default_rng([self._seed, int(queue.now_s), len(queue.asked)])
         limited = np.minimum(run_s, queue.asked.request_s[:, None])
         samples = sample_runs(RunQuantiles(limited), self._futures, random)
@@ -97,6 +104,8 @@ class Forecaster:
             _to_seconds(samples[:, :running] - queue.elapsed_s[:running]),
             _to_seconds(samples[:, running:]),
         )
+        if arrivals is not None:
+            return forecast_waits(queue.state, Futures(remaining, whole, arrivals), wanted)
         pilot_count = max(1, self._futures // 4)
         pilot = Futures(remaining[:pilot_count], whole[:pilot_count], no_arrivals(pilot_count))
         waits = forecast_waits(queue.state, pilot, wanted)

@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from clusterscape.analyze.jobs.features import EncodedJobs, JobTable, RunHistory
 from clusterscape.analyze.jobs.runtime_forest import train_forest
-from clusterscape.analyze.jobs.wait_intervals import WaitBins, summarize_samples
+from clusterscape.analyze.jobs.wait_choice import WaitQuestions
+from clusterscape.analyze.jobs.wait_guesses import guess_waits, select_past_waits
+from clusterscape.analyze.jobs.wait_intervals import LEVELS, WaitBins, summarize_samples
 from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.services.backtest.forecasting import (
     FUTURES,
@@ -22,6 +25,8 @@ from clusterscape.services.backtest.forecasting import (
     TraceMoment,
     find_moment,
 )
+from clusterscape.services.backtest.oracles import FUTURES as ORACLE_FUTURES
+from clusterscape.services.backtest.oracles import ORACLES, ask_oracles
 from clusterscape.simulate.backtest import plan_waits
 from clusterscape.simulate.futures import PastArrivals
 
@@ -32,12 +37,15 @@ TEST_FROM = 0.7
 BATCH = 64
 """Moments per batch: their run times are predicted together, and the checkpoint is written after them."""
 
-VERSION = "1"
+VERSION = "2"
 
 
 @dataclass(frozen=True, slots=True)
 class WaitForecasts:
-    """Forecasts of jobs that did not start immediately, by submission. ``quantiles_s``: uncalibrated, at the levels of waits."""
+    """Forecasts of jobs that did not start immediately, by submission. ``quantiles_s``: as simulated, at the levels of waits;
+    ``guesses_s``: GUESSES of each job, from the waits of all jobs that were over by then; ``oracles_s``: job × ORACLES, NaN where
+    they were not asked.
+    """
 
     row: Int64s
     submit_s: Float64s
@@ -46,6 +54,13 @@ class WaitForecasts:
     quantiles_s: Float64s
     size_ratio: Float64s
     ahead: Float64s
+    guesses_s: Float64s
+    oracles_s: Float64s
+
+    @property
+    def questions(self) -> WaitQuestions:
+        """The forecasts as they are decided, in the backtest and on the live queue."""
+        return WaitQuestions(self.guesses_s, self.quantiles_s, self.bins)
 
     @property
     def bins(self) -> WaitBins:
@@ -55,9 +70,12 @@ class WaitForecasts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BacktestChoices:
-    """``sample``: how many jobs are forecast, sampled uniformly from those after the first training."""
+    """``sample``: how many jobs are forecast, sampled uniformly from those after the first training; ``oracles``: for how many of
+    the tested ones the oracles are asked, too.
+    """
 
     sample: int = 2000
+    oracles: int = 0
     futures: int = FUTURES
     seed: int = 0
     threads: int = 1
@@ -76,6 +94,8 @@ def backtest(
     Whether a job starts immediately is certain at its submission, so such jobs are no test of a forecast.
     """
     sample = _sample_jobs(jobs, choices)
+    tested = sample[sample >= int(len(jobs) * TEST_FROM)]
+    with_oracles = tested[:: max(1, len(tested) // max(1, choices.oracles))] if choices.oracles else tested[:0]
     done = _resume(checkpoint, jobs, total, choices)
     history = RunHistory(jobs)
     requests = history.encode(jobs)
@@ -88,14 +108,15 @@ def backtest(
             continue
         forest = train_forest(jobs, history, float(jobs.submit_s[first]), seed=choices.seed, threads=choices.threads)
         forecaster = Forecaster(forest, past, futures=choices.futures, seed=choices.seed)
+        knowing = Forecaster(forest, past, futures=ORACLE_FUTURES, seed=choices.seed)
         for begin in range(0, len(rows), BATCH):
             moments = [find_moment(jobs, int(row), total) for row in rows[begin : begin + BATCH]]
-            forecasts = _forecast(jobs, requests, moments, forest.quantiles, forecaster, total)
+            forecasts = _forecast(jobs, requests, moments, forest.quantiles, (forecaster, knowing), with_oracles, total)
             done = np.concatenate([done, forecasts])
             _save(checkpoint, done, jobs, total, choices)
             if progress is not None:
                 progress(len(done), len(sample))
-    return _to_forecasts(jobs, done)
+    return _to_forecasts(jobs, done, total)
 
 
 def _sample_jobs(jobs: JobTable, choices: BacktestChoices) -> Int64s:
@@ -110,10 +131,12 @@ def _forecast(
     requests: EncodedJobs,
     moments: list[TraceMoment],
     quantiles: Callable[[EncodedJobs, Float64s, Float64s], Float64s],
-    forecaster: Forecaster,
+    forecasters: tuple[Forecaster, Forecaster],
+    with_oracles: Int64s,
     total: int,
 ) -> Float64s:
-    """A row per moment: job, plan, share of the machine, jobs ahead, then the quantiles."""
+    """A row per moment: job, plan, share of the machine, jobs ahead, then the quantiles, then what the oracles say."""
+    forecaster, knowing = forecasters
     elapsed = [np.concatenate([moment.elapsed_s, np.zeros(len(moment.waiting))]) for moment in moments]
     rows = np.concatenate([moment.rows for moment in moments])
     at = np.concatenate([np.full(len(moment.rows), moment.now_s) for moment in moments])
@@ -128,23 +151,38 @@ def _forecast(
         waits = forecaster.simulate(queue, run_quantiles[rows_of_moment], wanted)[:, -1:]
         row = int(moment.waiting[-1])
         columns = [row, plan_waits(moment.state)[-1], jobs.size[row] / total, len(moment.waiting) - 1]
-        forecasts.append(np.concatenate([columns, summarize_samples(waits)[0]]))
+        oracles = np.full(len(ORACLES), np.nan)
+        if row in with_oracles:
+            oracles = ask_oracles(jobs, moment, queue, run_quantiles[rows_of_moment], knowing)
+        forecasts.append(np.concatenate([columns, summarize_samples(waits)[0], oracles]))
     return np.array(forecasts)
 
 
-_COLUMNS = 4 + 7
+_QUANTILES = slice(4, 4 + len(LEVELS))
+_COLUMNS = _QUANTILES.stop + len(ORACLES)
 
 
-def _to_forecasts(jobs: JobTable, done: Float64s) -> WaitForecasts:
+def _to_forecasts(jobs: JobTable, done: Float64s, total: int) -> WaitForecasts:
     done = done[np.argsort(done[:, 0], kind="stable")]
     row = done[:, 0].astype(np.int64)
-    wait = jobs.start_s[row] - jobs.submit_s[row]
-    return WaitForecasts(row, jobs.submit_s[row], wait, done[:, 1], done[:, 4:], done[:, 2], done[:, 3])
+    wait = jobs.start_s - jobs.submit_s
+    # Those submitted before and not started yet; a job that starts in the second of a submission has left the queue.
+    ahead = np.arange(len(jobs)) - np.searchsorted(np.sort(jobs.start_s), jobs.submit_s, side="right")
+    queue = jobs.frame["queue"].fill_null("").rank("dense").cast(pl.Int64).to_numpy() - 1
+    past = select_past_waits(jobs.start_s, wait, WaitBins(jobs.size / total, np.maximum(ahead, 0.0)), queue)
+    bins = WaitBins(done[:, 2], done[:, 3])
+    guesses = guess_waits(past, jobs.submit_s[row], bins, queue[row], done[:, 1])
+    return WaitForecasts(
+        row, jobs.submit_s[row], wait[row], done[:, 1], done[:, _QUANTILES], done[:, 2], done[:, 3], guesses,
+        done[:, _QUANTILES.stop :],
+    )  # fmt: skip
 
 
 def fingerprint(jobs: JobTable, total: int, choices: BacktestChoices) -> str:
     """A hash of every job and every choice."""
-    digest = hashlib.sha256(repr((VERSION, total, choices.sample, choices.futures, choices.seed, TRAIN_AT)).encode())
+    digest = hashlib.sha256(
+        repr((VERSION, total, choices.sample, choices.oracles, choices.futures, choices.seed, TRAIN_AT)).encode()
+    )
     for column in (jobs.submit_s, jobs.start_s, jobs.run_s, jobs.request_s, jobs.size):
         digest.update(np.ascontiguousarray(column, "<f8").tobytes())
     return digest.hexdigest()

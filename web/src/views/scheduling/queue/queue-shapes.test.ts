@@ -120,6 +120,14 @@ describe("a forecast", () => {
     likely_at: 0,
     intervals: [],
     plan_at: 0,
+    why: {
+      speaker: "simulation",
+      alone_at: 0,
+      uncertain: "nothing",
+      run_times_ratio: null,
+      says_little: false,
+      text: "",
+    },
   };
 
   it("is immediate where GPUs are free", () => {

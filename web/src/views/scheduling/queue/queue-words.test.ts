@@ -153,6 +153,14 @@ describe("a start", () => {
       likely_at: noon,
       intervals: [{ from_at: noon, to_at: noon + 2 * HOUR_MS, level: 0.8 }],
       plan_at: noon,
+      why: {
+        speaker: "simulation",
+        alone_at: 0,
+        uncertain: "nothing",
+        run_times_ratio: null,
+        says_little: false,
+        text: "",
+      },
     };
     expect(describeForecast(start, noon)).toMatch(/12:00 – 14:00$/);
     expect(describeAlternative({ change: "partition", start })).toBe("In main");

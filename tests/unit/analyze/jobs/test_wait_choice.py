@@ -1,0 +1,211 @@
+"""Who speaks and how wide the interval is: never behind simple guesses, calibrated under change, forward in time."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from clusterscape.analyze.jobs.wait_choice import NOT_CHOSEN, SPEAKERS, WaitQuestions, says_little, walk_forward
+from clusterscape.analyze.jobs.wait_guesses import GUESSES, SIMPLE, guess_waits, select_past_waits
+from clusterscape.analyze.jobs.wait_intervals import (
+    INTERVALS,
+    LEVELS,
+    MIDDLE,
+    WaitBins,
+    measure_coverage,
+    split_quarters,
+)
+from clusterscape.model.arrays import Float64s
+
+COUNT = 3000
+EVERY_S = 1800.0
+
+
+@dataclass
+class MadeLog:
+    """Forecasts of a made-up log, and what happened."""
+
+    questions: WaitQuestions
+    made_s: Float64s
+    wait_s: Float64s
+
+    @classmethod
+    def build(cls, wait_s: Float64s, simulated_s: Float64s, spread: float, seed: int) -> "MadeLog":
+        random = np.random.default_rng(seed)
+        count = len(wait_s)
+        made = np.sort(random.uniform(0, count * EVERY_S, count))
+        bins = WaitBins(random.choice([0.01, 0.05, 0.5], count), random.choice([1.0, 20.0], count))
+        plan = simulated_s * random.uniform(2, 8, count)
+        queue = random.integers(0, 2, count)
+        wait_s = np.maximum(np.rint(wait_s), 1.0)
+        past = select_past_waits(made + wait_s, wait_s, bins, queue)
+        guesses = guess_waits(past, made, bins, queue, plan)
+        sampled = simulated_s[:, None] * np.exp(spread * np.array([-1.6, -1.3, -0.7, 0.0, 0.7, 1.3, 1.6]))
+        return cls(WaitQuestions(guesses, sampled, bins), made, wait_s)
+
+    def told(self) -> Float64s:
+        return walk_forward(self.questions, self.made_s, self.wait_s, float(self.made_s[-1]))[0].quantiles_s
+
+
+def steady(seed: int) -> MadeLog:
+    """The simulation knows the wait up to a factor, and is too sure."""
+    random = np.random.default_rng(seed)
+    wait = 3600 * random.lognormal(0, 1.2, COUNT)
+    return MadeLog.build(wait, wait * random.lognormal(0, 0.5, COUNT), 0.1, seed)
+
+
+def mostly_at_once(seed: int) -> MadeLog:
+    """Nine of ten jobs start after the scheduler's cycle, but the simulation of another policy expects hours."""
+    random = np.random.default_rng(seed)
+    wait = np.where(random.random(COUNT) < 0.9, random.uniform(1, 50, COUNT), random.lognormal(9, 1, COUNT))
+    return MadeLog.build(wait, random.lognormal(8, 1, COUNT), 0.5, seed)
+
+
+def changed(seed: int) -> MadeLog:
+    """Waits become twelve times longer in the middle, and the simulation does not see it."""
+    random = np.random.default_rng(seed)
+    wait = 900 * random.lognormal(0, 0.8, COUNT)
+    simulated = 900 * random.lognormal(0, 0.8, COUNT)
+    wait[COUNT // 2 :] *= 12
+    return MadeLog.build(wait, simulated, 0.8, seed)
+
+
+def drifting(seed: int) -> MadeLog:
+    """Load comes and goes over the weeks."""
+    random = np.random.default_rng(seed)
+    level = np.exp(1.5 * np.sin(np.arange(COUNT) / 250))
+    return MadeLog.build(
+        3600 * level * random.lognormal(0, 0.7, COUNT), 3600 * random.lognormal(0, 0.3, COUNT), 0.3, seed
+    )
+
+
+LOGS = [steady, mostly_at_once, changed, drifting]
+
+
+@pytest.mark.parametrize("build", LOGS)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_simple_guess_is_clearly_better_when_logs_differ(build: Callable[[int], MadeLog], seed: int) -> None:
+    log = build(seed)
+    first = COUNT // 3
+    error = np.median(np.abs(log.told()[first:, MIDDLE] - log.wait_s[first:]))
+    simple = np.median(np.abs(log.questions.guesses_s[first:, SIMPLE] - log.wait_s[first:, None]), axis=0)
+    assert error <= 1.05 * simple.min() + 1
+
+
+@pytest.mark.parametrize("build", LOGS)
+@pytest.mark.parametrize("seed", [3, 4])
+def test_coverage_is_kept_in_each_quarter_when_the_world_changes(build: Callable[[int], MadeLog], seed: int) -> None:
+    log = build(seed)
+    first = COUNT // 5
+    told, wait = log.told()[first:], log.wait_s[first:]
+    covered = {coverage.nominal: coverage.covered for coverage in measure_coverage(told, wait)}
+    assert covered[0.9] == pytest.approx(0.9, abs=0.02)
+    assert covered[0.8] == pytest.approx(0.8, abs=0.03)
+    assert [round(quarter.covered, 3) for quarter in split_quarters(told, wait)] == pytest.approx([0.9] * 4, abs=0.03)
+    low, high = INTERVALS[0.9]
+    assert (np.diff(told, axis=1) >= 0).all()
+    assert (told[:, low] >= 0).all()
+    assert np.isfinite(told[:, high]).all()
+
+
+def test_the_simulation_alone_loses_coverage_and_to_a_constant_when_it_is_of_another_policy() -> None:
+    """The property above is not trivial."""
+    log = mostly_at_once(5)
+    raw = {coverage.nominal: coverage.covered for coverage in measure_coverage(log.questions.sampled_s, log.wait_s)}
+    assert raw[0.9] < 0.3
+    assert np.median(np.abs(log.questions.sampled_s[:, MIDDLE] - log.wait_s)) > 20 * np.median(log.wait_s)
+
+
+def test_later_outcomes_do_not_matter_when_a_forecast_was_made() -> None:
+    log = drifting(6)
+    other = log.wait_s.copy()
+    now = log.made_s[2000]
+    is_later = log.made_s + log.wait_s > now
+    other[is_later] = (now - log.made_s[is_later] + 1).clip(1) * 50
+    told = walk_forward(log.questions, log.made_s, other, float(log.made_s[-1]))[0].quantiles_s
+    assert (told[:2000] == log.told()[:2000]).all()
+    assert (told[2200:] != log.told()[2200:]).any()
+
+
+def test_a_new_forecast_is_the_same_when_it_is_made_alone_or_in_a_walk() -> None:
+    """The live queue asks the chooser, the backtest walks: one code."""
+    log = steady(7)
+    known = log.made_s + log.wait_s
+    told, _ = walk_forward(log.questions, log.made_s, log.wait_s, float(known.max()))
+    for row in (400, 2000):
+        now = float(log.made_s[row])
+        before = np.arange(row)
+        questions = WaitQuestions(
+            log.questions.guesses_s[before],
+            log.questions.sampled_s[before],
+            WaitBins(log.questions.bins.size_ratio[before], log.questions.bins.ahead[before]),
+        )
+        waits = np.where(known[before] <= now, log.wait_s[before], np.inf)
+        _, chooser = walk_forward(questions, log.made_s[before], waits, now)
+        asked = slice(row, row + 1)
+        alone = chooser.tell(
+            WaitQuestions(
+                log.questions.guesses_s[asked],
+                log.questions.sampled_s[asked],
+                WaitBins(log.questions.bins.size_ratio[asked], log.questions.bins.ahead[asked]),
+            )
+        )
+        assert alone.quantiles_s[0] == pytest.approx(told.quantiles_s[row], rel=0.15)
+        assert alone.speaker[0] == told.speaker[row]
+
+
+def test_the_simulation_speaks_as_it_is_when_too_few_waits_are_known() -> None:
+    log = steady(8)
+    told, chooser = walk_forward(log.questions, log.made_s, np.full(COUNT, np.inf), float(log.made_s[-1]))
+    assert (told.quantiles_s == log.questions.sampled_s).all()
+    assert set(told.speaker.tolist()) == {-1}
+    assert chooser.count == 0
+    assert (NOT_CHOSEN.tell(log.questions).quantiles_s == log.questions.sampled_s).all()
+
+
+def test_a_constant_speaks_when_most_jobs_start_at_once() -> None:
+    log = mostly_at_once(9)
+    told, chooser = walk_forward(log.questions, log.made_s, log.wait_s, float(log.made_s[-1]))
+    speakers = {SPEAKERS[speaker] for speaker in told.speaker[COUNT // 2 :].tolist()}
+    assert not any("simulation" in name for name in speakers)
+    assert chooser.count == COUNT
+    assert np.median(told.quantiles_s[COUNT // 2 :, MIDDLE]) < 60
+
+
+def test_guesses_use_only_waits_that_were_over_when_a_job_was_submitted() -> None:
+    bins = WaitBins(np.full(5, 0.01), np.zeros(5))
+    start = np.array([10.0, 20.0, 30.0, 40.0, 1000.0])
+    wait = np.array([4.0, 8.0, 6.0, 0.0, 999.0])
+    past = select_past_waits(start, wait, bins, np.array([0, 1, 0, 0, 0]))
+    assert past.wait_s.tolist() == [4.0, 8.0, 6.0, 999.0]  # a job that started at once did not wait
+    asked = WaitBins(np.full(3, 0.01), np.zeros(3))
+    guesses = guess_waits(past, np.array([5.0, 30.0, 30.0]), asked, np.array([0, 0, 1]), np.full(3, 77.0))
+    named = dict(zip(GUESSES, guesses.T.tolist(), strict=True))
+    assert named["always 0"] == [0, 0, 0]
+    assert named["plan by limits"] == [77, 77, 77]
+    assert named["last wait of the queue"] == [77, 6, 8]
+    assert named["median so far"] == [77, 6, 6]
+    assert named["middle of the shortest half"][1] == 5.0  # of 4 and 6, the first of the two shortest
+
+
+def test_quantiles_are_of_kaplan_and_meier_when_values_are_censored() -> None:
+    from clusterscape.analyze.jobs.wait_kernels import find_censored_quantiles
+
+    values = np.array([6.0, 6.0, 6.0, 7.0, 10.0, 13.0, 16.0, 22.0, 23.0, 6.0, 9.0, 10.0, 11.0, 17.0, 19.0, 20.0])
+    is_known = np.arange(16) < 9
+    out = np.empty(3)
+    # The survival of Freireich's 6-MP patients, cut after 16: 0.8125 after 6, 0.75 after 7, …; the median is 16 or later.
+    find_censored_quantiles(values, is_known, np.ones(16), np.array([0.15, 0.2, 0.99]), out)
+    assert out.tolist() == [6.0, 7.0, 23.0]
+    find_censored_quantiles(
+        np.array([1.0, 2.0, 3.0]), np.ones(3, np.bool_), np.array([1.0, 1.0, 8.0]), np.array([0.5, 0.1]), out
+    )
+    assert out[0] == 3.0
+
+
+def test_an_interval_says_little_when_it_spans_more_than_a_day_and_the_wait_twice() -> None:
+    quantiles = np.zeros((3, len(LEVELS)))
+    quantiles[:, MIDDLE] = [3_600, 3_600, 86_400]
+    quantiles[:, -1] = [80_000, 90_000, 90_000]
+    assert says_little(quantiles).tolist() == [False, True, False]
