@@ -1,5 +1,6 @@
 """Span tables: matching, alignment, breakdowns, critical path, what-if, verdicts. Pure: tables in, tables out.
 
+``activity``: when ranks are active: the overview of a trace, and a step without the idle time around it.
 ``aggregate``: level of detail: spans merged where they are too close to be distinguished, bands between rows, coarser copies.
 ``align``: one clock for all ranks.
 ``breakdown``: how a rank spends its step: compute, waiting, transfer, idle.
@@ -10,6 +11,7 @@
 ``drawn``: spans as arrays ready to be drawn.
 ``flow``: the execution flow: which operators are drawn alone, as a namespace, or stacked as "×n".
 ``flow_graph``: an operator graph ready to be drawn: blocks, classes of edges.
+``flow_links``: which spans are which operators of the flow, on all ranks and in all steps.
 ``flow_spans``: an operator graph from spans and captured modules.
 ``intervals``: sets of time, as sorted arrays of [start, end).
 ``marey``: the enhanced Marey graph of a window.
@@ -21,6 +23,7 @@
 ``report``: runs the whole analysis.
 ``resimulate``: steps re-simulated from the dependencies between ranks.
 ``run_wide``: verdicts about causes that all ranks share.
+``unmarked``: the steps and micro-batches of timelines without markers.
 ``verdicts``: why the step is slow: verdicts about a rank or stage; the table is in docs/design/parallel.md.
 ``whatif``: the step as a dependency graph of recorded operators, with other durations.
 ``window_tables``: operators, links and curves of a window.

@@ -18,6 +18,7 @@ from clusterscape.analyze.trace.breakdown import (
 from clusterscape.analyze.trace.changes import ChangeAnswer, ChangedRun, answer_standard_questions
 from clusterscape.analyze.trace.critical_path import CriticalPath, find_critical_paths, find_median_step
 from clusterscape.analyze.trace.match import (
+    MIN_STEPS,
     Matches,
     Slack,
     add_counterparts,
@@ -35,6 +36,7 @@ from clusterscape.analyze.trace.pipeline import (
     measure_bubble,
     measure_imbalance,
 )
+from clusterscape.analyze.trace.unmarked import number_micro_batches, trim_steps
 from clusterscape.analyze.trace.verdicts import attach_spans, find_verdicts
 from clusterscape.analyze.trace.whatif import (
     GraphError,
@@ -46,12 +48,20 @@ from clusterscape.analyze.trace.whatif import (
 from clusterscape.model.spans import SpanClass, Trace
 from clusterscape.model.trace_report import TraceVerdict
 
+WITHOUT_HOST = ("StragglerAnalysis", "Megatron")
+"""Formats whose spans are whole operations: causes below them are not asked for."""
 JUMP_STEPS = 10.0  # a gap between two steps longer than this many steps counts as a clock jump
 
 
 def check_trace(trace: Trace) -> list[str]:
     """Notes about irregularities: missing ranks, uneven steps, clock jumps, no device."""
-    return [*_missing_ranks(trace), *_uneven_steps(trace), *_clock_jumps(trace), *_ranks_without_device(trace)]
+    return [
+        *_missing_ranks(trace),
+        *_uneven_steps(trace),
+        *_clock_jumps(trace),
+        *_ranks_without_device(trace),
+        *_unjudged_causes(trace),
+    ]
 
 
 def list_ranks(ranks: list[int]) -> str:
@@ -118,6 +128,21 @@ def _ranks_without_device(trace: Trace) -> list[str]:
     return [f"Rank {list_ranks(without)} has no device spans: host operators count as compute there."]
 
 
+def _unjudged_causes(trace: Trace) -> list[str]:
+    """Causes for which a timeline of devices has no data, in one sentence."""
+    classes = trace.spans["span_class"].cast(pl.String).unique().to_list()
+    if SpanClass.COMPUTE.value not in classes or {SpanClass.HOST.value, SpanClass.STEP.value} & set(classes):
+        return []
+    if trace.format in WITHOUT_HOST:
+        return []
+    causes = ["input stalls, slow launches and garbage collection (only devices are recorded)"]
+    if trace.spans["bytes"].null_count() == trace.spans.height:
+        causes.append("slow links and small collectives (no sizes)")
+    if trace.spans["step"].drop_nulls().n_unique() < MIN_STEPS:
+        causes.append(f"slow ranks (fewer than {MIN_STEPS} steps)")
+    return [f"The trace has no data to judge {'; '.join(causes)}."]
+
+
 MAX_STRAGGLERS = 3
 """Number of ranks for which the report answers: what if it were as fast as its peers?"""
 MAX_PATHS = 100
@@ -158,7 +183,7 @@ def analyze_trace(
     report_progress("matching collectives")
     notes = [*trace.notes, *check_trace(trace)]
     note_count = len(trace.notes)
-    trace = assign_stages(trace)
+    trace = number_micro_batches(trim_steps(assign_stages(trace)))
     notes += trace.notes[note_count:]
     matches = match_collectives(trace.spans)
     report_progress("aligning clocks")

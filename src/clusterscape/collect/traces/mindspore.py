@@ -112,7 +112,7 @@ def _phases(stages: pl.Series, collectives: pl.Series, namespaces: pl.Series) ->
     """By namespace; but a receive of the first stage or a send of the last is always backward, and vice versa."""
     is_first, is_last = stages == stages.min(), stages == stages.max()
     is_send, is_receive = collectives == "send", collectives == "recv"
-    is_backward = namespaces.str.starts_with("Gradients") | namespaces.str.contains("/grad")
+    is_backward = namespaces.str.contains("(^|/)(Gradients(/|$)|grad)")
     return pl.select(
         pl.when((is_first & is_receive) | (is_last & is_send))
         .then(pl.lit("backward"))
