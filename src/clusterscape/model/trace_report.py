@@ -27,12 +27,102 @@ class VerdictKind(StrEnum):
     SMALL_COLLECTIVES = "small_collectives"
     EXPOSED_COMMUNICATION = "exposed_communication"
     GARBAGE_COLLECTION = "garbage_collection"
+    UNEVEN_WORK = "uneven_work"
+    CHECKPOINT = "checkpoint"
+    SCALAR_READS = "scalar_reads"
+    COPY_TO_HOST = "copy_to_host"
+    SYNCHRONIZATION = "synchronization"
+    ALLOCATION = "allocation"
+    START_UP = "start_up"
+    RUNTIME_CALL = "runtime_call"
+    HOST_CODE = "host_code"
+    HOST_PAUSE = "host_pause"
+    IDLE_DEVICE = "idle_device"
+
+
+class TimeKind(StrEnum):
+    """What a rank spends a step with. Every moment of a step belongs to one kind, so they add up to its length."""
+
+    COMPUTE = "compute"
+    """As long as the work predicts; all of it if the amount of work is unknown."""
+    SLOWER_COMPUTE = "slower_compute"
+    """Beyond what the work and the other ranks predict."""
+    TRANSFERRING = "transferring"
+    WAITING = "waiting"
+    """For other ranks."""
+    DATA_LOADING = "data_loading"
+    GARBAGE_COLLECTION = "garbage_collection"
+    CHECKPOINT = "checkpoint"
+    SCALAR_READ = "scalar_read"
+    COPY_TO_HOST = "copy_to_host"
+    SYNCHRONIZATION = "synchronization"
+    ALLOCATION = "allocation"
+    START_UP = "start_up"
+    """Of the device's context and libraries."""
+    RUNTIME_CALL = "runtime_call"
+    """One long call of the device's runtime."""
+    LAUNCHING = "launching"
+    """The host prepares and launches work; the device waits for it."""
+    HOST_CODE = "host_code"
+    """Python code that the profiler recorded."""
+    PAUSE = "pause"
+    """The host records its work, and there is none."""
+    IDLE = "idle"
+    """The host's work is not recorded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceAttribution:
+    """Seconds of every rank and step by ``TimeKind``: ``seconds[kind][rank][step]``, in the order of ``kinds``, ``ranks`` and
+    ``steps``; null where a rank did not record the step. Over kinds they add up to the length of the rank's step.
+    """
+
+    kinds: list[TimeKind]
+    ranks: list[int]
+    steps: list[int]
+    seconds: list[list[list[float | None]]]
+
+
+RhythmKind = Literal["persistent", "intermittent", "periodic", "since"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictRhythm:
+    """In which steps a cause acts. ``step_share``: their share of all steps; ``period``: it acts every so many steps (periodic);
+    ``since_step``: the first step of those in which it acts until the end (since).
+
+    ``chance``: probability that so much falls on one rank if ranks are exchanged at random within each step; null if it concerns
+    all ranks, or cannot be tested.
+    """
+
+    kind: RhythmKind
+    steps: list[int]
+    step_share: float
+    seconds_per_affected_step: float
+    period: int | None = None
+    since_step: int | None = None
+    chance: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CauseOccurrences:
+    """Where a cause acts, as columns of equal length: rank, step, seconds, and the longest time of it in this step
+    (nanoseconds since the trace's first start).
+    """
+
+    ranks: list[int] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    start_ns: list[float] = field(default_factory=list)
+    end_ns: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceVerdict:
-    """One root cause. ``seconds_per_step`` is the most that fixing it can save; ``is_hidden``: the saving only shows
-    after a larger cause is fixed. ``evidence`` holds the numbers (seconds, unless named otherwise); ``spans``: rows to inspect.
+    """One root cause. ``seconds_per_step``: what a step without it would be shorter, re-simulated, with the 95 % interval over
+    steps (``low_s``, ``high_s``); ``is_hidden``: the saving only shows after larger causes are fixed. ``ranks``: where it acts,
+    empty if on all; ``rank``: the only one. ``evidence`` holds the numbers (seconds, unless named otherwise); ``spans``: rows
+    to inspect.
     """
 
     kind: VerdictKind
@@ -43,6 +133,12 @@ class TraceVerdict:
     is_hidden: bool = False
     evidence: Mapping[str, float | str] = field(default_factory=dict)
     spans: tuple[int, ...] = ()
+    ranks: tuple[int, ...] = ()
+    low_s: float | None = None
+    high_s: float | None = None
+    rhythm: VerdictRhythm | None = None
+    occurrences: CauseOccurrences | None = None
+    advice: str = ""
 
 
 @access_checked("trace")
@@ -216,7 +312,9 @@ class VerdictSpan:
 @access_checked("trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """One root cause. ``seconds_per_step``: the most that fixing it can save; ``evidence``: numbers, seconds unless named."""
+    """One root cause. ``seconds_per_step``: what a step without it would be shorter, with its 95 % interval over steps;
+    ``ranks``: where it acts, empty if on all; ``evidence``: numbers, seconds unless named. Null: an older report, or unknown.
+    """
 
     kind: str  # a VerdictKind
     rank: int | None
@@ -226,6 +324,12 @@ class Verdict:
     sentence: str
     evidence: dict[str, float | str]
     spans: list[VerdictSpan]
+    ranks: list[int] = field(default_factory=list)
+    low_s: float | None = None
+    high_s: float | None = None
+    rhythm: VerdictRhythm | None = None
+    occurrences: CauseOccurrences | None = None
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,6 +388,7 @@ class TraceReportDocument:
     verdicts: list[Verdict]
     flops_source: Literal["recorded", "estimated"] | None = None
     notes: list[str] = field(default_factory=list)
+    attribution: TraceAttribution | None = None
 
 
 def encode_report(report: TraceReportDocument) -> bytes:

@@ -91,6 +91,15 @@ export interface AuditRow {
   readonly way: string | null;
 }
 
+/** Where a cause acts, as columns of equal length: rank, step, seconds, and the longest time of it in this step (nanoseconds since the trace's first start). */
+export interface CauseOccurrences {
+  readonly end_ns?: readonly number[];
+  readonly ranks?: readonly number[];
+  readonly seconds?: readonly number[];
+  readonly start_ns?: readonly number[];
+  readonly steps?: readonly number[];
+}
+
 /** The state of an alert channel. Counts are of messages, or where named so of turns (starts and ends of violations). */
 export interface ChannelAnswer {
   readonly attempts: number;
@@ -1796,6 +1805,9 @@ export interface SubmissionBehavior {
   readonly thirds: readonly QueueThird[];
 }
 
+/** What a rank spends a step with. Every moment of a step belongs to one kind, so they add up to its length. */
+export type TimeKind = "compute" | "slower_compute" | "transferring" | "waiting" | "data_loading" | "garbage_collection" | "checkpoint" | "scalar_read" | "copy_to_host" | "synchronization" | "allocation" | "start_up" | "runtime_call" | "launching" | "host_code" | "pause" | "idle";
+
 /** The time range [start, end). */
 export interface TimeWindow {
   readonly end: number;
@@ -1845,6 +1857,14 @@ export interface TraceAnswer {
   readonly report: TraceReportAnswer | null;
   readonly row: TraceRow;
   readonly stages: readonly TraceStage[];
+}
+
+/** Seconds of every rank and step by `TimeKind`: `seconds[kind][rank][step]`, in the order of `kinds`, `ranks` and `steps`; null where a rank did not record the step. Over kinds they add up to the length of the rank's step. */
+export interface TraceAttribution {
+  readonly kinds: readonly TimeKind[];
+  readonly ranks: readonly number[];
+  readonly seconds: readonly (readonly (readonly (number | null)[])[])[];
+  readonly steps: readonly number[];
 }
 
 /** A pipeline's bubble: measured = ideal + imbalance + jitter. */
@@ -1960,6 +1980,7 @@ export interface TraceRank {
 /** All measures and verdicts. `flops_source`: recorded by the profiler, or estimated from the shapes of matrix products and convolutions; null: there are none. */
 export interface TraceReportAnswer {
   readonly alignment: TraceAlignment;
+  readonly attribution?: TraceAttribution | null;
   readonly breakdown: readonly RankBreakdown[];
   readonly bubble: TraceBubble | null;
   readonly collectives: TraceCollectives;
@@ -2090,16 +2111,33 @@ export interface ValueSpread {
   readonly quantiles: Quantiles | null;
 }
 
-/** One root cause. `seconds_per_step`: the most that fixing it can save; `evidence`: numbers, seconds unless named. */
+/** One root cause. `seconds_per_step`: what a step without it would be shorter, with its 95 % interval over steps; `ranks`: where it acts, empty if on all; `evidence`: numbers, seconds unless named. Null: an older report, or unknown. */
 export interface Verdict {
+  readonly advice?: string;
   readonly evidence: Readonly<Record<string, number | string>>;
+  readonly high_s?: number | null;
   readonly is_hidden: boolean;
   readonly kind: string;
+  readonly low_s?: number | null;
+  readonly occurrences?: CauseOccurrences | null;
   readonly rank: number | null;
+  readonly ranks?: readonly number[];
+  readonly rhythm?: VerdictRhythm | null;
   readonly seconds_per_step: number;
   readonly sentence: string;
   readonly spans: readonly VerdictSpan[];
   readonly stage: number | null;
+}
+
+/** In which steps a cause acts. `step_share`: their share of all steps; `period`: it acts every so many steps (periodic); `since_step`: the first step of those in which it acts until the end (since). `chance`: probability that so much falls on one rank if ranks are exchanged at random within each step; null if it concerns all ranks, or cannot be tested. */
+export interface VerdictRhythm {
+  readonly chance?: number | null;
+  readonly kind: "persistent" | "intermittent" | "periodic" | "since";
+  readonly period?: number | null;
+  readonly seconds_per_affected_step: number;
+  readonly since_step?: number | null;
+  readonly step_share: number;
+  readonly steps: readonly number[];
 }
 
 /** A span that supports a verdict. */

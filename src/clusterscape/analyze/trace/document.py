@@ -102,6 +102,12 @@ def write_report(report: TraceReport) -> TraceReportDocument:
                 sentence=verdict.sentence,
                 evidence=dict(verdict.evidence),
                 spans=_spans(spans, verdict.spans, origin_ns),
+                ranks=list(verdict.ranks),
+                low_s=verdict.low_s,
+                high_s=verdict.high_s,
+                rhythm=verdict.rhythm,
+                occurrences=verdict.occurrences,
+                advice=verdict.advice,
             )
             for verdict in report.verdicts
         ],

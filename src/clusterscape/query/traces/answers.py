@@ -17,6 +17,7 @@ from clusterscape.model.trace_report import (
     RankBreakdown,
     RankSlack,
     TraceAlignment,
+    TraceAttribution,
     TraceBubble,
     TraceCollectives,
     TraceGroup,
@@ -96,6 +97,7 @@ class TraceReportAnswer:
     what_if: list[WhatIf]
     verdicts: list[Verdict]
     flops_source: Literal["recorded", "estimated"] | None = None
+    attribution: TraceAttribution | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

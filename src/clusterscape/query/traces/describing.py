@@ -92,6 +92,7 @@ def describe_report(about: TraceAbout, report: TraceReportDocument, units: Mappi
             what_if=report.what_if,
             verdicts=report.verdicts,
             flops_source=report.flops_source,
+            attribution=report.attribution,
         ),
     )
 
