@@ -235,25 +235,19 @@ class TraceQuery:
         *,
         opened: Sequence[str] | None = None,
         nodes: Sequence[int] = (),
-        verdict: int | None = None,
         start_ns: float | None = None,
         end_ns: float | None = None,
         pixels: int = 1400,
     ) -> pl.DataFrame:
-        """When the operators of some nodes of the flow run, or the spans that show a verdict: ``rank``, ``lane``, ``class``,
-        ``phase``, ``step``, ``start_ns``, ``end_ns``, ``count``. Spans less than a pixel of the window apart are joined.
+        """When the operators of some nodes of the flow run on all ranks: ``rank``, ``lane``, ``class``, ``phase``, ``step``,
+        ``start_ns``, ``end_ns``, ``count``. Spans less than a pixel of the window apart are joined.
         """
         from clusterscape.analyze.trace.flow_links import join_spans
         from clusterscape.query.traces.flow import find_node_spans
 
         trace = self.open(trace_id)
         low, high = _clock_window(trace, start_ns, end_ns)
-        if (verdict is None) == (not nodes):
-            raise QueryError("choose nodes of the flow, or a verdict", hint="Send nodes=3,5 or verdict=0.")
-        if verdict is None:
-            rows = find_node_spans(self._load_operators(trace), opened, nodes)
-        else:
-            rows = _find_verdict_spans(trace, verdict)
+        rows = find_node_spans(self._load_operators(trace), opened, nodes)
         chosen = trace.spans[rows].filter((pl.col("end_ns") > low) & (pl.col("drawn_ns") < high))
         table = join_spans(chosen, (high - low) / pixels)
         origin = trace.drawn.origin_ns
@@ -334,16 +328,6 @@ def _clock_window(trace: OpenTrace, start_ns: float | None, end_ns: float | None
     """A window on the clock of the spans."""
     window = _window(trace.drawn.extent_ns, start_ns, end_ns, 1)
     return trace.drawn.origin_ns + math.floor(window.start_ns), trace.drawn.origin_ns + math.ceil(window.end_ns)
-
-
-def _find_verdict_spans(trace: OpenTrace, verdict: int) -> list[int]:
-    verdicts = trace.report.verdicts
-    if not 0 <= verdict < len(verdicts):
-        raise NotFoundError(
-            f"trace {trace.about.trace_id} has no verdict {verdict}",
-            hint=f"It has {len(verdicts)}, numbered from 0.",
-        )
-    return [span.span for span in verdicts[verdict].spans]
 
 
 def _window(extent_ns: float, start_ns: float | None, end_ns: float | None, pixels: int) -> Window:

@@ -239,14 +239,13 @@ def get_trace_highlights(
     trace: TraceId,
     state: State,
     opened: OpenNodes = None,
-    nodes: Annotated[str, Query(max_length=2000, description="Nodes of the flow, separated by commas.")] = "",
-    verdict: Annotated[Count | None, Query(description="A verdict of the report, from 0.")] = None,
+    nodes: Annotated[str, Query(max_length=2000, description="Numbers of nodes, separated by commas.")] = "",
     start: WindowStart = None,
     end: WindowEnd = None,
     pixels: Pixels = 1400,
 ) -> RedactedResponse:
-    """When the operators of nodes of the flow run on all ranks, or the spans that show a verdict: ``rank``, ``lane``, ``class``,
-    ``phase``, ``step``, ``start_ns``, ``end_ns``, ``count``.
+    """When the operators of nodes of the flow run on all ranks: ``rank``, ``lane``, ``class``, ``phase``, ``step``,
+    ``start_ns``, ``end_ns``, ``count``.
     """
     numbers = _split(nodes)
     if not all(number.isdigit() for number in numbers):
@@ -255,7 +254,6 @@ def get_trace_highlights(
         trace,
         opened=None if opened is None else _split(opened),
         nodes=[int(number) for number in numbers],
-        verdict=verdict,
         start_ns=start,
         end_ns=end,
         pixels=pixels,
