@@ -369,7 +369,9 @@ class ReportedCollectives(TraceCollectives):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceReportDocument:
-    """The whole report. ``spans``: their number; ``flops_source``: recorded by the profiler, or estimated from shapes."""
+    """The whole report. ``spans``: their number; ``flops_source``: recorded by the profiler, or estimated from shapes;
+    ``warm_up_steps``: left out of means and verdicts.
+    """
 
     format: str
     ranks: list[ReportedRank]
@@ -389,6 +391,7 @@ class TraceReportDocument:
     flops_source: Literal["recorded", "estimated"] | None = None
     notes: list[str] = field(default_factory=list)
     attribution: TraceAttribution | None = None
+    warm_up_steps: list[int] = field(default_factory=list)
 
 
 def encode_report(report: TraceReportDocument) -> bytes:

@@ -1,5 +1,7 @@
 """How a rank spends its step: compute, exposed communication (waiting and transferring) and idle time add up to the step."""
 
+import re
+
 import numpy as np
 import polars as pl
 
@@ -18,17 +20,26 @@ _BREAKDOWN_SCHEMA = {
     "idle_ns": pl.Int64(),
     "communication_ns": pl.Int64(),
 }
-_BUSY = ("rank", "span_class", "start_ns", "end_ns")
+_BUSY = ("rank", "span_class", "start_ns", "end_ns", "name")
 WORK = (SpanClass.COMPUTE.value, SpanClass.MEMORY.value)
+_PYTHON = r"\.py\(\d+\): |^<built-in |^nn\.Module: |^<frozen "
+
+
+def is_python_name(name: str) -> bool:
+    """Whether a host span of this name is a Python function: it encloses work, and is none itself."""
+    return re.search(_PYTHON, name) is not None
 
 
 def find_steps(spans: pl.DataFrame) -> pl.DataFrame:
     """rank, step, start_ns, end_ns of every step: from step markers, else from step numbers of spans, else the whole trace as
     step 0.
+
+    Markers are the host's. Where the device lags behind, a step begins when the device has finished the one before.
     """
     marked = spans.filter((pl.col("span_class") == SpanClass.STEP.value) & pl.col("step").is_not_null())
     if marked.height:
-        return marked.select("rank", "step", "start_ns", "end_ns").sort("rank", "step")
+        marked = marked.select("rank", "step", "start_ns", "end_ns").sort("rank", "step")
+        return _follow_devices(spans, marked.unique(["rank", "step"], keep="first", maintain_order=True))
     numbered = spans.drop_nulls("step")
     if numbered.height:
         whole = numbered.group_by("step").agg(pl.col("start_ns").min(), pl.col("end_ns").max())
@@ -40,6 +51,48 @@ def find_steps(spans: pl.DataFrame) -> pl.DataFrame:
     return ranks.with_columns(
         pl.lit(0, pl.Int32).alias("step"), pl.lit(low).alias("start_ns"), pl.lit(high).alias("end_ns")
     )
+
+
+def _follow_devices(spans: pl.DataFrame, marked: pl.DataFrame) -> pl.DataFrame:
+    """The steps, each from when its device has finished the one before, or has begun this one; not before the host's mark."""
+    kinds = [SpanClass.COMPUTE.value, SpanClass.COMMUNICATION.value]
+    on_device = pl.col("is_device") & pl.any_horizontal(pl.col("span_class") == kind for kind in kinds)
+    work = spans.lazy().filter(on_device & pl.col("step").is_not_null()).group_by("rank", "step")
+    extent = work.agg(pl.col("start_ns").min().alias("first_ns"), pl.col("end_ns").max().alias("last_ns")).collect()
+    if not extent.height:
+        return marked
+    table = marked.join(extent, on=["rank", "step"], how="left").sort("rank", "step")
+    before = pl.col("last_ns").shift(1).over("rank")
+    lagging = pl.min_horizontal(before, pl.col("first_ns").fill_null(before)).fill_null(pl.col("start_ns"))
+    table = table.with_columns(pl.max_horizontal("start_ns", lagging).alias("begin_ns"))
+    following = pl.col("begin_ns").shift(-1).over("rank")
+    end = pl.max_horizontal("end_ns", pl.col("last_ns").fill_null(pl.col("end_ns")))
+    end = pl.min_horizontal(end, following.fill_null(end))
+    return table.select("rank", "step", pl.col("begin_ns").alias("start_ns"), end.alias("end_ns")).filter(
+        pl.col("end_ns") > pl.col("start_ns")
+    )
+
+
+def find_warm_up(breakdown: pl.DataFrame) -> tuple[int, ...]:
+    """The first steps in which every rank needs longer than in any later step, waits for others aside: they pay for allocations,
+    compilation and caches. At most ``MAX_WARM_UP``, and only if ``MIN_STEADY`` steps remain.
+
+    ``breakdown``: rank, step, step_ns, waiting_ns.
+    """
+    own = breakdown.select("step", "rank", (pl.col("step_ns") - pl.col("waiting_ns")).alias("own_ns"))
+    shortest = own.group_by("step").agg(pl.col("own_ns").min().alias("low"), pl.col("own_ns").max().alias("high"))
+    rows = shortest.sort("step").rows()
+    count = 0
+    for number in range(min(MAX_WARM_UP, max(0, len(rows) - MIN_STEADY))):
+        if rows[number][1] <= WARM_UP_RATIO * max(high for _, _, high in rows[number + 1 :]):
+            break
+        count = number + 1
+    return tuple(step for step, _, _ in rows[:count])
+
+
+MAX_WARM_UP = 2
+MIN_STEADY = 3
+WARM_UP_RATIO = 1.15
 
 
 def communication_parts(spans: pl.DataFrame, matches: Matches) -> pl.DataFrame:
@@ -112,7 +165,9 @@ def compute_times(spans: pl.DataFrame, rank: int) -> Times:
     mine = spans.select(_BUSY).filter(pl.col("rank") == rank)
     work = mine.filter(pl.any_horizontal(pl.col("span_class") == kind for kind in WORK))
     if not work.height:
-        work = mine.filter(pl.col("span_class") == SpanClass.HOST.value)
+        work = spans.filter((pl.col("rank") == rank) & (pl.col("span_class") == SpanClass.HOST.value))
+        if "name" in work.columns:
+            work = work.filter(~pl.col("name").cast(pl.String).str.contains(_PYTHON))
     return join_times(work["start_ns"].to_numpy(), work["end_ns"].to_numpy())
 
 

@@ -50,6 +50,7 @@ class ChangeAnswer:
     and the measured unchanged step; ``low``/``high``: 95 % interval of the speed-up over steps, None with too few steps.
     """
 
+    kind: str
     question: str
     now_s: float
     then_s: float
@@ -81,12 +82,12 @@ class ChangedRun:
         if change.kind == "schedule":
             return self._ask_schedule(change)
         question, adjust = self._parse(change)
-        now = np.array([graph.run(graph.lags, graph.transfers) for graph in self._graphs]) / 1e9
-        then = np.array([graph.run(*adjust(graph)) for graph in self._graphs]) / 1e9
+        both = np.array([_run_both(graph, *adjust(graph)) for graph in self._graphs]) / 1e9
+        now, then = both[:, 0], both[:, 1]
         measured = np.array([graph.measured_ns for graph in self._graphs]) / 1e9
         low, high = self._interval(now, then)
         error_s = float(np.abs(now - measured).mean())
-        return ChangeAnswer(question, float(now.mean()), float(then.mean()), error_s, low, high)
+        return ChangeAnswer(change.kind, question, float(now.mean()), float(then.mean()), error_s, low, high)
 
     def _parse(self, change: Change) -> tuple[str, Callable[[StepGraph], tuple[Float64s, Float64s]]]:
         """The question in words, and the function that changes lags and transfers accordingly."""
@@ -146,7 +147,12 @@ class ChangedRun:
             raise ChangeError("the trace has no pipeline with known micro-batch passes")
         words = [f"with {change.micro_batches} micro-batches" if change.micro_batches else "", _ORDERS[change.schedule]]
         question = " ".join(["the pipeline's passes", *(word for word in words if word)])
-        return ChangeAnswer(question, simulated.now_s, simulated.then_s, simulated.error_s, None, None)
+        return ChangeAnswer(change.kind, question, simulated.now_s, simulated.then_s, simulated.error_s, None, None)
+
+    @property
+    def graphs(self) -> Sequence[StepGraph]:
+        """The re-simulated steps."""
+        return self._graphs
 
     @property
     def schedule(self) -> Schedule:
@@ -175,6 +181,11 @@ def answer_standard_questions(run: ChangedRun, ranks: Sequence[int]) -> list[Cha
         except ChangeError:
             continue
     return answers
+
+
+def _run_both(graph: StepGraph, lag_ns: Float64s, transfer_ns: Float64s) -> Float64s:
+    """The step as measured, and with other lags and transfers."""
+    return graph.run(np.stack([graph.lags, lag_ns], axis=1), np.stack([graph.transfers, transfer_ns], axis=1))
 
 
 def _describe_target(change: Change) -> str:

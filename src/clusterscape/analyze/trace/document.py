@@ -5,8 +5,10 @@ another unit), and everything else that is stored of an analyzed trace. Does no 
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import polars as pl
 
+from clusterscape.analyze.trace.attribution import KINDS
 from clusterscape.analyze.trace.relations import relate_spans
 from clusterscape.analyze.trace.report import TraceReport
 from clusterscape.model.spans import RankFacts, StageModules
@@ -21,6 +23,7 @@ from clusterscape.model.trace_report import (
     ReportedCollectives,
     ReportedRank,
     TraceAlignment,
+    TraceAttribution,
     TraceBubble,
     TraceGroup,
     TraceImbalance,
@@ -63,7 +66,7 @@ def write_report(report: TraceReport) -> TraceReportDocument:
                 for clock in report.alignment.clocks.values()
             ],
         ),
-        breakdown=_breakdown(report.breakdown),
+        breakdown=_breakdown(report.breakdown.filter(~pl.col("step").is_in(list(report.warm_up)))),
         collectives=_collectives(report),
         exposed_communication=[
             GroupExposure(
@@ -113,6 +116,23 @@ def write_report(report: TraceReport) -> TraceReportDocument:
         ],
         flops_source=_flops_source(report),
         notes=list(report.notes),
+        warm_up_steps=list(report.warm_up),
+        attribution=_attribution(report),
+    )
+
+
+def _attribution(report: TraceReport) -> TraceAttribution:
+    """Kinds that occur, in the order of ``KINDS``."""
+    table = report.attribution
+    kinds = [kind for kind in KINDS if np.nan_to_num(report.seconds[kind]).any()]
+    return TraceAttribution(
+        kinds=kinds,
+        ranks=list(table.ranks),
+        steps=list(table.steps),
+        seconds=[
+            [[None if np.isnan(value) else float(value) for value in row] for row in report.seconds[kind]]
+            for kind in kinds
+        ],
     )
 
 

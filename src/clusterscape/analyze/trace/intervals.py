@@ -69,10 +69,12 @@ def cover_until(times: Times, at: Int64s | Float64s) -> Float64s:
     return covered
 
 
-BUSY_SHARE = 0.98
+BUSY_SHARE = 0.95
 """The shortest stretch with this share of the busy time is the core of the activity."""
 MAX_GAP_SHARE = 0.02
 """What lies before or after the core is added as long as the gaps between are shorter than this share of it."""
+USUAL_GAPS = 0.95
+"""So many of the gaps in the core are usual ones; one twice as long does not end the activity."""
 MIN_CUT_SHARE = 0.2
 """Idle time is only cut if it is this share of the stretch: a step is otherwise shown whole."""
 
@@ -90,14 +92,16 @@ class Activity:
 def find_activity(busy: Times, low_ns: int, high_ns: int) -> Activity:
     """The active part of [low, high), which is the whole of it unless the idle time around the activity is long.
 
-    ``busy``: when any rank works. The core is the shortest stretch that holds 98 % of the busy time; its ends are then moved out
-    over gaps shorter than 2 % of it, so that only what is isolated is cut. O(n) in the intervals.
+    ``busy``: when any rank works. The core is the shortest stretch that holds 95 % of the busy time; its ends are then moved out
+    over gaps that are short or usual in it, so that only what is isolated is cut. O(n) in the intervals.
     """
     times = clip_times(busy, low_ns, high_ns)
     if not times.starts.size:
         return Activity(low_ns, high_ns, 0, 0)
     first, last = _find_core(times)
-    gap_ns = MAX_GAP_SHARE * (times.ends[last] - times.starts[first])
+    inside = times.starts[first + 1 : last + 1] - times.ends[first:last]
+    usual_ns = float(np.quantile(inside, USUAL_GAPS)) if inside.size else 0.0
+    gap_ns = max(MAX_GAP_SHARE * (times.ends[last] - times.starts[first]), 2 * usual_ns)
     while first > 0 and times.starts[first] - times.ends[first - 1] < gap_ns:
         first -= 1
     while last + 1 < times.starts.size and times.starts[last + 1] - times.ends[last] < gap_ns:

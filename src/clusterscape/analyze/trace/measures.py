@@ -1,5 +1,5 @@
-"""The measurements that verdicts are based on: all measures of a run, what one rank does beyond its peers, and the variance of
-sequence lengths.
+"""The measurements that verdicts are based on: all measures of a run, the part of the model that one rank runs beyond its peers,
+and the variance of sequence lengths.
 
 For sequence lengths, the mean of each stage and position in the step (warm-up, a slow stage) is removed first, so that only the
 variation that follows a micro-batch through all stages is left.
@@ -11,20 +11,23 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from clusterscape.analyze.trace.attribution import Attribution
 from clusterscape.analyze.trace.breakdown import WORK
-from clusterscape.analyze.trace.intervals import clip_times, join_times
+from clusterscape.analyze.trace.changes import ChangeAnswer
 from clusterscape.analyze.trace.match import Slack
 from clusterscape.analyze.trace.pipeline import Bubble, simulate_recorded
+from clusterscape.analyze.trace.savings import Saving
 from clusterscape.analyze.trace.whatif import StragglerAnswer
-from clusterscape.model.arrays import Float64s
-from clusterscape.model.spans import Phase, RankFacts, SpanClass
+from clusterscape.model.spans import RankFacts
 
 MIN_STEP_SHARE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class TraceMeasures:
-    """All inputs of the verdicts. ``slack``: in pipelines, only of collectives within a stage."""
+    """All inputs of the verdicts, of the steps after the warm-up. ``slack``: in pipelines, only of collectives within a stage;
+    ``changes``: answers to the what-if questions, which verdicts take their seconds from.
+    """
 
     spans: pl.DataFrame
     steps: pl.DataFrame
@@ -37,6 +40,12 @@ class TraceMeasures:
     bubble: Bubble | None
     stragglers: StragglerAnswer | None
     error_ns: float | None
+    attribution: Attribution
+    savings: Sequence[Saving]
+    changes: Sequence[ChangeAnswer]
+    generator: np.random.Generator
+    origin_ns: int
+    """The first start of the trace."""
 
     @property
     def step_s(self) -> float:
@@ -52,52 +61,6 @@ class TraceMeasures:
     def step_count(self) -> int:
         """Number of steps."""
         return int(self.steps["step"].n_unique())
-
-
-@dataclass(frozen=True, slots=True)
-class Excess:
-    """Mean seconds per step of a rank beyond the median of its peers; ``low_s``: the minimum over steps."""
-
-    rank: int
-    mean_s: float
-    low_s: float
-    own_s: float
-    peers_s: float
-
-
-def measure_data_loading(spans: pl.DataFrame, steps: pl.DataFrame) -> list[Excess]:
-    """Time in data loading annotations, each rank compared with its peers."""
-    marks = spans.filter(
-        (pl.col("span_class") == SpanClass.ANNOTATION.value)
-        & ~pl.col("is_device")
-        & (pl.col("phase") == Phase.DATA.value)
-    )
-    return _compare_with_peers(marks, steps)
-
-
-def measure_compute(spans: pl.DataFrame, steps: pl.DataFrame) -> list[Excess]:
-    """Device compute time, each rank compared with its peers."""
-    return _compare_with_peers(spans.filter(pl.col("span_class").cast(pl.String).is_in(WORK)), steps)
-
-
-def _compare_with_peers(chosen: pl.DataFrame, steps: pl.DataFrame) -> list[Excess]:
-    ranks = sorted(steps["rank"].unique())
-    numbers = sorted(steps["step"].unique())
-    table = np.zeros((len(ranks), len(numbers)))
-    for row, rank in enumerate(ranks):
-        mine = chosen.filter(pl.col("rank") == rank)
-        times = join_times(mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy())
-        for step, low, high in steps.filter(pl.col("rank") == rank).select("step", "start_ns", "end_ns").iter_rows():
-            table[row, numbers.index(step)] = clip_times(times, low, high).length_ns / 1e9
-    excesses = []
-    for row, rank in enumerate(ranks):
-        others: Float64s = np.delete(table, row, axis=0)
-        usual = np.median(others, axis=0) if others.size else table[row]
-        excess = table[row] - usual
-        excesses.append(
-            Excess(rank, float(excess.mean()), float(excess.min()), float(table[row].mean()), float(usual.mean()))
-        )
-    return excesses
 
 
 def find_extra_work(spans: pl.DataFrame, rank: int, steps: int) -> tuple[str, float] | None:

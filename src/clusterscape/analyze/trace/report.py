@@ -2,21 +2,25 @@
 ``clusterscape trace report`` and the page show.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from clusterscape.analyze.trace.align import Alignment, align_clocks, apply_alignment
+from clusterscape.analyze.trace.attribution import Attribution, attribute_steps
 from clusterscape.analyze.trace.breakdown import (
     communication_parts,
     find_steps,
+    find_warm_up,
     measure_breakdown,
     measure_exposed_by_group,
 )
+from clusterscape.analyze.trace.causes import CauseFinder, Work
 from clusterscape.analyze.trace.changes import ChangeAnswer, ChangedRun, answer_standard_questions
 from clusterscape.analyze.trace.critical_path import CriticalPath, find_critical_paths, find_median_step
+from clusterscape.analyze.trace.evidence import attach_spans
 from clusterscape.analyze.trace.match import (
     MIN_STEPS,
     Matches,
@@ -36,8 +40,9 @@ from clusterscape.analyze.trace.pipeline import (
     measure_bubble,
     measure_imbalance,
 )
+from clusterscape.analyze.trace.savings import Saving, rank_causes
 from clusterscape.analyze.trace.unmarked import number_micro_batches, trim_steps
-from clusterscape.analyze.trace.verdicts import attach_spans, find_verdicts
+from clusterscape.analyze.trace.verdicts import find_verdicts
 from clusterscape.analyze.trace.whatif import (
     GraphError,
     StragglerAnswer,
@@ -45,11 +50,10 @@ from clusterscape.analyze.trace.whatif import (
     build_operator_graph,
     is_operator_trace,
 )
+from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.model.spans import SpanClass, Trace
-from clusterscape.model.trace_report import TraceVerdict
+from clusterscape.model.trace_report import TimeKind, TraceVerdict
 
-WITHOUT_HOST = ("StragglerAnalysis", "Megatron")
-"""Formats whose spans are whole operations: causes below them are not asked for."""
 JUMP_STEPS = 10.0  # a gap between two steps longer than this many steps counts as a clock jump
 
 
@@ -60,7 +64,6 @@ def check_trace(trace: Trace) -> list[str]:
         *_uneven_steps(trace),
         *_clock_jumps(trace),
         *_ranks_without_device(trace),
-        *_unjudged_causes(trace),
     ]
 
 
@@ -128,21 +131,6 @@ def _ranks_without_device(trace: Trace) -> list[str]:
     return [f"Rank {list_ranks(without)} has no device spans: host operators count as compute there."]
 
 
-def _unjudged_causes(trace: Trace) -> list[str]:
-    """Causes for which a timeline of devices has no data, in one sentence."""
-    classes = trace.spans["span_class"].cast(pl.String).unique().to_list()
-    if SpanClass.COMPUTE.value not in classes or {SpanClass.HOST.value, SpanClass.STEP.value} & set(classes):
-        return []
-    if trace.format in WITHOUT_HOST:
-        return []
-    causes = ["input stalls, slow launches and garbage collection (only devices are recorded)"]
-    if trace.spans["bytes"].null_count() == trace.spans.height:
-        causes.append("slow links and small collectives (no sizes)")
-    if trace.spans["step"].drop_nulls().n_unique() < MIN_STEPS:
-        causes.append(f"slow ranks (fewer than {MIN_STEPS} steps)")
-    return [f"The trace has no data to judge {'; '.join(causes)}."]
-
-
 MAX_STRAGGLERS = 3
 """Number of ranks for which the report answers: what if it were as fast as its peers?"""
 MAX_PATHS = 100
@@ -173,6 +161,11 @@ class TraceReport:
     """Answers to what-if questions; empty for traces that have ``stragglers`` instead."""
     verdicts: tuple[TraceVerdict, ...]
     notes: tuple[str, ...]
+    warm_up: tuple[int, ...]
+    """Steps that means and verdicts leave out."""
+    attribution: Attribution
+    seconds: Mapping[TimeKind, Float64s]
+    """Of the attribution, with slower compute apart from expected compute."""
 
 
 def analyze_trace(
@@ -196,13 +189,20 @@ def analyze_trace(
     steps = find_steps(trace.spans)
     parts = communication_parts(trace.spans, matches)
     breakdown = measure_breakdown(trace.spans, steps, parts)
+    warm_up = find_warm_up(breakdown)
+    if warm_up:
+        notes.append(_describe_warm_up(warm_up))
+    steady = _Steady(warm_up)
     collectives = measure_collectives(matches)
-    slack = tuple(measure_slack(collectives, steps["step"].n_unique(), generator))
-    passes = find_passes(trace.spans)
+    steady_collectives = steady.select(collectives)
+    steady_steps = steady.select(steps)
+    step_count = steady_steps["step"].n_unique()
+    slack = tuple(measure_slack(steady_collectives, step_count, generator))
+    passes = steady.select(find_passes(trace.spans))
     bubble = measure_bubble(passes)
-    imbalance = measure_imbalance(breakdown, passes, {facts.rank: facts.stage for facts in trace.ranks})
+    imbalance = measure_imbalance(steady.select(breakdown), passes, {facts.rank: facts.stage for facts in trace.ranks})
     report_progress("finding the critical path")
-    median_step = find_median_step(steps)
+    median_step = find_median_step(steady_steps)
     path_steps = sorted(
         {*steps["step"].unique().sort().head(MAX_PATHS), *([] if median_step is None else [median_step])}
     )
@@ -210,31 +210,44 @@ def analyze_trace(
     report_progress("answering what-if questions")
     stragglers, what_if_notes = _analyze_stragglers(trace)
     changes: list[ChangeAnswer] = []
+    savings: list[Saving] = []
+    attribution = attribute_steps(trace.spans, steady_steps, parts, passes)
+    groups = _find_peers(trace, attribution)
+    error_s = (alignment.error_ns or 0.0) / 1e9
+    finder = CauseFinder(attribution, measure_work(trace.spans, attribution), groups, generator, error_s)
     if stragglers is None:
         late_ranks = [
             rank_slack.rank
             for rank_slack in slack[:MAX_STRAGGLERS]
             if (rank_slack.low_ns or 0.0) > (alignment.error_ns or 0.0)
         ]
-        run = ChangedRun(add_counterparts(trace.spans, parts, matches), steps, generator)
+        run = ChangedRun(add_counterparts(trace.spans, parts, matches), steady_steps, generator)
         changes = answer_standard_questions(run, [] if bubble is not None else late_ranks)
+        uneven = finder.find_uneven_work()
+        found = [*finder.find_of_ranks(), *finder.find_shared(), *([] if uneven is None else [uneven])]
+        savings = rank_causes(found, run.graphs, attribution)
+        notes += describe_missing(attribution, finder)
     verdict_slack = slack
     if bubble is not None:
-        verdict_slack = tuple(
-            measure_slack(within_stages(collectives, matches, trace.ranks), steps["step"].n_unique(), generator)
-        )
+        within = within_stages(steady_collectives, matches, trace.ranks)
+        verdict_slack = tuple(measure_slack(within, step_count, generator))
     measures = TraceMeasures(
         trace.spans,
-        steps,
+        steady_steps,
         trace.ranks,
-        breakdown,
-        collectives,
+        steady.select(breakdown),
+        steady_collectives,
         matches.messages,
         verdict_slack,
         passes,
         bubble,
         stragglers,
         alignment.error_ns,
+        attribution,
+        savings,
+        changes,
+        generator,
+        int(trace.spans["start_ns"].to_numpy().min()) if trace.spans.height else 0,
     )
     return TraceReport(
         trace=trace,
@@ -254,7 +267,75 @@ def analyze_trace(
         changes=tuple(changes),
         verdicts=tuple(attach_spans(verdict, measures, matches) for verdict in find_verdicts(measures)),
         notes=tuple(notes + what_if_notes),
+        warm_up=warm_up,
+        attribution=attribution,
+        seconds=finder.seconds,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Steady:
+    """Leaves out the warm-up."""
+
+    warm_up: tuple[int, ...]
+
+    def select(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Rows of other steps."""
+        return table.filter(~pl.col("step").is_in(list(self.warm_up))) if self.warm_up else table
+
+
+def _describe_warm_up(steps: tuple[int, ...]) -> str:
+    if len(steps) == 1:
+        return f"Step {steps[0]} is left out of means and verdicts: all ranks warm up in it."
+    return f"Steps {steps[0]}–{steps[-1]} are left out of means and verdicts: all ranks warm up in them."
+
+
+def _find_peers(trace: Trace, attribution: Attribution) -> list[Int64s]:
+    """Rows of the ranks of each stage; of all ranks without stages."""
+    stages = {facts.rank: facts.stage for facts in trace.ranks}
+    rows: dict[int | None, list[int]] = {}
+    for row, rank in enumerate(attribution.ranks):
+        rows.setdefault(stages.get(rank), []).append(row)
+    return [np.array(members, np.int64) for members in rows.values()]
+
+
+def measure_work(spans: pl.DataFrame, attribution: Attribution) -> Work:
+    """FLOPs and calls of every rank and step, from spans with recorded shapes."""
+    shape = (len(attribution.ranks), len(attribution.steps))
+    flops, calls = np.full(shape, np.nan), np.full(shape, np.nan)
+    table = spans.filter(pl.col("flops").is_not_null() & pl.col("step").is_not_null())
+    table = table.group_by("rank", "step").agg(pl.col("flops").sum(), pl.len())
+    rows = {rank: at for at, rank in enumerate(attribution.ranks)}
+    columns = {step: at for at, step in enumerate(attribution.steps)}
+    for rank, step, total, count in table.iter_rows():
+        if rank in rows and step in columns:
+            flops[rows[rank], columns[step]], calls[rows[rank], columns[step]] = total, count
+    return Work(flops, calls)
+
+
+def describe_missing(attribution: Attribution, finder: CauseFinder) -> list[str]:
+    """What the trace lacks for some of the verdicts."""
+    notes = []
+    without_host = [rank for rank in attribution.ranks if rank not in attribution.has_host]
+    if without_host and attribution.ranks:
+        subject = (
+            "No rank records"
+            if len(without_host) == len(attribution.ranks)
+            else f"Rank {list_ranks(without_host)} does not record"
+        )
+        notes.append(f"{subject} the host: why a device is idle is unknown there.")
+    if len(attribution.ranks) == 1:
+        notes.append("Only one rank is here: what it does beyond its peers is unknown.")
+    if len(attribution.steps) == 1:
+        notes.append("Only one step is here: whether a cause acts in every step, and whether it is chance, is unknown.")
+    elif len(attribution.steps) < MIN_STEPS:
+        notes.append(f"Only {len(attribution.steps)} steps are here: too few for intervals.")
+    slower = finder.seconds[TimeKind.SLOWER_COMPUTE]
+    if not finder.has_work and slower.size and float(np.nan_to_num(slower).mean(axis=1).max()) > finder.min_s:
+        notes.append(
+            "Shapes were not recorded: whether a rank is slower or has more work is unknown (record_shapes=True)."
+        )
+    return notes
 
 
 def _analyze_stragglers(trace: Trace) -> tuple[StragglerAnswer | None, list[str]]:

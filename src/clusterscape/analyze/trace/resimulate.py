@@ -26,7 +26,8 @@ class Event:
 
     It starts ``lag_ns`` after ``anchor`` (an earlier event of the rank; None: the start of its step); during ``work_ns`` of the
     lag its device computes. ``transfer_ns``: from the last arrival to its end; ``group``: equal for members of a collective;
-    ``waits_for``: the send of a receive; ``begin_ns``: start of the rank's step, relative to the first rank's.
+    ``waits_for``: the send of a receive; ``begin_ns``: start of the rank's step, relative to the first rank's; ``since_ns``: when
+    the lag starts, in the time of the trace.
     """
 
     rank: int
@@ -34,6 +35,7 @@ class Event:
     process_group: str | None
     anchor: int | None
     begin_ns: int
+    since_ns: int
     lag_ns: float
     work_ns: float
     transfer_ns: float
@@ -54,28 +56,29 @@ class StepGraph:
     events: tuple[Event, ...]
     measured_ns: int
 
-    def run(self, lag_ns: Float64s, transfer_ns: Float64s) -> float:
-        """Nanoseconds from the start of the first rank to the end of the last."""
-        begin, end = np.zeros(len(self.events)), np.zeros(len(self.events))
-        latest, place = 0.0, 0
-        while place < len(self.events):
+    def run(self, lag_ns: Float64s, transfer_ns: Float64s) -> Float64s:
+        """Nanoseconds from the start of the first rank to the end of the last, of every variant (event, variant) at once."""
+        begin, end = np.zeros_like(lag_ns), np.zeros_like(lag_ns)
+        latest, place = np.zeros(lag_ns.shape[1]), 0
+        events = self.events
+        while place < len(events):
             last = place + 1
-            group = self.events[place].group
-            while group is not None and last < len(self.events) and self.events[last].group == group:
+            group = events[place].group
+            while group is not None and last < len(events) and events[last].group == group:
                 last += 1
             for at in range(place, last):
-                event = self.events[at]
+                event = events[at]
                 since = event.begin_ns if event.anchor is None else end[event.anchor]
                 begin[at] = since + lag_ns[at]
-            arrived = begin[place:last].max()
+            arrived = begin[place] if last == place + 1 else begin[place:last].max(axis=0)
             for at in range(place, last):
-                event = self.events[at]
-                sent = begin[event.waits_for] if event.waits_for is not None else arrived
-                end[at] = max(arrived, sent) + transfer_ns[at]
+                event = events[at]
+                ready = arrived if event.waits_for is None else np.maximum(arrived, begin[event.waits_for])
+                end[at] = ready + transfer_ns[at]
                 if event.kind == "end":
-                    latest = max(latest, end[at])
+                    latest = np.maximum(latest, end[at])
             place = last
-        return float(latest)
+        return latest
 
     @property
     def lags(self) -> Float64s:
@@ -149,6 +152,7 @@ def _build_step_graph(
                 process_group=row["process_group"],
                 anchor=None if anchor is None else place[anchor["span"]],
                 begin_ns=windows[rank][0] - origin,
+                since_ns=since,
                 lag_ns=float(row["drawn_ns"] - since),
                 work_ns=_compute_work(busy[rank], since, row["drawn_ns"]),
                 transfer_ns=float(row["end_ns"] - last_arrival[span]),
@@ -232,6 +236,7 @@ def _make_step_end(
         process_group=None,
         anchor=None if anchor is None else place[anchor["span"]],
         begin_ns=start - origin,
+        since_ns=since,
         lag_ns=float(end - since),
         work_ns=_compute_work(busy, since, end),
         transfer_ns=0.0,

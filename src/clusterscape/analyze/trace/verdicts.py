@@ -1,130 +1,182 @@
-"""Why the step is slow: root causes in words, ranked by the time that fixing each would save, with the spans that show it.
-There may be none.
+"""Why the step is slow: root causes in words, ranked by the seconds that a re-simulation without each gives back. There may be
+none.
 
-Causes smaller than the alignment error or 1% of the step are not reported, nor a slow rank that is not statistically significant.
+Causes smaller than the alignment error or 1% of the step are not reported. ``causes.py`` decides what is beyond chance,
+``savings.py`` what it costs, ``run_wide.py`` knows causes that the attribution of idle time does not show.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
+import numpy as np
 
-import polars as pl
-
-from clusterscape.analyze.trace.match import MIN_STEPS, Matches, Slack
-from clusterscape.analyze.trace.measures import (
-    Excess,
-    TraceMeasures,
-    find_extra_work,
-    measure_compute,
-    measure_data_loading,
-)
+from clusterscape.analyze.trace.attribution import find_longest
+from clusterscape.analyze.trace.cause_words import advise, name_verdict, write_sentence, write_when
+from clusterscape.analyze.trace.causes import MAX_CHANCE, describe_rhythm, measure_chance
+from clusterscape.analyze.trace.match import MIN_STEPS, Slack
+from clusterscape.analyze.trace.measures import TraceMeasures
 from clusterscape.analyze.trace.run_wide import find_run_wide
+from clusterscape.analyze.trace.savings import Saving, find_interval
 from clusterscape.analyze.trace.whatif import StragglerAnswer
-from clusterscape.model.spans import Phase, SpanClass
-from clusterscape.model.trace_report import TraceVerdict, VerdictKind
+from clusterscape.model.trace_report import CauseOccurrences, TimeKind, TraceVerdict, VerdictKind
 
 MAIN_SHARE = 0.5  # a delay is attributed to a cause that explains at least this share of it
 MIN_IMBALANCE = 0.05
 MIN_SLOWDOWN = 1.05  # S below which the published analysis calls a job healthy
+MIN_SHARED = 0.03  # of the step: what all ranks spend on it, or work that differs
+MAX_OCCURRENCES = 2000
+LATE_ADVICE = "Record the host, shapes and Python stacks of this rank: the trace does not show why it is late."
+BALANCE_ADVICE = "Move layers from this stage to the others."
 
 
 def find_verdicts(measures: TraceMeasures) -> tuple[TraceVerdict, ...]:
-    """All verdicts: those of one rank or stage first, of these the currently hidden ones last; then run-wide ones."""
+    """All verdicts, the most expensive first; idle time of all ranks that the trace does not explain comes last."""
     if measures.stragglers is not None:
-        located = _from_stragglers(measures, measures.stragglers)
+        verdicts = _from_stragglers(measures, measures.stragglers)
     else:
-        located = [*_slow_workers(measures), *_stage_imbalance(measures)]
-    verdicts = [*located, *find_run_wide(measures)]
-    return tuple(
-        sorted(
-            verdicts,
-            key=lambda verdict: (
-                verdict.rank is None and verdict.stage is None,
-                verdict.is_hidden,
-                -verdict.seconds_per_step,
-            ),
-        )
+        verdicts = [*_from_savings(measures), *_stage_imbalance(measures)]
+        verdicts += _late_ranks(measures, verdicts)
+    verdicts += find_run_wide(measures)
+    return tuple(sorted(verdicts, key=lambda verdict: (_is_unexplained(verdict), -verdict.seconds_per_step)))
+
+
+def _is_unexplained(verdict: TraceVerdict) -> bool:
+    return verdict.rank is None and verdict.kind in (VerdictKind.HOST_PAUSE, VerdictKind.IDLE_DEVICE)
+
+
+def _from_savings(measures: TraceMeasures) -> list[TraceVerdict]:
+    verdicts = []
+    for saving in measures.savings:
+        is_located = saving.cause.rank is not None
+        if measures.bubble is not None and not is_located and saving.cause.kind is TimeKind.IDLE:
+            continue  # stages wait for one another by design
+        least_s = measures.min_gain_s if is_located else max(measures.min_gain_s, MIN_SHARED * measures.step_s)
+        if saving.mean_s >= least_s:
+            verdicts.append(_describe_saving(saving, measures))
+    return verdicts
+
+
+def _describe_saving(saving: Saving, measures: TraceMeasures) -> TraceVerdict:
+    cause = saving.cause
+    sentence, evidence = write_sentence(cause, measures.spans, measures.attribution)
+    low_s, high_s = (None, None) if saving.is_hidden else find_interval(saving.seconds, measures.generator)
+    sentence += "; a larger cause hides it now." if saving.is_hidden else "."
+    return TraceVerdict(
+        kind=name_verdict(cause),
+        rank=cause.rank,
+        ranks=() if cause.rank is None else (cause.rank,),
+        seconds_per_step=saving.mean_s,
+        low_s=low_s,
+        high_s=high_s,
+        sentence=sentence,
+        is_hidden=saving.is_hidden,
+        evidence=evidence,
+        rhythm=cause.rhythm,
+        occurrences=_find_occurrences(saving, measures),
+        advice=advise(cause),
     )
 
 
-def _slow_workers(measures: TraceMeasures) -> list[TraceVerdict]:
-    """Ranks that others wait for, with the cause; and ranks with an input stall that a slower rank hides."""
+def _find_occurrences(saving: Saving, measures: TraceMeasures) -> CauseOccurrences:
+    """Where the cause acts: the largest ``MAX_OCCURRENCES``, in the order of ranks and steps."""
+    cause, attribution = saving.cause, measures.attribution
+    seconds = cause.seconds
+    at = np.argwhere(seconds > 0)
+    at = at[np.argsort(-seconds[at[:, 0], at[:, 1]], kind="stable")[:MAX_OCCURRENCES]]
+    at = at[np.lexsort((at[:, 1], at[:, 0]))]
+    windows = {
+        (rank, step): (start, end)
+        for rank, step, start, end in measures.steps.select("rank", "step", "start_ns", "end_ns").iter_rows()
+    }
+    kind = TimeKind.COMPUTE if cause.kind is TimeKind.SLOWER_COMPUTE else cause.kind
+    times = []
+    for row, column in at:
+        rank, step = attribution.ranks[row], attribution.steps[column]
+        start, end = windows[rank, step]
+        times += find_longest(attribution.times[rank, kind], [start], [end])
+    return CauseOccurrences(
+        ranks=[attribution.ranks[row] for row in at[:, 0]],
+        steps=[attribution.steps[column] for column in at[:, 1]],
+        seconds=[float(seconds[row, column]) for row, column in at],
+        start_ns=[float(start - measures.origin_ns) for start, _ in times],
+        end_ns=[float(end - measures.origin_ns) for _, end in times],
+    )
+
+
+def _late_ranks(measures: TraceMeasures, verdicts: list[TraceVerdict]) -> list[TraceVerdict]:
+    """Ranks that others wait for although nothing in their own past explains it."""
     if measures.step_count < MIN_STEPS:
         return []
-    # Pipeline stages load different data by design: within a pipeline, ranks are compared only by the collectives of their stage.
-    stalls = measure_data_loading(measures.spans, measures.steps) if measures.bubble is None else []
-    loading = {stall.rank: stall for stall in stalls}
-    compute = {excess.rank: excess for excess in measure_compute(measures.spans, measures.steps)}
-    late = {
-        slack.rank: slack
+    explained = {verdict.rank: verdict.seconds_per_step for verdict in verdicts if verdict.rank is not None}
+    if any(verdict.kind is VerdictKind.UNEVEN_WORK for verdict in verdicts):
+        return []
+    late = _sum_slack(measures)
+    return [
+        _describe_late(measures, slack, late)
         for slack in measures.slack
-        if slack.low_ns is not None and slack.low_ns / 1e9 > measures.min_gain_s
-    }
-    verdicts = []
-    for slack in late.values():
-        stall = loading.get(slack.rank)
-        if stall is not None and stall.low_s * 1e9 > MAIN_SHARE * slack.slack_ns:
-            verdicts.append(_input_stall(stall, slack.slack_ns / 1e9, is_hidden=False))
-        else:
-            verdicts.append(_slow_worker(measures, slack, compute.get(slack.rank)))
-    hidden = [stall for stall in loading.values() if stall.rank not in late and stall.low_s > measures.min_gain_s]
-    return verdicts + [_input_stall(stall, stall.mean_s, is_hidden=True) for stall in hidden]
+        if slack.low_ns is not None
+        and slack.low_ns / 1e9 > measures.min_gain_s
+        and explained.get(slack.rank, 0.0) < MAIN_SHARE * slack.slack_ns / 1e9
+        and _is_beyond_chance(measures, slack, late)
+    ]
 
 
-def _slow_worker(measures: TraceMeasures, slack: Slack, compute: Excess | None) -> TraceVerdict:
-    slack_s = slack.slack_ns / 1e9
-    words = f"Rank {slack.rank} comes last and makes the others wait {slack_s * 1e3:,.1f} ms per step"
-    evidence: dict[str, float | str] = {
-        "slack_s": slack_s,
-        "slack_low_s": (slack.low_ns or 0.0) / 1e9,
-        "slack_high_s": (slack.high_ns or 0.0) / 1e9,
-        "last_times": float(slack.last_times),
-    }
-    if compute is not None and compute.low_s > MAIN_SHARE * slack_s:
-        evidence |= {"compute_s": compute.own_s, "peers_compute_s": compute.peers_s}
-        words += f": its device works {compute.mean_s * 1e3:,.1f} ms more than its peers'"
-        extra = find_extra_work(measures.spans, slack.rank, measures.step_count)
-        if extra is not None and extra[1] > MAIN_SHARE * compute.mean_s:
-            evidence |= {"extra_work": extra[0], "extra_work_s": extra[1]}
-            words += f", mostly in “{extra[0]}” ({extra[1] * 1e3:,.1f} ms)"
+def _sum_slack(measures: TraceMeasures) -> np.ndarray:
+    """Seconds that others waited for each rank (rank, step)."""
+    attribution = measures.attribution
+    late = np.zeros((len(attribution.ranks), len(attribution.steps)))
+    rows = {rank: at for at, rank in enumerate(attribution.ranks)}
+    columns = {step: at for at, step in enumerate(attribution.steps)}
+    for rank, step, gap_ns in measures.collectives.select("last_rank", "step", "gap_ns").iter_rows():
+        if rank in rows and step in columns:
+            late[rows[rank], columns[step]] += gap_ns / 1e9
+    return late
+
+
+def _is_beyond_chance(measures: TraceMeasures, slack: Slack, late: np.ndarray) -> bool:
+    row = measures.attribution.ranks.index(slack.rank)
+    chance = measure_chance(late, row, measures.generator)
+    others = np.delete(late.sum(axis=1), row)
+    return chance is not None and (chance <= MAX_CHANCE or late[row].sum() > 4 * others.max(initial=0.0))
+
+
+def _describe_late(measures: TraceMeasures, slack: Slack, late: np.ndarray) -> TraceVerdict:
+    row = measures.attribution.ranks.index(slack.rank)
+    mine = late[row]
+    rhythm = describe_rhythm(
+        mine > measures.min_gain_s, mine, measures.attribution.steps, measure_chance(late, row, measures.generator)
+    )
+    when = write_when(rhythm, len(measures.attribution.steps))
     return TraceVerdict(
         kind=VerdictKind.SLOW_WORKER,
         rank=slack.rank,
-        seconds_per_step=slack_s,
-        sentence=f"{words}.",
-        evidence=evidence,
-    )
-
-
-def _input_stall(stall: Excess, seconds: float, *, is_hidden: bool) -> TraceVerdict:
-    words = (
-        f"Rank {stall.rank} waits for its input {stall.own_s * 1e3:,.1f} ms per step, "
-        f"its peers {stall.peers_s * 1e3:,.1f} ms"
-    )
-    return TraceVerdict(
-        kind=VerdictKind.INPUT_STALL,
-        rank=stall.rank,
-        seconds_per_step=seconds,
-        sentence=f"{words}; a slower rank hides it now." if is_hidden else f"{words}, and the others wait for it.",
-        is_hidden=is_hidden,
-        evidence={"data_loading_s": stall.own_s, "peers_data_loading_s": stall.peers_s},
+        ranks=(slack.rank,),
+        seconds_per_step=slack.slack_ns / 1e9,
+        low_s=None if slack.low_ns is None else slack.low_ns / 1e9,
+        high_s=None if slack.high_ns is None else slack.high_ns / 1e9,
+        sentence=(
+            f"Rank {slack.rank} comes last {when} and makes the others wait {slack.slack_ns / 1e6:,.1f} ms per step; "
+            "the trace does not show why."
+        ),
+        evidence={"slack_s": slack.slack_ns / 1e9, "last_times": float(slack.last_times)},
+        rhythm=rhythm,
+        advice=LATE_ADVICE,
     )
 
 
 def _stage_imbalance(measures: TraceMeasures) -> list[TraceVerdict]:
+    """The stage with the most work, if the what-if about balanced stages says that balancing saves time."""
     bubble = measures.bubble
     if bubble is None:
         return []
     mean_s = sum(bubble.stage_compute_s) / bubble.stages
     stage = max(range(bubble.stages), key=lambda number: bubble.stage_compute_s[number])
     imbalance = bubble.stage_compute_s[stage] / mean_s - 1
-    gain_s = bubble.resimulated_s - bubble.balanced_s
+    balanced = next((change for change in measures.changes if change.kind == "balance"), None)
+    gain_s = bubble.resimulated_s - bubble.balanced_s if balanced is None else balanced.now_s - balanced.then_s
     if imbalance < MIN_IMBALANCE or gain_s < measures.min_gain_s:
         return []
     return [
         TraceVerdict(
             kind=VerdictKind.STAGE_IMBALANCE,
             stage=stage,
-            rank=next((facts.rank for facts in measures.ranks if facts.stage == stage), None),
             seconds_per_step=gain_s,
             sentence=(
                 f"Stage {stage} works {imbalance:.0%} longer than the mean of the stages; "
@@ -137,6 +189,7 @@ def _stage_imbalance(measures: TraceMeasures) -> list[TraceVerdict]:
                 "bubble_ratio": bubble.measured,
                 "bubble_imbalance_ratio": bubble.imbalance,
             },
+            advice=BALANCE_ADVICE,
         )
     ]
 
@@ -179,94 +232,3 @@ def _from_stragglers(measures: TraceMeasures, answer: StragglerAnswer) -> list[T
             evidence=evidence,
         )
     ]
-
-
-MAX_SPANS = 6
-LENGTH = pl.col("end_ns") - pl.col("start_ns")
-
-
-def attach_spans(verdict: TraceVerdict, measures: TraceMeasures, matches: Matches) -> TraceVerdict:
-    """The verdict with the rows of the spans that show it, the clearest first."""
-    table = measures.spans.with_row_index("span")
-    if verdict.rank is not None:
-        table = table.filter(pl.col("rank") == verdict.rank)
-    elif verdict.stage is not None:
-        table = table.filter(pl.col("stage") == verdict.stage)
-    spans = _SPAN_FINDERS[verdict.kind](verdict, table, measures, matches)
-    return replace(verdict, spans=tuple(dict.fromkeys(spans[:MAX_SPANS])))
-
-
-def _longest(table: pl.DataFrame) -> list[int]:
-    return [int(span) for span in table.sort(LENGTH, descending=True)["span"].head(MAX_SPANS)]
-
-
-def _find_late(verdict: TraceVerdict, table: pl.DataFrame, measures: TraceMeasures, matches: Matches) -> list[int]:
-    """The extra work of the rank, then the collectives for which it arrived latest."""
-    extra = verdict.evidence.get("extra_work")
-    work: list[int] = []
-    if extra is not None:
-        inside = pl.col("namespace").cast(pl.String).str.starts_with(str(extra)).fill_null(False)
-        is_mark = (pl.col("span_class") == SpanClass.ANNOTATION.value) & (pl.col("name").cast(pl.String) == str(extra))
-        marks = table.filter(is_mark & ~pl.col("is_device"))
-        work = _longest(marks if marks.height else table.filter(inside))[: MAX_SPANS // 2]
-    if not measures.collectives.height:
-        return work or _longest(table.filter(pl.col("span_class") == SpanClass.COMPUTE.value))
-    last = (
-        measures.collectives.filter(pl.col("last_rank") == verdict.rank).sort("gap_ns", descending=True).head(MAX_SPANS)
-    )
-    members = matches.members.filter(pl.col("rank") == verdict.rank).select("instance", "span")
-    arrivals = last.select("instance").join(members, on="instance", maintain_order="left")["span"].to_list()
-    return [*work, *(int(span) for span in arrivals)]
-
-
-def _find_loading(_: TraceVerdict, table: pl.DataFrame, __: TraceMeasures, ___: Matches) -> list[int]:
-    is_mark = (pl.col("span_class") == SpanClass.ANNOTATION.value) & (pl.col("phase") == Phase.DATA.value)
-    return _longest(table.filter(is_mark & ~pl.col("is_device")))
-
-
-def _find_pass_spans(_: TraceVerdict, table: pl.DataFrame, __: TraceMeasures, ___: Matches) -> list[int]:
-    """The longest annotated forwards and backwards; else the longest compute spans."""
-    in_pass = pl.col("phase").cast(pl.String).is_in(["forward", "backward"]) & pl.col("micro_batch").is_not_null()
-    is_message = pl.col("name").cast(pl.String).str.contains("(?i)send|recv")
-    in_passes = table.filter(in_pass & ~is_message)
-    marks = in_passes.filter((pl.col("span_class") == SpanClass.ANNOTATION.value) & ~pl.col("is_device"))
-    return _longest(marks if marks.height else table.filter(pl.col("span_class") == SpanClass.COMPUTE.value))
-
-
-def _find_launches(_: TraceVerdict, table: pl.DataFrame, __: TraceMeasures, ___: Matches) -> list[int]:
-    return _longest(table.filter(pl.col("span_class") == SpanClass.LAUNCH.value))
-
-
-def _find_transfers(verdict: TraceVerdict, table: pl.DataFrame, measures: TraceMeasures, matches: Matches) -> list[int]:
-    """Members of the collectives with the longest transfer: of the verdict's process group, or small ones."""
-    chosen = measures.collectives
-    group = verdict.evidence.get("process_group")
-    if group is not None:
-        chosen = chosen.filter(pl.col("process_group") == group)
-    if verdict.kind is VerdictKind.SMALL_COLLECTIVES:
-        chosen = chosen.filter(pl.col("bytes") < pl.col("bytes").quantile(0.5).fill_null(0) + 1)
-    if not chosen.height:
-        return _longest(table.filter(pl.col("span_class") == SpanClass.COMMUNICATION.value))
-    worst = chosen.sort("transfer_ns", descending=True).head(MAX_SPANS).select("instance")
-    members = matches.members.sort("rank").unique("instance", keep="first", maintain_order=True)
-    return [
-        int(s) for s in worst.join(members.select("instance", "span"), on="instance", maintain_order="left")["span"]
-    ]
-
-
-def _find_garbage_collection(_: TraceVerdict, table: pl.DataFrame, __: TraceMeasures, ___: Matches) -> list[int]:
-    name = pl.col("name").cast(pl.String)
-    return _longest(table.filter((name == "gc") | name.str.contains("(?i)garbage|gc\\.collect")))
-
-
-_SPAN_FINDERS: dict[VerdictKind, Callable[[TraceVerdict, pl.DataFrame, TraceMeasures, Matches], list[int]]] = {
-    VerdictKind.SLOW_WORKER: _find_late,
-    VerdictKind.INPUT_STALL: _find_loading,
-    VerdictKind.STAGE_IMBALANCE: _find_pass_spans,
-    VerdictKind.SEQUENCE_LENGTH_VARIANCE: _find_pass_spans,
-    VerdictKind.LAUNCH_BOUND: _find_launches,
-    VerdictKind.SLOW_LINK: _find_transfers,
-    VerdictKind.SMALL_COLLECTIVES: _find_transfers,
-    VerdictKind.EXPOSED_COMMUNICATION: _find_transfers,
-    VerdictKind.GARBAGE_COLLECTION: _find_garbage_collection,
-}

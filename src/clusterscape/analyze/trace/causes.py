@@ -1,0 +1,345 @@
+"""Finds what costs a run time, from the attribution of its steps: what one rank does beyond its peers with equal work, what all
+ranks do, and work that differs between ranks; each with the steps in which it acts and a test against chance.
+
+Seconds that a cause costs are not decided here: ``savings.py`` re-simulates the steps without it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from clusterscape.analyze.trace.attribution import IDLE_KINDS, Attribution
+from clusterscape.model.arrays import Bools, Float64s, Int64s
+from clusterscape.model.trace_report import TimeKind, VerdictRhythm
+
+MIN_SHARE = 0.01
+"""Of the step; less is not attributed to a rank in a step."""
+SPREADS = 5.0
+MAX_FLOOR_SHARE = 0.1
+"""Of the step; a rank's excess above this counts however much ranks vary."""
+MAX_CHANCE = 0.05
+DOMINANCE = 4.0
+"""With too few steps for a test: a rank's excess is this many times that of any other rank."""
+CHANCE_DRAWS = 2000
+MAX_DRAWN = 4_000_000
+PERSISTENT_SHARE = 0.8
+SINCE_SHARE = 0.8
+MIN_RHYTHM = 3
+EVEN_WORK = 0.01
+"""Work that differs by less than this between ranks counts as equal."""
+RARE_KINDS = (
+    TimeKind.GARBAGE_COLLECTION,
+    TimeKind.CHECKPOINT,
+    TimeKind.ALLOCATION,
+    TimeKind.START_UP,
+    TimeKind.RUNTIME_CALL,
+)
+"""What a rank records by name, and most steps do not have: no test is needed to say that it happened."""
+SLOW_KINDS = (TimeKind.SLOWER_COMPUTE, TimeKind.LAUNCHING, TimeKind.HOST_CODE, TimeKind.IDLE)
+"""Signs of one cause, a rank that does everything slower."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """``flops`` and ``calls`` (rank, step) of operators whose shapes were recorded; NaN if none."""
+
+    flops: Float64s
+    calls: Float64s
+
+    @property
+    def is_known(self) -> bool:
+        """Whether shapes were recorded on all ranks."""
+        return bool(self.flops.size) and bool(np.isfinite(self.flops).any(axis=1).all())
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Seconds (rank, step) that would go away without the cause, by kind of time; negative where a rank would get more work.
+
+    ``rank``: None if it concerns all ranks, or none in particular; ``is_work``: ranks have different amounts of work;
+    ``is_extra_work``: a rank runs more operators.
+    """
+
+    kinds: tuple[TimeKind, ...]
+    rank: int | None
+    removed: Mapping[TimeKind, Float64s]
+    rhythm: VerdictRhythm
+    is_work: bool = False
+    is_extra_work: bool = False
+
+    @property
+    def kind(self) -> TimeKind:
+        """The kind with the most seconds."""
+        return max(self.kinds, key=lambda kind: float(np.abs(self.removed[kind]).sum()))
+
+    @property
+    def seconds(self) -> Float64s:
+        """Sum over kinds (rank, step)."""
+        total: Float64s = np.sum([self.removed[kind] for kind in self.kinds], axis=0)
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedCompute:
+    """Compute divided into what the work of a rank explains and the rest (rank, step). ``work_s``: beyond the mean of all ranks
+    and steps because of the amount of work; ``rest_s``: compute without ``work_s``.
+    """
+
+    work_s: Float64s
+    rest_s: Float64s
+    is_extra: Bools
+    """By rank: it runs more operators than its peers."""
+
+
+def expect_compute(compute_s: Float64s, work: Work, groups: Sequence[Int64s]) -> ExpectedCompute:
+    """Divide compute by regression on the FLOPs of recorded shapes, over all ranks of a stage.
+
+    Seconds per FLOP come from variation within ranks if there is any, since a slow rank must not look like one with more work;
+    else compute is proportional to FLOPs. Operators that only some ranks run do not count as more work of the same kind.
+    """
+    explained, is_extra = np.zeros_like(compute_s), np.zeros(compute_s.shape[0], bool)
+    if not work.is_known:
+        return ExpectedCompute(explained, compute_s, is_extra)
+    for rows in groups:
+        seconds, flops, calls = compute_s[rows], work.flops[rows], work.calls[rows]
+        usual_calls = _median(calls, axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            flops = np.where(calls > usual_calls, flops * usual_calls / calls, flops)
+        is_extra[rows] = np.nanmean(calls > usual_calls, axis=1) > 0.5
+        mean = float(np.nanmean(flops))
+        spread = np.nanmax(np.abs(flops - _median(flops, axis=0))) if flops.shape[0] > 1 else 0.0
+        if not mean or spread < EVEN_WORK * mean:
+            continue
+        slope = _fit_slope(seconds, flops)
+        explained[rows] = slope * (flops - mean)
+    return ExpectedCompute(explained, compute_s - explained, is_extra)
+
+
+def _fit_slope(seconds: Float64s, flops: Float64s) -> float:
+    """Seconds per FLOP, between 0 and proportional; outliers are weighted down."""
+    proportional = float(np.nanmedian(seconds) / np.nanmedian(flops))
+    inner_flops = (flops - _median(flops, axis=1)[:, None]).ravel()
+    inner_seconds = (seconds - _median(seconds, axis=1)[:, None]).ravel()
+    valid = np.isfinite(inner_flops) & np.isfinite(inner_seconds)
+    inner_flops, inner_seconds = inner_flops[valid], inner_seconds[valid]
+    if inner_flops.std() < EVEN_WORK * float(np.nanmean(flops)):
+        return proportional
+    weight = np.ones_like(inner_flops)
+    slope = proportional
+    for _ in range(20):
+        slope = float((weight * inner_flops * inner_seconds).sum() / (weight * inner_flops**2).sum())
+        residual = np.abs(inner_seconds - slope * inner_flops)
+        scale = 1.4826 * float(np.median(residual)) or 1e-12
+        weight = 1.0 / np.maximum(1.0, residual / scale)
+    return min(max(slope, 0.0), 1.2 * proportional)
+
+
+def compare_with_peers(values: Float64s, groups: Sequence[Int64s]) -> Float64s:
+    """Each rank minus the median of the other ranks of its group (rank, step); a rank alone in its group minus its own median."""
+    excess = np.full_like(values, np.nan)
+    for rows in groups:
+        if rows.size == 1:
+            excess[rows] = values[rows] - _median(values[rows], axis=1)[:, None]
+            continue
+        for at in rows:
+            excess[at] = values[at] - _median(values[rows[rows != at]], axis=0)
+    return excess
+
+
+def _median(values: Float64s, axis: int) -> Float64s:
+    """The median without NaN; NaN where there is nothing else, without a warning."""
+    is_empty = np.isnan(values).all(axis=axis)
+    filled = np.where(np.expand_dims(is_empty, axis), 0.0, values)
+    middle: Float64s = np.nanmedian(filled, axis=axis)
+    return np.where(is_empty, np.nan, middle)
+
+
+def _mean(values: Float64s) -> Float64s:
+    """The mean over ranks, without NaN; NaN where there is nothing else."""
+    count = np.isfinite(values).sum(axis=0)
+    mean: Float64s = np.divide(np.nansum(values, axis=0), count, out=np.full(count.shape, np.nan), where=count > 0)
+    return mean
+
+
+def find_floor(excess: Float64s, step_s: float) -> float:
+    """The excess from which a step counts as affected: 1 % of the step or 5 robust spreads, but at most 10 % of the step."""
+    centered = np.abs(excess - _median(excess, axis=1)[:, None])
+    spreads = 1.4826 * _median(centered, axis=1)
+    usual = float(np.min(spreads) if spreads.size <= 2 else _median(spreads, axis=0))
+    return max(MIN_SHARE * step_s, min(SPREADS * usual, MAX_FLOOR_SHARE * step_s))
+
+
+def measure_chance(excess: Float64s, row: int, generator: np.random.Generator) -> float | None:
+    """Probability that some rank gets as much excess as ``row`` if the ranks of each step are exchanged at random. None if one
+    step, or one rank, has nothing to exchange.
+    """
+    positive = np.nan_to_num(np.maximum(excess, 0.0))
+    ranks, steps = positive.shape
+    if ranks < 2 or steps < 2:
+        return None
+    found = positive[row].sum()
+    draws = int(np.clip(MAX_DRAWN // positive.size, 200, CHANCE_DRAWS))
+    shuffled = generator.permuted(np.broadcast_to(positive, (draws, ranks, steps)), axis=1)
+    largest = shuffled.sum(axis=2).max(axis=1)
+    return float((1 + np.count_nonzero(largest >= found * (1 - 1e-9))) / (1 + draws))
+
+
+def describe_rhythm(
+    is_affected: Bools, seconds: Float64s, steps: Sequence[int], chance: float | None = None
+) -> VerdictRhythm:
+    """When a cause acts. ``is_affected``, ``seconds``: by step."""
+    at = np.flatnonzero(is_affected)
+    count, total = at.size, max(1, is_affected.size)
+    numbers = [int(steps[int(place)]) for place in at]
+    each_s = float(seconds[at].mean()) if count else 0.0
+    share = count / total
+    gaps = set(np.diff(at).tolist())
+    kind: str = "intermittent"
+    period = since = None
+    if share > PERSISTENT_SHARE:
+        kind = "persistent"
+    elif count >= MIN_RHYTHM and at[0] >= 2 and count >= SINCE_SHARE * (total - at[0]) and is_affected[-1]:
+        kind, since = "since", numbers[0]
+    elif count >= MIN_RHYTHM and len(gaps) == 1 and (gap := gaps.pop()) > 1:
+        kind, period = "periodic", int(gap)
+    return VerdictRhythm(
+        kind=kind,  # type: ignore[arg-type]
+        steps=numbers,
+        step_share=share,
+        seconds_per_affected_step=each_s,
+        period=period,
+        since_step=since,
+        chance=chance,
+    )
+
+
+class CauseFinder:
+    """Finds the causes in one attribution. ``groups``: rows of ranks that are peers (of one stage)."""
+
+    def __init__(
+        self,
+        attribution: Attribution,
+        work: Work,
+        groups: Sequence[Int64s],
+        generator: np.random.Generator,
+        error_s: float,
+    ) -> None:
+        self.attribution = attribution
+        self.groups = groups
+        self._generator = generator
+        self._step_s = float(np.nanmean(attribution.step_s)) if attribution.steps and attribution.ranks else 0.0
+        self._min_s = max(MIN_SHARE * self._step_s, error_s)
+        self.has_work = work.is_known
+        self.expected = expect_compute(attribution.seconds[TimeKind.COMPUTE], work, groups)
+        seconds = dict(attribution.seconds)
+        excess = compare_with_peers(self.expected.rest_s, groups)
+        slower = np.clip(excess, 0.0, np.maximum(seconds[TimeKind.COMPUTE], 0.0))
+        self._rest_excess = excess
+        self.seconds = seconds | {
+            TimeKind.COMPUTE: seconds[TimeKind.COMPUTE] - slower,
+            TimeKind.SLOWER_COMPUTE: slower,
+        }
+
+    @property
+    def min_s(self) -> float:
+        """Smaller causes are not reported."""
+        return self._min_s
+
+    def find_of_ranks(self) -> list[Cause]:
+        """What single ranks do beyond their peers."""
+        if len(self.attribution.ranks) < 2 or not self._step_s:
+            return []
+        causes = []
+        combined = np.sum([self._excess_of(kind) for kind in SLOW_KINDS], axis=0)
+        causes += self._find_kind(combined, SLOW_KINDS)
+        for kind in IDLE_KINDS:
+            if kind not in SLOW_KINDS:
+                causes += self._find_kind(self._excess_of(kind), (kind,))
+        return causes
+
+    def _excess_of(self, kind: TimeKind) -> Float64s:
+        if kind is TimeKind.SLOWER_COMPUTE:
+            return self._rest_excess
+        return compare_with_peers(self.attribution.seconds[kind], self.groups)
+
+    def _find_kind(self, excess: Float64s, kinds: tuple[TimeKind, ...]) -> list[Cause]:
+        floor_s = find_floor(excess, self._step_s)
+        is_affected = np.nan_to_num(excess, nan=-1.0) > floor_s
+        cost = np.where(is_affected, excess, 0.0)
+        mean_s = cost.sum(axis=1) / np.maximum(1, np.isfinite(excess).sum(axis=1))
+        usual = sum(float(np.nanmedian(self.attribution.seconds[kind])) for kind in kinds)
+        is_rare = kinds[0] in RARE_KINDS and usual < 0.1 * self._min_s
+        causes = []
+        for row in np.flatnonzero(mean_s > self._min_s):
+            chance = self._measure_chance(excess, int(row))
+            rest = np.delete(mean_s, row)
+            dominates = mean_s[row] >= DOMINANCE * max(rest.max(initial=0.0), self._min_s / DOMINANCE)
+            if not (
+                is_rare
+                or (chance is not None and chance <= MAX_CHANCE)
+                or (dominates and self._is_clear(int(row), cost))
+            ):
+                continue
+            rhythm = describe_rhythm(is_affected[row], cost[row], self.attribution.steps, chance)
+            causes.append(self._make_cause(int(row), kinds, cost, rhythm))
+        return causes
+
+    def _is_clear(self, row: int, cost: Float64s) -> bool:
+        """With few steps nothing is unlikely enough: then a single step says nothing, unless it is the only one."""
+        affected = np.count_nonzero(cost[row])
+        return bool(affected >= 2 or cost.shape[1] == 1)
+
+    def _measure_chance(self, excess: Float64s, row: int) -> float | None:
+        peers = next(rows for rows in self.groups if row in rows)
+        if peers.size < 2:
+            return measure_chance(excess, row, self._generator)
+        return measure_chance(excess[peers], int(np.flatnonzero(peers == row)[0]), self._generator)
+
+    def _make_cause(self, row: int, kinds: tuple[TimeKind, ...], cost: Float64s, rhythm: VerdictRhythm) -> Cause:
+        """Divide the cost of several kinds by what each has beyond the peers."""
+        parts = {kind: np.maximum(np.nan_to_num(self._excess_of(kind)[row]), 0.0) for kind in kinds}
+        total = np.sum(list(parts.values()), axis=0)
+        removed = {}
+        for kind, part in parts.items():
+            share = np.divide(part, total, out=np.zeros_like(part), where=total > 0)
+            removed[kind] = np.zeros_like(cost)
+            removed[kind][row] = share * cost[row]
+        rank = self.attribution.ranks[row]
+        is_extra = bool(self.expected.is_extra[row]) and TimeKind.SLOWER_COMPUTE in kinds
+        return Cause(kinds, rank, removed, rhythm, is_extra_work=is_extra)
+
+    def find_shared(self) -> list[Cause]:
+        """What all ranks spend idle time on: the median over ranks of each kind, per step."""
+        causes = []
+        for kind in IDLE_KINDS:
+            seconds = np.nan_to_num(self.attribution.seconds[kind])
+            common = _median(self.attribution.seconds[kind], axis=0)
+            common = np.nan_to_num(common)
+            is_affected = common > self._min_s
+            if not is_affected.any() or float(np.where(is_affected, common, 0.0).mean()) < self._min_s:
+                continue
+            removed = np.where(is_affected, np.minimum(seconds, common), 0.0)
+            rhythm = describe_rhythm(is_affected, common, self.attribution.steps)
+            causes.append(Cause((kind,), None, {kind: removed}, rhythm))
+        return causes
+
+    def find_uneven_work(self) -> Cause | None:
+        """Ranks that have different amounts of work: what equal amounts in each step would change."""
+        work_s = self.expected.work_s
+        if not work_s.any():
+            return None
+        removed = np.zeros_like(work_s)
+        for rows in self.groups:
+            removed[rows] = np.nan_to_num(work_s[rows] - _mean(work_s[rows]))
+        largest = removed.max(axis=0)
+        is_affected = largest > self._min_s
+        if not is_affected.any():
+            return None
+        rhythm = describe_rhythm(is_affected, largest, self.attribution.steps)
+        most = removed.argmax(axis=0)[is_affected]
+        rows_with_most, counts = np.unique(most, return_counts=True)
+        at = int(np.argmax(counts))
+        is_one = most.size >= MIN_RHYTHM and counts[at] > PERSISTENT_SHARE * most.size and removed.shape[0] > 1
+        rank = self.attribution.ranks[int(rows_with_most[at])] if is_one else None
+        return Cause((TimeKind.COMPUTE,), rank, {TimeKind.COMPUTE: removed}, rhythm, is_work=True)
