@@ -49,6 +49,9 @@ def number_micro_batches(trace: Trace) -> Trace:
     if counts["len"].n_unique() != 1 or counts["phase"].null_count():
         return trace
     most = int(counts["len"][0])
+    # What follows the last message of a rank, if it is a send, updates the model.
+    last = messages.sort("start_ns").unique(["rank", "step"], keep="last").filter(pl.col("collective") == "send")
+    last_sends = {(rank, step): start for rank, step, start in last.select("rank", "step", "start_ns").iter_rows()}
     numbers = np.full(spans.height, -1, np.int32)
     numbered = spans.with_row_index("span").drop_nulls("step")
     is_compute = (pl.col("span_class") == SpanClass.COMPUTE.value) & pl.col("phase").is_in([FORWARD, BACKWARD])
@@ -62,6 +65,7 @@ def number_micro_batches(trace: Trace) -> Trace:
             if received.size
             else np.searchsorted(sent, start, side="left")
         )
-        numbers[mine["span"].to_numpy()] = np.where((at >= 0) & (at < most), at, -1)
+        is_over = start > last_sends.get((rank, step), np.inf)
+        numbers[mine["span"].to_numpy()] = np.where((at >= 0) & (at < most) & ~is_over, at, -1)
     column = pl.Series("micro_batch", numbers).cast(spans["micro_batch"].dtype)
     return replace(trace, spans=spans.with_columns(pl.when(column >= 0).then(column).alias("micro_batch")))

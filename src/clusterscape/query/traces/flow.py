@@ -386,7 +386,9 @@ def _namespaces(graph: FlowGraph, flow: Flow) -> list[FlowNamespace]:
 
 
 def _typical_step(steps: pl.DataFrame) -> int | None:
-    """The step of median length."""
+    """The step of median length, of those in which something runs."""
+    active = steps.filter(pl.col("compute_ns") + pl.col("communication_ns") > 0)
+    steps = active if active.height else steps
     if not steps.height:
         return None
     lengths = steps.group_by("step").agg(pl.col("step_ns").mean()).sort("step_ns", "step")

@@ -62,7 +62,7 @@ export function CauseStrip({ report, steps, verdict, onCell }: CauseStripProps) 
   return (
     <section className={styles.causes} aria-label="Causes by rank and step">
       <header>
-        <h2>Causes by rank and step</h2>
+        <h2>Causes</h2>
         <select aria-label="Cause" value={chosen ?? ""} onChange={(event) => setChosen(event.target.value || null)}>
           <option value="">largest{verdict === null ? "" : " or shown"}</option>
           {table.causes.map(({ key, title }) => (

@@ -2,10 +2,9 @@
 
 import type { TraceAttribution, TraceReportAnswer } from "../../api/generated.ts";
 import type { TraceSteps } from "../../api/traces-client.ts";
-import { colorAt } from "../../charts/series-colors.ts";
 import { listOccurrences } from "./graph/highlight.ts";
 import { KIND_COLORS } from "./graph/kinds.ts";
-import { nameKind } from "./verdict-cards.tsx";
+import { causeColor, nameKind } from "./verdict-cards.tsx";
 
 export interface Cause {
   readonly key: string;
@@ -58,7 +57,7 @@ function listVerdicts({ verdicts }: TraceReportAnswer): readonly Cause[] {
       const key = keyOfCell(rank, step);
       seconds.set(key, (seconds.get(key) ?? 0) + length);
     }
-    return [{ key: `verdict ${at}`, title: nameKind(verdict.kind), color: colorAt(at), verdict: at, seconds }];
+    return [{ key: `verdict ${at}`, title: nameKind(verdict.kind), color: causeColor(at), verdict: at, seconds }];
   });
 }
 

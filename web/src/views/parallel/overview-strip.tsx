@@ -133,7 +133,7 @@ interface DragOptions {
   onWindow(window: NsWindow): void;
 }
 
-/** The window follows the pointer at once; the page is told as often as it can follow. */
+/** The window follows the pointer at once; the page follows at its own rate. */
 function useDrag({ window, extent, width, onWindow }: DragOptions) {
   const [dragged, setDragged] = useState<NsWindow | null>(null);
   const [grip, setGrip] = useState("new");

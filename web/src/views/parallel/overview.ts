@@ -22,6 +22,8 @@ export function toNsWindow({ from, to }: ShareRange, extent: NsWindow): NsWindow
 
 /** A bin is idle if no row is busy for more than this share of it. */
 const IDLE_BELOW = 0.02;
+/** So few busy bins between two idle stretches do not part them. */
+const MAX_BUSY_BINS = 3;
 /** Shorter stretches are gaps within the work. */
 const MIN_STRETCH = 0.08;
 
@@ -32,14 +34,14 @@ export function findIdleStretches({ rows, bins, compute, communication }: TraceO
       const at = row * bins + bin;
       return (compute[at] || 0) + (communication[at] || 0) < IDLE_BELOW;
     });
-  const stretches: ShareRange[] = [];
-  let start: number | null = null;
-  for (let bin = 0; bin <= bins; bin += 1) {
-    if (bin < bins && isIdle(bin)) start ??= bin;
-    else if (start !== null) {
-      if ((bin - start) / bins >= MIN_STRETCH) stretches.push({ from: start / bins, to: bin / bins });
-      start = null;
-    }
+  const runs: [number, number][] = [];
+  for (let bin = 0; bin < bins; bin += 1) {
+    if (!isIdle(bin)) continue;
+    const last = runs.at(-1);
+    if (last && bin - last[1] <= MAX_BUSY_BINS) last[1] = bin + 1;
+    else runs.push([bin, bin + 1]);
   }
-  return stretches;
+  return runs
+    .filter(([from, to]) => (to - from) / bins >= MIN_STRETCH)
+    .map(([from, to]) => ({ from: from / bins, to: to / bins }));
 }

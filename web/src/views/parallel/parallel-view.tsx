@@ -5,7 +5,6 @@ import type { FlowNode, TraceAnswer } from "../../api/generated.ts";
 import type { MareyRow } from "../../api/marey.ts";
 import type { TraceSteps } from "../../api/traces-client.ts";
 import { useInk } from "../../charts/canvas.tsx";
-import { colorAt } from "../../charts/series-colors.ts";
 import { useCurves, useHighlights, useSteps, useTrace, useTraces } from "../../data/traces.ts";
 import {
   changeParallel,
@@ -47,7 +46,7 @@ import { ImportStatus } from "./traces/import-status.tsx";
 import { TraceList } from "./traces/trace-list.tsx";
 import { UploadBox } from "./traces/upload-box.tsx";
 import { useWindows } from "./use-windows.ts";
-import { VerdictCards } from "./verdict-cards.tsx";
+import { causeColor, VerdictCards } from "./verdict-cards.tsx";
 
 interface ParallelViewProps {
   readonly trace: string;
@@ -352,7 +351,7 @@ function useHighlight(answer: TraceAnswer, page: ParallelPage, window: NsWindow)
   const times = useHighlights(answer.row.trace_id, query).value;
   const chosen = verdict === null ? undefined : answer.report?.verdicts[verdict];
   return useMemo(() => {
-    if (chosen && verdict !== null) return markVerdict(chosen, colorAt(verdict));
+    if (chosen && verdict !== null) return markVerdict(chosen, causeColor(verdict));
     return query !== null && times ? markOperators(times) : null;
   }, [chosen, verdict, query, times]);
 }

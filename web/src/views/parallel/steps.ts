@@ -49,9 +49,10 @@ function numberOr(value: number | undefined, other: number): number {
   return value === undefined || Number.isNaN(value) ? other : value;
 }
 
-/** The step of median duration: neither the first, which warms up, nor the worst. */
+/** The step of median duration, of those in which something runs: neither the first, which warms up, nor the worst. */
 export function findTypical(steps: readonly Step[]): Step | null {
-  const sorted = steps.toSorted((a, b) => a.durationNs - b.durationNs);
+  const active = steps.filter(({ computeNs, waitNs, transferNs }) => computeNs + waitNs + transferNs > 0);
+  const sorted = (active.length > 0 ? active : steps).toSorted((a, b) => a.durationNs - b.durationNs);
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? null;
 }
 

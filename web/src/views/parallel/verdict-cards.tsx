@@ -29,6 +29,14 @@ const KIND_TITLES: Readonly<Record<string, string>> = {
   garbage_collection: "garbage collection",
 };
 
+/** Those first that no class of spans has. */
+const CAUSE_COLORS = [7, 4, 5, 3, 0, 2, 6, 1] as const;
+
+/** The color of a verdict, on its card and wherever it acts. */
+export function causeColor(verdict: number): string {
+  return colorAt(CAUSE_COLORS[verdict % CAUSE_COLORS.length] ?? 0);
+}
+
 export function nameKind(kind: string): string {
   return KIND_TITLES[kind] ?? kind.replaceAll("_", " ");
 }
@@ -50,7 +58,8 @@ export function VerdictCards({ report, notes = [], shown = null, onShow }: Verdi
           onClick={() => onShow?.(at)}
         >
           <small>
-            {onShow && <i data-swatch={true} style={{ background: colorAt(at) }} />} {at + 1} · {nameKind(verdict.kind)}
+            {onShow && <i data-swatch={true} style={{ background: causeColor(at) }} />} {at + 1} ·{" "}
+            {nameKind(verdict.kind)}
             {verdict.is_hidden && " · masked by a larger cause"}
           </small>
           <span>{verdict.sentence}</span>

@@ -54,8 +54,9 @@ export function FlowBar(props: BarProps) {
           {props.isByModule ? ", by module" : ""}
         </span>
       )}
-      {form === "flow" && classes.length > 0 && <span>Long edges:</span>}
+      {form === "flow" && !isLinked && classes.length > 0 && <span>Long edges:</span>}
       {form === "flow" &&
+        !isLinked &&
         classes.map((edgeClass) => (
           <label key={edgeClass}>
             <input type="checkbox" checked={shown.has(edgeClass)} onChange={() => toggle(edgeClass)} />

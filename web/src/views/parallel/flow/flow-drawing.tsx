@@ -13,6 +13,8 @@ interface FlowDrawingProps {
   readonly layout: FlowLayout;
   readonly viewport: Box;
   readonly scale: number;
+  /** Above the drawing, in px. */
+  readonly pad: number;
   readonly selected: number | null;
   readonly chosen: ReadonlySet<number>;
   /** By node, how many of its operators run in the window of the graph; null: there is none. */
@@ -24,7 +26,7 @@ interface FlowDrawingProps {
 }
 
 export const FlowDrawing = memo(function FlowDrawing(props: FlowDrawingProps) {
-  const { flow, layout, viewport, scale, selected, chosen, running, shown, onSelect, onOpen } = props;
+  const { flow, layout, viewport, scale, pad, selected, chosen, running, shown, onSelect, onOpen } = props;
   const isPartly = running?.some((count) => count === 0) ?? false;
   const isVisible = (left: number, right: number) => right >= viewport.x && left <= viewport.x + viewport.width;
   const { x, width } = layout;
@@ -39,6 +41,7 @@ export const FlowDrawing = memo(function FlowDrawing(props: FlowDrawingProps) {
     // biome-ignore lint/a11y/noSvgWithoutTitle: the group around it is named, and every node is
     <svg
       className={styles.drawing}
+      style={{ marginTop: pad }}
       data-far={scale < FAR_SCALE || undefined}
       data-partly={isPartly || undefined}
       width={layout.size.width * scale}

@@ -118,9 +118,9 @@ function Flow({ flow, trace, title, page, window, saves, onChange, onShow }: Flo
           />
         )}
       </div>
-      {!isTable && (
+      {!isTable && !isLinked && (
         <footer className={styles.foot}>
-          {!isLinked && <FlowLegend flow={flow} />}
+          <FlowLegend flow={flow} />
           <Minimap layout={layout} viewport={viewport.box} onMove={viewport.moveTo} />
         </footer>
       )}
@@ -149,7 +149,7 @@ function FlowPane(props: FlowPaneProps) {
   const { box, scale } = viewport;
   return (
     <>
-      {!isHidden && <FlowLabels flow={flow} layout={layout} scale={scale} top={viewport.top} />}
+      {!isHidden && <FlowLabels flow={flow} layout={layout} scale={scale} top={viewport.top} pad={viewport.pad} />}
       <section
         ref={viewport.scroller}
         className={styles.scroll}
@@ -167,6 +167,7 @@ function FlowPane(props: FlowPaneProps) {
           layout={layout}
           viewport={{ ...box, x: box.x - MARGIN, width: box.width + 2 * MARGIN }}
           scale={scale}
+          pad={viewport.pad}
           selected={selected}
           chosen={props.chosen}
           running={props.running}

@@ -9,6 +9,8 @@ const ZOOM = 1.4;
 const [MIN_SCALE, MAX_SCALE] = [0.04, 1.5];
 /** A flow that fits is not enlarged more than this. */
 const MAX_FIT = 1.2;
+/** Of the free height, above the flow: the middle of a picture is seen above that of its frame. */
+const PAD_SHARE = 0.4;
 /** The first scale at a node that was asked for: its name is readable. */
 const READABLE_SCALE = 0.85;
 
@@ -19,6 +21,8 @@ export interface Viewport {
   readonly box: Box;
   /** Vertical scroll offset, in px. */
   readonly top: number;
+  /** Above a flow that is lower than the viewport, in px. */
+  readonly pad: number;
   onScroll(event: UIEvent): void;
   /** Whether the whole flow is visible at once, as it is at first. */
   readonly isFitted: boolean;
@@ -59,6 +63,7 @@ export function useViewport(layout: FlowLayout, initialNode: number | null): Vie
     scale,
     box,
     top: corner.top,
+    pad: Math.max(0, size.height - layout.size.height * scale) * PAD_SHARE,
     onScroll: ({ currentTarget }) => setCorner({ left: currentTarget.scrollLeft, top: currentTarget.scrollTop }),
     isFitted: chosen === null,
     rescale: (by) => setChosen(Math.max(MIN_SCALE, Math.min(MAX_SCALE, scale * ZOOM ** by))),
