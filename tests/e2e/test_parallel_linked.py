@@ -1,4 +1,4 @@
-"""Graph and flow side by side, the overview of a whole trace, its activity, verdicts that lead to spans; and two cases as stories."""
+"""Graph and flow linked, the overview of a whole trace, its activity, verdicts that lead to spans; and two cases as stories."""
 
 import re
 from collections.abc import Iterator

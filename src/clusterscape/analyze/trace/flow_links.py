@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from clusterscape.analyze.trace.intervals import join_times
-from clusterscape.model.arrays import Int32s
+from clusterscape.model.arrays import Bools, Int32s, Int64s
 
 SAME = ("micro_batch", "phase", "span_class", "namespace", "name")
 """Columns that, with the occurrence, identify one operator on all ranks of a stage and in all steps."""
@@ -89,12 +89,11 @@ def _module_of(namespace: str) -> str:
     return f"~{path}" if path and "Gradients" in parts else path
 
 
-def find_running(
-    links: FlowLinks, spans: pl.DataFrame, start_ns: int, end_ns: int
-) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def find_running(links: FlowLinks, spans: pl.DataFrame, start_ns: int, end_ns: int) -> Bools:
     """For every operator whether it runs within [start, end) on any rank."""
     is_inside = (spans["drawn_ns"].to_numpy() < end_ns) & (spans["end_ns"].to_numpy() > start_ns)
-    return np.isin(links.operator_keys, np.unique(links.span_keys[is_inside & (links.span_keys >= 0)]))
+    is_running: Bools = np.isin(links.operator_keys, np.unique(links.span_keys[is_inside & (links.span_keys >= 0)]))
+    return is_running
 
 
 def find_operator(links: FlowLinks, span: int) -> int | None:
@@ -104,7 +103,7 @@ def find_operator(links: FlowLinks, span: int) -> int | None:
     return int(rows[0]) if rows.size else None
 
 
-def find_spans(links: FlowLinks, operators: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def find_spans(links: FlowLinks, operators: Sequence[int]) -> Int64s:
     """The spans of operators, on all ranks and in all steps."""
     keys = np.unique(links.operator_keys[list(operators)])
     return np.flatnonzero(np.isin(links.span_keys, keys[keys >= 0]))

@@ -14,7 +14,8 @@ interface CauseStripProps {
   readonly steps: TraceSteps;
   /** The verdict that is shown; null: none. */
   readonly verdict: number | null;
-  onCell(rank: number, step: number, verdict: number | null): void;
+  /** Absent: cells lead nowhere. */
+  onCell?(rank: number, step: number, verdict: number | null): void;
 }
 
 interface Cell {
@@ -36,7 +37,7 @@ export function CauseStrip({ report, steps, verdict, onCell }: CauseStripProps) 
   if (table.causes.length === 0 || table.ranks.length === 0) return null;
   const open = ({ row, column }: Cell) => {
     const [rank, step] = [table.ranks[row] ?? 0, table.steps[column] ?? 0];
-    onCell(rank, step, findWorst(shown, rank, step)?.verdict ?? null);
+    onCell?.(rank, step, findWorst(shown, rank, step)?.verdict ?? null);
   };
   const cellAt = (event: PointerEvent<HTMLElement>): Cell => {
     const box = event.currentTarget.getBoundingClientRect();
@@ -80,6 +81,7 @@ export function CauseStrip({ report, steps, verdict, onCell }: CauseStripProps) 
         // biome-ignore lint/a11y/noNoninteractiveTabindex: keys move from cell to cell
         tabIndex={0}
         className={styles.cells}
+        data-linked={onCell !== undefined || undefined}
         onPointerMove={(event) => setPointed(cellAt(event))}
         onPointerLeave={() => setPointed(null)}
         onBlur={() => setPointed(null)}
