@@ -232,7 +232,7 @@ function TraceContent({ answer, page, times, steps, scene }: TraceContentProps) 
         onPng={() => (isFlow(page.drawing) ? savesFlow.current?.("png") : files((file) => savePng(file)))}
         onSvg={() => (isFlow(page.drawing) ? savesFlow.current?.("svg") : files((file) => saveSvg(file)))}
       />
-      {!hasNoSpans(answer) && !isFlow(page.drawing) && (
+      {!hasNoSpans(answer) && showsGraph(page.drawing) && compared === null && (
         <OverviewStrip
           trace={trace}
           steps={steps}
