@@ -124,6 +124,8 @@ interface StripDrag {
   readonly x: number;
   readonly window: NsWindow;
   isMoved: boolean;
+  /** The latest window of the drag. */
+  result: NsWindow | null;
 }
 
 interface DragOptions {
@@ -152,7 +154,7 @@ function useDrag({ window, extent, width, onWindow }: DragOptions) {
   const onPointerUp = () => {
     const active = drag.current;
     drag.current = null;
-    if (active?.isMoved && dragged) report.now(dragged);
+    if (active?.result) report.now(active.result);
     setDragged(null);
   };
   return {
@@ -169,6 +171,7 @@ function useDrag({ window, extent, width, onWindow }: DragOptions) {
           x: event.clientX,
           window,
           isMoved: false,
+          result: null,
         };
       },
       onPointerMove(event: PointerEvent<HTMLElement>) {
@@ -185,6 +188,7 @@ function useDrag({ window, extent, width, onWindow }: DragOptions) {
         const length = active.window.toNs - active.window.fromNs;
         const result = active.grip === "both" ? { fromNs: next.fromNs, toNs: next.fromNs + length } : next;
         if (result.toNs - result.fromNs < 1) return;
+        active.result = result;
         setDragged(result);
         report.later(result);
       },
