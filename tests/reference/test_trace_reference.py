@@ -116,6 +116,24 @@ def test_both_stages_are_on_one_axis_when_mindspore_is_read() -> None:
     assert report.trace.spans["namespace"].drop_nulls().len() > 5000
 
 
+def test_mindspore_steps_and_micro_batches_are_found_when_nothing_marks_them() -> None:
+    report = report_on(reference_data("traces", "mindspore", "marey_graph"))
+    assert report.steps["end_ns"].to_numpy().max() - report.steps["start_ns"].to_numpy().min() == pytest.approx(
+        45.9e6, rel=0.01
+    )
+    assert any("spans lie up to 844 ms from the rest of their step" in note for note in report.notes)
+    bubble = report.bubble
+    assert bubble is not None
+    assert (bubble.stages, bubble.micro_batches) == (2, 4)
+    # Each pass is cut at its own messages, so passes of a stage are alike.
+    compute = report.trace.spans.filter((pl.col("span_class") == "compute") & pl.col("micro_batch").is_not_null())
+    counts = compute.group_by("rank", "phase", "micro_batch").len()
+    assert counts.height == 4 * 2 * 4
+    for (_, phase), passes in counts.group_by("rank", "phase"):
+        if phase == "forward":
+            assert passes["len"].to_numpy().std() / passes["len"].to_numpy().mean() < 0.2
+
+
 def test_shards_and_messages_are_read_when_a_graph_has_them() -> None:
     path = reference_data("traces", "mindspore", "graphs", "resnet_pipeline_8p_all_data.json.gz")
     first, second = parse_graphs(read_content(TraceFile(path)))

@@ -427,6 +427,13 @@ export interface FindingNumber {
   readonly value: number | null;
 }
 
+/** What of a flow runs in a window: `running`: how many operators of each node do, on any rank. `at`: the node of the requested span, or null. `is_by_module`: known only by module, since the graph and the timeline number their operators differently. */
+export interface FlowActivity {
+  readonly at: number | null;
+  readonly is_by_module: boolean;
+  readonly running: readonly number[];
+}
+
 /** The execution flow; nodes in the order of execution. `is_recorded`: from an operator graph, else from spans of one rank per stage in the typical step; `is_captured`: with the modules of the run. `opened`: open namespaces, in the form of the request. `at`: the node of the requested span, or null. */
 export interface FlowAnswer {
   readonly at: number | null;

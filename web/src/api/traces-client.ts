@@ -4,8 +4,16 @@
 import { Problem } from "../base/problem.ts";
 import { PAGE_HEADER, readProblem, request, toQuery } from "../base/request.ts";
 import { API, getJson, getTable, send } from "./ask.ts";
-import { type Columns, decodeColumns, emptyNames, type NameColumn } from "./columns.ts";
-import type { FlowAnswer, SpanAnswer, TraceAnswer, TraceDiffAnswer, TraceList, TraceRow } from "./generated.ts";
+import { type Columns, decodeColumns, emptyNames, type NameColumn, nameAt } from "./columns.ts";
+import type {
+  FlowActivity,
+  FlowAnswer,
+  SpanAnswer,
+  TraceAnswer,
+  TraceDiffAnswer,
+  TraceList,
+  TraceRow,
+} from "./generated.ts";
 import { type Marey, toMarey } from "./marey.ts";
 
 export interface MareyQuery {
@@ -27,6 +35,40 @@ export interface FlowQuery {
   readonly span: number | null;
 }
 
+/** Nodes of a flow that run in a window, and the node of a span. */
+export interface FlowActivityQuery extends NsRange {
+  readonly open: readonly string[];
+  readonly span: number | null;
+}
+
+/** When chosen nodes of a flow run. */
+export interface HighlightQuery extends NsRange {
+  /** Null: the server's default. */
+  readonly open: readonly string[] | null;
+  readonly nodes: readonly number[];
+  readonly pixels: number;
+}
+
+/** One entry per stretch of time in which something highlighted runs on a lane. */
+export interface TraceHighlights {
+  readonly count: number;
+  readonly rank: Float64Array;
+  readonly lane: NameColumn;
+  readonly class: NameColumn;
+  readonly phase: NameColumn;
+  readonly startNs: Float64Array;
+  readonly endNs: Float64Array;
+}
+
+/** The whole trace in bins: one entry per row and bin. */
+export interface TraceOverview {
+  readonly rows: readonly string[];
+  readonly bins: number;
+  /** By row, then by bin: shares, 0–1. */
+  readonly compute: Float64Array;
+  readonly communication: Float64Array;
+}
+
 export interface NsRange {
   /** Null: the start or end of the trace. */
   readonly fromNs: number | null;
@@ -44,6 +86,9 @@ export interface TraceSteps {
   readonly waitNs: Float64Array;
   readonly transferNs: Float64Array;
   readonly idleNs: Float64Array;
+  /** The step without long idle time around its activity. */
+  readonly activeStartNs: Float64Array;
+  readonly activeEndNs: Float64Array;
 }
 
 export interface TraceOperators {
@@ -103,6 +148,9 @@ export interface TracesClient {
   communication(trace: string, signal?: AbortSignal): Promise<TraceCommunication>;
   curves(trace: string, range: NsRange, pixels: number, signal?: AbortSignal): Promise<TraceCurves>;
   flow(trace: string, query: FlowQuery, signal?: AbortSignal): Promise<FlowAnswer>;
+  flowActivity(trace: string, query: FlowActivityQuery, signal?: AbortSignal): Promise<FlowActivity>;
+  highlights(trace: string, query: HighlightQuery, signal?: AbortSignal): Promise<TraceHighlights>;
+  overview(trace: string, pixels: number, signal?: AbortSignal): Promise<TraceOverview>;
   diff(before: string, after: string, signal?: AbortSignal): Promise<TraceDiffAnswer>;
 }
 
@@ -128,6 +176,18 @@ export function createTracesClient(): TracesClient {
         ),
         signal,
       ),
+    flowActivity: (trace, { open, fromNs, toNs, span }, signal) =>
+      getJson<FlowActivity>(
+        pathOf(trace, `/flow/activity${toQuery({ open: open.join(",") || ",", from_ns: fromNs, to_ns: toNs, span })}`),
+        signal,
+      ),
+    highlights: async (trace, { open, nodes, fromNs, toNs, pixels }, signal) => {
+      const opened = open === null ? null : open.join(",") || ",";
+      const query = { open: opened, nodes: nodes.join(","), from_ns: fromNs, to_ns: toNs, pixels };
+      return toHighlights(await getTable(pathOf(trace, `/highlights${toQuery(query)}`), signal));
+    },
+    overview: async (trace, pixels, signal) =>
+      toOverview(await getTable(pathOf(trace, `/overview${toQuery({ pixels })}`), signal)),
     diff: (a, b, signal) => getJson<TraceDiffAnswer>(`/traces/diff${toQuery({ a, b })}`, signal),
     steps: async (trace, signal) => toSteps(await getTable(pathOf(trace, "/steps"), signal)),
     async marey(trace, query, signal) {
@@ -214,6 +274,35 @@ export function toSteps(columns: Columns): TraceSteps {
     waitNs: numbers("exposed_wait_ns"),
     transferNs: numbers("exposed_transfer_ns"),
     idleNs: numbers("idle_ns"),
+    activeStartNs: numbers("active_start_ns"),
+    activeEndNs: numbers("active_end_ns"),
+  };
+}
+
+function toHighlights(columns: Columns): TraceHighlights {
+  const [numbers, names] = [numbersOf(columns), namesOf(columns)];
+  return {
+    count: columns.rowCount,
+    rank: numbers("rank"),
+    lane: names("lane"),
+    class: names("class"),
+    phase: names("phase"),
+    startNs: numbers("start_ns"),
+    endNs: numbers("end_ns"),
+  };
+}
+
+export function toOverview(columns: Columns): TraceOverview {
+  const numbers = numbersOf(columns);
+  const [row, label] = [numbers("row"), namesOf(columns)("label")];
+  const bins = row.findIndex((value) => value !== row[0]);
+  const size = bins < 0 ? columns.rowCount : bins;
+  const count = size === 0 ? 0 : columns.rowCount / size;
+  return {
+    rows: Array.from({ length: count }, (_, at) => nameAt(label, at * size) ?? ""),
+    bins: size,
+    compute: numbers("compute"),
+    communication: numbers("communication"),
   };
 }
 

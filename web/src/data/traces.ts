@@ -3,15 +3,26 @@
 
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback } from "react";
-import type { FlowAnswer, SpanAnswer, TraceAnswer, TraceDiffAnswer, TraceList } from "../api/generated.ts";
+import type {
+  FlowActivity,
+  FlowAnswer,
+  SpanAnswer,
+  TraceAnswer,
+  TraceDiffAnswer,
+  TraceList,
+} from "../api/generated.ts";
 import type { Marey } from "../api/marey.ts";
 import type {
+  FlowActivityQuery,
   FlowQuery,
+  HighlightQuery,
   MareyQuery,
   NsRange,
   TraceCommunication,
   TraceCurves,
+  TraceHighlights,
   TraceOperators,
+  TraceOverview,
   TraceSteps,
   TracesClient,
 } from "../api/traces-client.ts";
@@ -123,6 +134,33 @@ export function useCommunication(trace: string): Loadable<TraceCommunication> {
 
 export function useFlow(trace: string, query: FlowQuery): Loadable<FlowAnswer> {
   return useOfTrace(trace, ["trace-flow", trace, query], (client, signal) => client.flow(trace, query, signal));
+}
+
+/** What of a flow runs in a window; null: not asked for. */
+export function useFlowActivity(trace: string, query: FlowActivityQuery | null): Loadable<FlowActivity> {
+  return useOfTrace(
+    trace,
+    ["trace-flow-activity", trace, query],
+    (client, signal) => client.flowActivity(trace, query as FlowActivityQuery, signal),
+    { enabled: query !== null },
+  );
+}
+
+/** When chosen nodes of the flow run; null: none are chosen. */
+export function useHighlights(trace: string, query: HighlightQuery | null): Loadable<TraceHighlights> {
+  return useOfTrace(
+    trace,
+    ["trace-highlights", trace, query],
+    (client, signal) => client.highlights(trace, query as HighlightQuery, signal),
+    { enabled: query !== null },
+  );
+}
+
+/** The whole trace in bins. */
+export function useOverview(trace: string, pixels: number): Loadable<TraceOverview> {
+  return useOfTrace(trace, ["trace-overview", trace, pixels], (client, signal) =>
+    client.overview(trace, pixels, signal),
+  );
 }
 
 export function useTraceDiff(before: string, after: string | null): Loadable<TraceDiffAnswer> {

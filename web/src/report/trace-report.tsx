@@ -5,6 +5,7 @@ import { useMemo, useState } from "react";
 import type { TraceAnswer } from "../api/generated.ts";
 import { useSteps } from "../data/traces.ts";
 import { INITIAL_PARALLEL, type NsWindow } from "../state/parallel.ts";
+import { CauseStrip } from "../views/parallel/cause-strip.tsx";
 import { RankSections } from "../views/parallel/details/ranks-pane.tsx";
 import type { Drawn } from "../views/parallel/graph/drawn.ts";
 import { GraphLegend } from "../views/parallel/graph/legend.tsx";
@@ -39,13 +40,18 @@ export function TraceReport({ trace: answer, steps: recordedSteps, graph }: Trac
         <>
           <h2>Why</h2>
           <div className={styles.verdicts}>
-            <VerdictCards report={report} />
+            <VerdictCards report={report} notes={row.notes} />
           </div>
           {recordedSteps && (
             <div className={styles.steps}>
               <Frame source={table} what="the steps">
                 {() => <StepStrip steps={steps} window={null} />}
               </Frame>
+            </div>
+          )}
+          {table.value && answer.ranks.length > 1 && (
+            <div className={styles.causes}>
+              <CauseStrip report={report} steps={table.value} verdict={null} />
             </div>
           )}
           {graph && table.value && <Graph answer={answer} steps={steps} graph={graph} />}

@@ -47,6 +47,8 @@ const pages: fc.Arbitrary<ParallelPage> = fc.record({
   drawing: fc.constantFrom(...DRAWINGS),
   pane: fc.constantFrom(...PANES),
   flow: fc.option(fc.uniqueArray(fc.tuple(fc.constantFrom("", "*"), fc.nat(9999)).map(([star, at]) => `${star}${at}`))),
+  nodes: fc.uniqueArray(fc.nat(2000), { maxLength: 20 }),
+  verdict: fc.option(fc.nat(30)),
   compared: fc.option(traces),
 });
 

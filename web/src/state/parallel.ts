@@ -17,12 +17,17 @@ export type Merge = (typeof MERGES)[number];
 export const PANES = ["none", "span", "operators", "communication", "ranks"] as const;
 export type Pane = (typeof PANES)[number];
 
-/** Graph and flow, each with its table. */
-export const DRAWINGS = ["graph", "flow", "table", "flow_table"] as const;
+/** Graph and flow, each with its table, and both side by side. */
+export const DRAWINGS = ["graph", "flow", "both", "table", "flow_table"] as const;
 export type Drawing = (typeof DRAWINGS)[number];
 
+/** Only the flow, without the graph. */
 export function isFlow(drawing: Drawing): boolean {
   return drawing === "flow" || drawing === "flow_table";
+}
+
+export function showsGraph(drawing: Drawing): boolean {
+  return drawing === "graph" || drawing === "both";
 }
 
 /** Small curves in the lanes. */
@@ -61,6 +66,10 @@ export interface ParallelPage {
   readonly pane: Pane;
   /** Expanded nodes of the execution flow, as the server names them; null: the default. */
   readonly flow: readonly string[] | null;
+  /** The chosen nodes of the flow, whose spans are highlighted in the graph; numbers among the nodes that `flow` expands. */
+  readonly nodes: readonly number[];
+  /** The verdict whose spans are highlighted, by its place in the report; null: none. */
+  readonly verdict: number | null;
   /** A second trace, drawn below on the same scale; null: none. */
   readonly compared: string | null;
 }
@@ -69,6 +78,7 @@ const TRACE = /^[\w.-]{1,120}$/;
 const NUMBER = /^-?\d{1,16}(\.\d+)?$/;
 const ROW = /^r?\d{1,6}$/;
 const MOST_OPEN = 200;
+const MOST_NODES = 100;
 
 function traceField(key: string): Field<string | null> {
   return {
@@ -110,6 +120,24 @@ const flowField: Field<readonly string[] | null> = {
   serialize: (parts) => (parts === null ? [] : [parts.join(".") || "."]),
 };
 
+const nodesField: Field<readonly number[]> = {
+  key: "nodes",
+  initial: [],
+  parse([text = ""]) {
+    const parts = text.split(".");
+    const isList = parts.length <= MOST_NODES && parts.every((part) => /^\d{1,5}$/.test(part));
+    return isList ? [...new Set(parts.map(Number))] : undefined;
+  },
+  serialize: (nodes) => (nodes.length > 0 ? [nodes.join(".")] : []),
+};
+
+const verdictField: Field<number | null> = {
+  key: "verdict",
+  initial: null,
+  parse: ([text = ""]) => (/^\d{1,4}$/.test(text) ? Number(text) : undefined),
+  serialize: (verdict) => (verdict === null ? [] : [String(verdict)]),
+};
+
 const classesField: Field<readonly SpanClass[]> = {
   key: "show",
   initial: USUAL_CLASSES,
@@ -149,6 +177,8 @@ const FIELDS = {
   drawing: choiceField<Drawing>("drawn", DRAWINGS, "graph"),
   pane: choiceField<Pane>("pane", PANES, "none"),
   flow: flowField,
+  nodes: nodesField,
+  verdict: verdictField,
   compared: traceField("against"),
 } satisfies { readonly [K in keyof ParallelPage]: Field<ParallelPage[K]> };
 
@@ -166,6 +196,8 @@ export const INITIAL_PARALLEL: ParallelPage = {
   drawing: "graph",
   pane: "none",
   flow: null,
+  nodes: [],
+  verdict: null,
   compared: null,
 };
 
@@ -184,6 +216,8 @@ export function parseParallel(read: <T>(field: Field<T>) => T): ParallelPage {
     drawing: read(FIELDS.drawing),
     pane: read(FIELDS.pane),
     flow: read(FIELDS.flow),
+    nodes: read(FIELDS.nodes),
+    verdict: read(FIELDS.verdict),
     compared: read(FIELDS.compared),
   };
 }
@@ -202,6 +236,8 @@ export function writeParallel(page: ParallelPage, write: <T>(field: Field<T>, va
   write(FIELDS.drawing, page.drawing);
   write(FIELDS.pane, page.pane);
   write(FIELDS.flow, page.flow);
+  write(FIELDS.nodes, page.nodes);
+  write(FIELDS.verdict, page.verdict);
   write(FIELDS.compared, page.compared);
 }
 

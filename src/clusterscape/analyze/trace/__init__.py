@@ -1,5 +1,6 @@
 """Span tables: matching, alignment, breakdowns, critical path, what-if, verdicts. Pure: tables in, tables out.
 
+``activity``: when ranks are active: the overview of a trace, and a step without the idle time around it.
 ``aggregate``: level of detail: spans merged where they are too close to be distinguished, bands between rows, coarser copies.
 ``align``: one clock for all ranks.
 ``attribution``: what every rank spends each step with, in seconds that add up; add a new kind of time here.
@@ -14,6 +15,7 @@
 ``evidence``: the spans that show a verdict.
 ``flow``: the execution flow: which operators are drawn alone, as a namespace, or stacked as "×n".
 ``flow_graph``: an operator graph ready to be drawn: blocks, classes of edges.
+``flow_links``: which spans are which operators of the flow, on all ranks and in all steps.
 ``flow_spans``: an operator graph from spans and captured modules.
 ``intervals``: sets of time, as sorted arrays of [start, end).
 ``marey``: the enhanced Marey graph of a window.
@@ -26,6 +28,7 @@
 ``resimulate``: steps re-simulated from the dependencies between ranks.
 ``run_wide``: verdicts about transfers and sequences of all ranks.
 ``savings``: the step re-simulated without a cause.
+``unmarked``: the steps and micro-batches of timelines without markers.
 ``verdicts``: why the step is slow, ranked; the table is in docs/design/parallel.md.
 ``whatif``: the step as a dependency graph of recorded operators, with other durations.
 ``window_tables``: operators, links and curves of a window.

@@ -125,7 +125,8 @@ class Bubble:
 def find_passes(spans: pl.DataFrame) -> pl.DataFrame:
     """Forward and backward passes: rank, stage, step, phase, micro_batch, chunk, start_ns, end_ns.
 
-    From annotations if there are any, each extended to the end of its device work; else from spans that are whole passes.
+    From annotations if there are any, each extended to the end of its device work; else as long as its compute spans together:
+    without annotations, a pass may be recorded operator by operator, and others run in between.
     """
     keys = ["rank", "stage", "step", "phase", "micro_batch"]
     in_pass = spans.filter(
@@ -137,8 +138,9 @@ def find_passes(spans: pl.DataFrame) -> pl.DataFrame:
     marks = in_pass.filter((pl.col("span_class") == SpanClass.ANNOTATION.value) & ~pl.col("is_device") & ~is_message)
     marks = marks.sort(pl.col("end_ns") - pl.col("start_ns"), descending=True).unique(keys, keep="first")
     if not marks.height:
-        whole = compute.select(*keys, "chunk", "start_ns", "end_ns")
-        return whole if whole.select(*keys, "chunk").is_unique().all() else whole.head(0)
+        length = (pl.col("end_ns") - pl.col("start_ns")).sum()
+        passes = compute.group_by(*keys, "chunk", maintain_order=True)
+        return passes.agg(pl.col("start_ns").min(), (pl.col("start_ns").min() + length).alias("end_ns"))
     in_message = pl.col("namespace").cast(pl.String).str.contains("(?i)send|recv").fill_null(False)
     device_ends = compute.filter(~in_message).group_by(keys).agg(pl.col("end_ns").max().alias("device_ns"))
     marks = marks.join(device_ends, on=keys, how="left")

@@ -42,6 +42,7 @@ from clusterscape.analyze.trace.pipeline import (
     measure_imbalance,
 )
 from clusterscape.analyze.trace.savings import Saving, rank_causes
+from clusterscape.analyze.trace.unmarked import number_micro_batches, trim_steps
 from clusterscape.analyze.trace.verdicts import find_verdicts
 from clusterscape.analyze.trace.whatif import (
     GraphError,
@@ -62,7 +63,12 @@ SHOWN_RANKS = 8
 
 def check_trace(trace: Trace) -> list[str]:
     """Notes about irregularities: missing ranks, uneven steps, clock jumps, no device."""
-    return [*_missing_ranks(trace), *_uneven_steps(trace), *_clock_jumps(trace), *_ranks_without_device(trace)]
+    return [
+        *_missing_ranks(trace),
+        *_uneven_steps(trace),
+        *_clock_jumps(trace),
+        *_ranks_without_device(trace),
+    ]
 
 
 def list_ranks(ranks: list[int], count: int | None = None) -> str:
@@ -178,7 +184,7 @@ def analyze_trace(
     report_progress("matching collectives")
     notes = [*trace.notes, *check_trace(trace)]
     note_count = len(trace.notes)
-    trace = assign_stages(trace)
+    trace = number_micro_batches(trim_steps(assign_stages(trace)))
     notes += trace.notes[note_count:]
     matches = match_collectives(trace.spans)
     report_progress("aligning clocks")

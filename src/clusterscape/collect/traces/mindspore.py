@@ -117,7 +117,7 @@ def _phases(stages: pl.Series, collectives: pl.Series, namespaces: pl.Series) ->
     ends = (stages.min(), stages.max())
     is_first, is_last = (pl.Series(np.zeros(len(stages), np.bool_)) if end is None else stages == end for end in ends)
     is_send, is_receive = collectives == "send", collectives == "recv"
-    is_backward = namespaces.str.starts_with("Gradients") | namespaces.str.contains("/grad")
+    is_backward = namespaces.str.contains("(^|/)(Gradients(/|$)|grad)")
     return pl.select(
         pl.when((is_first & is_receive) | (is_last & is_send))
         .then(pl.lit("backward"))

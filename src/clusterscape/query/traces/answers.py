@@ -323,3 +323,15 @@ class FlowAnswer:
     edges: list[FlowEdge]
     namespaces: list[FlowNamespace]
     opened: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowActivity:
+    """What of a flow runs in a window: ``running``: how many operators of each node do, on any rank. ``at``: the node
+    of the requested span, or null. ``is_by_module``: known only by module, since the graph and the timeline number their
+    operators differently.
+    """
+
+    running: list[int]
+    at: int | None
+    is_by_module: bool

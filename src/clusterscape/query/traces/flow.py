@@ -5,18 +5,30 @@ node of a span in it.
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from clusterscape.analyze.trace.flow import Flow, FlowPart, choose_opened, draw_flow
 from clusterscape.analyze.trace.flow_graph import ORDERING, FlowGraph
+from clusterscape.analyze.trace.flow_links import (
+    SAME,
+    FlowLinks,
+    find_operator,
+    find_running,
+    find_spans,
+    link_operators,
+)
 from clusterscape.analyze.trace.flow_spans import NamedModules, add_shards, find_layers, paths_of, spans_to_operators
 from clusterscape.errors import QueryError
+from clusterscape.model.arrays import Int64s
 from clusterscape.model.spans import Activation, FlowMark, SpanClass
 from clusterscape.model.trace_report import TraceReportDocument
 from clusterscape.query.traces.answers import (
+    FlowActivity,
     FlowAnswer,
     FlowBlock,
     FlowEdge,
@@ -29,9 +41,6 @@ from clusterscape.query.traces.answers import (
 )
 from clusterscape.query.traces.describing import describe_stages
 from clusterscape.query.traces.opened import OpenTrace
-
-SAME = ("micro_batch", "phase", "span_class", "namespace", "name")
-"""Columns that identify one operator on all ranks of a stage and in all steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +114,10 @@ def _find_same(graph: FlowGraph, spans: pl.DataFrame, span: int, stage: int | No
 UNSTACKED = "*"
 """``*12``: the parts of namespace 12 are not stacked; ``*-1``: those of the top level."""
 MAX_PARAMETERS = 12
+MAX_FLOWS = 8
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TraceOperators:
     """An operator graph, and whether it was recorded or derived from spans; ``modules``: the captured modules of the model."""
 
@@ -115,6 +125,31 @@ class TraceOperators:
     is_recorded: bool
     stages: list[TraceStage]
     modules: NamedModules | None = None
+    opened: OpenTrace | None = None
+    flows: dict[tuple[str, ...] | None, Flow] = field(default_factory=dict)
+    """The latest flows that were drawn, by what is open."""
+
+    @cached_property
+    def links(self) -> FlowLinks:
+        """Which spans of the trace are which operators."""
+        if self.opened is None:
+            raise QueryError("the trace has no spans", hint="Import its timeline, too.")
+        return link_operators(self.opened.spans, self.graph.operators, self.opened.about.stages)
+
+    def draw(self, wanted: Sequence[str] | None, at: FlowPlace | None = None) -> Flow:
+        """The flow with some namespaces open; None: the default, in which ``at`` is visible."""
+        if at is not None and wanted is None:
+            # Namespaces that do not fit stay closed, starting at the end, so the requested place comes first.
+            opened = [*_around(self.graph, at), *choose_opened(self.graph)]
+            return draw_flow(self.graph, list(dict.fromkeys(opened)))
+        key = None if wanted is None else tuple(wanted)
+        flow = self.flows.get(key)
+        if flow is None:
+            flow = draw_flow(self.graph, *_read_opened(wanted)) if wanted is not None else draw_flow(self.graph)
+            if len(self.flows) >= MAX_FLOWS:
+                self.flows.clear()
+            self.flows[key] = flow
+        return flow
 
 
 def load_operators(opened: OpenTrace) -> TraceOperators:
@@ -125,7 +160,7 @@ def load_operators(opened: OpenTrace) -> TraceOperators:
         recorded_stages = sorted({stage for stage in recorded["stage"].to_list() if stage is not None})
         if recorded_stages != [stage.stage for stage in stages]:  # the graph has other stages than the spans
             stages = [TraceStage(stage=stage, ranks=[]) for stage in recorded_stages]
-        return TraceOperators(FlowGraph(recorded), True, stages)
+        return TraceOperators(FlowGraph(recorded), True, stages, opened=opened)
     table = spans_to_operators(
         opened.spans,
         opened.about.stages,
@@ -136,11 +171,11 @@ def load_operators(opened: OpenTrace) -> TraceOperators:
     if not table.height:
         raise QueryError("the trace has no operators", hint="Record device activities, or import an operator graph.")
     if not opened.modules:
-        return TraceOperators(FlowGraph(table), False, stages)
+        return TraceOperators(FlowGraph(table), False, stages, opened=opened)
     modules = NamedModules(opened.modules)
     spaces = {path for space in table["namespace"].unique() for path in paths_of(space)}
     layers = find_layers(sorted(spaces), [modules_of_stage.stage for modules_of_stage in opened.modules], modules)
-    return TraceOperators(FlowGraph(add_shards(table, modules), layers), False, stages, modules)
+    return TraceOperators(FlowGraph(add_shards(table, modules), layers), False, stages, modules, opened)
 
 
 def build_flow(
@@ -150,27 +185,14 @@ def build_flow(
     the text.
     """
     graph = operators.graph
-    if wanted is None:
-        # Namespaces that do not fit stay closed, starting at the end, so the requested place comes first.
-        first = [] if at is None else _around(graph, at)
-        flow = draw_flow(graph, list(dict.fromkeys([*first, *choose_opened(graph)])))
-    else:
-        numbers = [value.removeprefix(UNSTACKED) for value in wanted]
-        if not all(number.removeprefix("-").isdigit() for number in numbers):
-            raise QueryError("open must be a list of namespace numbers", hint="For example open=0,3,*3.")
-        is_unstacked = [value.startswith(UNSTACKED) for value in wanted]
-        unstacked = {int(number) for number, is_mark in zip(numbers, is_unstacked, strict=True) if is_mark}
-        opened = [int(number) for number, is_mark in zip(numbers, is_unstacked, strict=True) if not is_mark]
-        flow = draw_flow(graph, opened, unstacked)
+    flow = operators.draw(wanted, at)
     table = graph.operators
     columns = table.to_dict(as_series=False)
     matching_rows = _find_rows(table, text)
     return FlowAnswer(
         is_recorded=operators.is_recorded,
         is_captured=operators.modules is not None,
-        at=None
-        if at is None
-        else next(index for index, part in enumerate(flow.parts) if at.operator in part.operators),
+        at=None if at is None else _node_of(flow, at.operator),
         operators=table.height,
         stages=operators.stages,
         blocks=[
@@ -192,6 +214,58 @@ def build_flow(
         namespaces=_namespaces(graph, flow),
         opened=[str(number) for number in flow.opened] + [f"{UNSTACKED}{number}" for number in flow.unstacked],
     )
+
+
+def place_span(operators: TraceOperators, span: int) -> FlowPlace | None:
+    """Where a span is in the flow; None if it is nowhere."""
+    trace = operators.opened
+    if trace is None or not 0 <= span < trace.spans.height:
+        return None
+    place = find_place(operators.graph, trace.spans, span, trace.about.stages.get(trace.spans["rank"][span]))
+    if place is not None:
+        return place
+    operator = find_operator(operators.links, span)
+    return None if operator is None else FlowPlace(operator)
+
+
+def _node_of(flow: Flow, operator: int) -> int | None:
+    return next((index for index, part in enumerate(flow.parts) if operator in part.operators), None)
+
+
+def find_flow_activity(
+    operators: TraceOperators, wanted: Sequence[str] | None, start_ns: int, end_ns: int, span: int | None
+) -> FlowActivity:
+    """Which nodes of a flow run in a window, and the node of a span."""
+    if operators.opened is None or not operators.opened.spans.height:
+        raise QueryError("the trace has no spans", hint="Import its timeline, too.")
+    flow = operators.draw(wanted)
+    is_running = find_running(operators.links, operators.opened.spans, start_ns, end_ns)
+    place = None if span is None else place_span(operators, span)
+    return FlowActivity(
+        running=[int(np.count_nonzero(is_running[list(part.operators)])) for part in flow.parts],
+        at=None if place is None else _node_of(flow, place.operator),
+        is_by_module=operators.links.is_by_module,
+    )
+
+
+def find_node_spans(operators: TraceOperators, wanted: Sequence[str] | None, nodes: Sequence[int]) -> Int64s:
+    """The spans of some nodes of a flow, on all ranks and in all steps."""
+    flow = operators.draw(wanted)
+    unknown = [node for node in nodes if not 0 <= node < len(flow.parts)]
+    if unknown:
+        raise QueryError(f"the flow has no node {unknown[0]}", hint=f"It has {len(flow.parts)} nodes, numbered from 0.")
+    return find_spans(operators.links, [row for node in nodes for row in flow.parts[node].operators])
+
+
+def _read_opened(wanted: Sequence[str]) -> tuple[list[int], set[int]]:
+    """Numbers of the open namespaces, and of those whose parts are not stacked."""
+    numbers = [value.removeprefix(UNSTACKED) for value in wanted]
+    if not all(number.removeprefix("-").isdigit() for number in numbers):
+        raise QueryError("open must be a list of namespace numbers", hint="For example open=0,3,*3.")
+    is_unstacked = [value.startswith(UNSTACKED) for value in wanted]
+    unstacked = {int(number) for number, is_mark in zip(numbers, is_unstacked, strict=True) if is_mark}
+    opened = [int(number) for number, is_mark in zip(numbers, is_unstacked, strict=True) if not is_mark]
+    return opened, unstacked
 
 
 def _find_rows(table: pl.DataFrame, text: str) -> frozenset[int]:
@@ -312,7 +386,9 @@ def _namespaces(graph: FlowGraph, flow: Flow) -> list[FlowNamespace]:
 
 
 def _typical_step(steps: pl.DataFrame) -> int | None:
-    """The step of median length."""
+    """The step of median length, of those in which something runs."""
+    active = steps.filter(pl.col("compute_ns") + pl.col("communication_ns") > 0)
+    steps = active if active.height else steps
     if not steps.height:
         return None
     lengths = steps.group_by("step").agg(pl.col("step_ns").mean()).sort("step_ns", "step")

@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from clusterscape.analyze.trace.activity import RankActivity, measure_activity
 from clusterscape.analyze.trace.changes import ChangedRun
 from clusterscape.analyze.trace.drawn import DrawnTrace
 from clusterscape.errors import QueryError
@@ -59,6 +60,11 @@ class OpenTrace:
     def drawn(self) -> DrawnTrace:
         """Arrays for drawing."""
         return DrawnTrace(self.spans, self.about.stages)
+
+    @cached_property
+    def activity(self) -> RankActivity:
+        """When each rank computes and communicates."""
+        return measure_activity(self.spans, self.drawn.origin_ns)
 
     @cached_property
     def operators(self) -> pl.DataFrame | None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Collection, Sequence
 from copy import copy
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -18,13 +19,22 @@ from clusterscape.query.context import QueryContext
 from clusterscape.query.diagnosis.holding import find_holding
 from clusterscape.query.ownership import check_owner
 from clusterscape.query.picture import encode_strings
-from clusterscape.query.traces.answers import FlowAnswer, SpanAnswer, TraceAnswer, TraceDiffAnswer, TraceList, TraceRow
+from clusterscape.query.traces.answers import (
+    FlowActivity,
+    FlowAnswer,
+    SpanAnswer,
+    TraceAnswer,
+    TraceDiffAnswer,
+    TraceList,
+    TraceRow,
+)
 from clusterscape.query.traces.describing import (
     describe_change,
     describe_diff,
     describe_report,
     describe_row,
     describe_span,
+    describe_stages,
     name_steps,
 )
 from clusterscape.query.traces.opened import MAX_OPEN_TRACES, SEED, OpenTrace, OpenTraces
@@ -32,7 +42,12 @@ from clusterscape.query.workloads import WorkloadQuery
 from clusterscape.store.artifacts.contract import ArtifactReader
 from clusterscape.store.artifacts.traces import list_abouts, read_about
 
+if TYPE_CHECKING:
+    from clusterscape.query.traces.flow import TraceOperators
+
 OPERATOR_FORMAT = "StragglerAnalysis"
+MAX_OVERVIEW_ROWS = 16
+"""Rows of the overview of a whole trace."""
 
 
 class TraceQuery:
@@ -87,9 +102,35 @@ class TraceQuery:
 
     def steps(self, trace_id: str) -> pl.DataFrame:
         """``rank``, ``step``, ``start_ns``, ``duration_ns`` and its parts ``compute_ns`` + ``exposed_wait_ns`` +
-        ``exposed_transfer_ns`` + ``idle_ns``; ``communication_ns`` is all communication, exposed or not.
+        ``exposed_transfer_ns`` + ``idle_ns``; ``communication_ns`` is all communication, exposed or not. ``active_start_ns`` to
+        ``active_end_ns``: the step without long idle time before and after its activity; ``busy_before_ns`` and
+        ``busy_after_ns``: what ranks do there all the same.
         """
-        return name_steps(self.open(trace_id).steps)
+        from clusterscape.analyze.trace.activity import find_step_activity
+
+        opened = self.open(trace_id)
+        return name_steps(
+            opened.steps.join(
+                find_step_activity(opened.activity, opened.steps), on="step", how="left", maintain_order="left"
+            )
+        )
+
+    def overview(self, trace_id: str, *, pixels: int = 700) -> pl.DataFrame:
+        """The whole trace in bins of equal length, by stage; of a run without stages by rank if these are few, else of all."""
+        from clusterscape.analyze.trace.activity import draw_overview
+
+        opened = self.open(trace_id)
+        stages = describe_stages(opened.about.stages)
+        rows = [(None if stage.stage is None else f"stage {stage.stage}", stage.ranks) for stage in stages]
+        if len(rows) == 1:
+            (_, ranks) = rows[0]
+            rows = [(f"rank {rank}", [rank]) for rank in ranks] if len(ranks) <= MAX_OVERVIEW_ROWS else [(None, ranks)]
+        if len(rows) > MAX_OVERVIEW_ROWS:
+            rows = [(None, sorted(opened.about.stages))]
+        labels = [label or "all ranks" for label, _ in rows]
+        table = draw_overview(opened.activity, [ranks for _, ranks in rows], opened.drawn.extent_ns, pixels)
+        names = pl.Series(labels, dtype=pl.Enum(list(dict.fromkeys(labels))))
+        return table.with_columns(names.gather(table["row"]).alias("label")) if labels else table
 
     def marey(
         self,
@@ -166,15 +207,57 @@ class TraceQuery:
         self, trace_id: str, *, opened: Sequence[str] | None = None, text: str = "", span: int | None = None
     ) -> FlowAnswer:
         """The execution flow with some namespaces open; None: the default. ``span``: a span whose node is returned, too."""
-        from clusterscape.query.traces.flow import build_flow, find_place, load_operators
+        from clusterscape.query.traces.flow import build_flow, place_span
+
+        operators = self._load_operators(self.open(trace_id))
+        place = None if span is None else place_span(operators, span)
+        return build_flow(operators, opened, text, place)
+
+    def flow_activity(
+        self,
+        trace_id: str,
+        *,
+        opened: Sequence[str] | None = None,
+        start_ns: float | None = None,
+        end_ns: float | None = None,
+        span: int | None = None,
+    ) -> FlowActivity:
+        """Which nodes of the flow run in a window, by default in the whole trace; and the node of a span."""
+        from clusterscape.query.traces.flow import find_flow_activity
 
         trace = self.open(trace_id)
-        operators = self._operators.get(trace_id, trace.about.imported_at, lambda: load_operators(trace))
-        place = None
-        if span is not None and span < trace.spans.height:
-            stage = trace.about.stages.get(trace.spans["rank"][span])
-            place = find_place(operators.graph, trace.spans, span, stage)
-        return build_flow(operators, opened, text, place)
+        low, high = _clock_window(trace, start_ns, end_ns)
+        return find_flow_activity(self._load_operators(trace), opened, low, high, span)
+
+    def highlights(
+        self,
+        trace_id: str,
+        *,
+        opened: Sequence[str] | None = None,
+        nodes: Sequence[int] = (),
+        start_ns: float | None = None,
+        end_ns: float | None = None,
+        pixels: int = 1400,
+    ) -> pl.DataFrame:
+        """When the operators of some nodes of the flow run on all ranks: ``rank``, ``lane``, ``class``, ``phase``, ``step``,
+        ``start_ns``, ``end_ns``, ``count``. Spans less than a pixel of the window apart are joined.
+        """
+        from clusterscape.analyze.trace.flow_links import join_spans
+        from clusterscape.query.traces.flow import find_node_spans
+
+        trace = self.open(trace_id)
+        low, high = _clock_window(trace, start_ns, end_ns)
+        rows = find_node_spans(self._load_operators(trace), opened, nodes)
+        chosen = trace.spans[rows].filter((pl.col("end_ns") > low) & (pl.col("drawn_ns") < high))
+        table = join_spans(chosen, (high - low) / pixels)
+        origin = trace.drawn.origin_ns
+        table = table.with_columns((pl.col("start_ns", "end_ns") - origin).cast(pl.Float64))
+        return encode_strings(table, ["lane", "class", "phase"])
+
+    def _load_operators(self, trace: OpenTrace) -> "TraceOperators":
+        from clusterscape.query.traces.flow import load_operators
+
+        return self._operators.get(trace.about.trace_id, trace.about.imported_at, lambda: load_operators(trace))
 
     def diff(self, before: str, after: str) -> TraceDiffAnswer:
         """What changed from one run to another."""
@@ -239,6 +322,12 @@ class TraceQuery:
         except ClusterScapeError:  # the workload no longer exists, or the trace was recorded at another time
             return {}
         return {held.global_rank: held.unit for held in holding.units if held.global_rank is not None}
+
+
+def _clock_window(trace: OpenTrace, start_ns: float | None, end_ns: float | None) -> tuple[int, int]:
+    """A window on the clock of the spans."""
+    window = _window(trace.drawn.extent_ns, start_ns, end_ns, 1)
+    return trace.drawn.origin_ns + math.floor(window.start_ns), trace.drawn.origin_ns + math.ceil(window.end_ns)
 
 
 def _window(extent_ns: float, start_ns: float | None, end_ns: float | None, pixels: int) -> Window:

@@ -14,7 +14,15 @@ from clusterscape.model.trace_report import WhatIf
 from clusterscape.query.bounds import Count, ItemId, Nanoseconds
 from clusterscape.query.ownership import owner_for
 from clusterscape.query.traces import Change, Level, Merge
-from clusterscape.query.traces.answers import FlowAnswer, SpanAnswer, TraceAnswer, TraceDiffAnswer, TraceList, TraceRow
+from clusterscape.query.traces.answers import (
+    FlowActivity,
+    FlowAnswer,
+    SpanAnswer,
+    TraceAnswer,
+    TraceDiffAnswer,
+    TraceList,
+    TraceRow,
+)
 from clusterscape.serve.redaction import OpenedRow, RedactedResponse, RedactedRoute
 from clusterscape.serve.state import CurrentViewer, State, TraceWriter
 from clusterscape.serve.uploads import SizeLimit, drain_if_refused, read_pieces, stream_to_thread
@@ -33,6 +41,14 @@ WindowEnd = Annotated[
     Query(alias="to_ns", description="Nanoseconds since the start of the trace; by default its end."),
 ]
 Pixels = Annotated[int, Query(ge=16, le=20_000, description="Width of the picture in pixels.")]
+OpenNodes = Annotated[
+    str | None,
+    Query(
+        alias="open",
+        max_length=20_000,
+        description="Numbers of the expanded namespaces, `*3` for the parts of 3 one by one; by default an overview.",
+    ),
+]
 
 
 class NewTrace(BaseModel):
@@ -143,7 +159,8 @@ def read_trace(trace: TraceId, state: State) -> TraceAnswer:
 @router.get("/{trace}/steps", response_class=Response, responses=ARROW_RESPONSE)
 def get_trace_steps(trace: TraceId, state: State) -> RedactedResponse:
     """``rank``, ``step``, ``start_ns``, ``duration_ns`` = ``compute_ns`` + ``exposed_wait_ns`` + ``exposed_transfer_ns`` +
-    ``idle_ns``; ``communication_ns`` also counts what compute hides.
+    ``idle_ns``; ``communication_ns`` also counts what compute hides. ``active_start_ns`` to ``active_end_ns``: the step without
+    long idle time around its activity; ``busy_before_ns``, ``busy_after_ns``: what ranks do outside of it all the same.
     """
     return arrow_response(state.redact_table(state.queries.traces.steps(trace), OpenedRow))
 
@@ -190,14 +207,7 @@ def read_trace_span(trace: TraceId, span: Annotated[int, Path(ge=0, le=2**40)], 
 def read_trace_flow(
     trace: TraceId,
     state: State,
-    opened: Annotated[
-        str | None,
-        Query(
-            alias="open",
-            max_length=20_000,
-            description="Numbers of the expanded namespaces, `*3` for the parts of 3 one by one; by default an overview.",
-        ),
-    ] = None,
+    opened: OpenNodes = None,
     text: Annotated[
         str, Query(max_length=200, description="Nodes have the number of their operators that contain it.")
     ] = "",
@@ -207,6 +217,56 @@ def read_trace_flow(
     receives. At most 2,000 nodes: larger namespaces stay collapsed.
     """
     return state.queries.traces.flow(trace, opened=None if opened is None else _split(opened), text=text, span=span)
+
+
+@router.get("/{trace}/flow/activity")
+def read_trace_flow_activity(
+    trace: TraceId,
+    state: State,
+    opened: OpenNodes = None,
+    start: WindowStart = None,
+    end: WindowEnd = None,
+    span: Annotated[int | None, Query(ge=0, le=2**40, description="`at` is its node.")] = None,
+) -> FlowActivity:
+    """Which nodes of the execution flow run in a window: how many of the operators of each, on any rank."""
+    return state.queries.traces.flow_activity(
+        trace, opened=None if opened is None else _split(opened), start_ns=start, end_ns=end, span=span
+    )
+
+
+@router.get("/{trace}/highlights", response_class=Response, responses=ARROW_RESPONSE)
+def get_trace_highlights(
+    trace: TraceId,
+    state: State,
+    opened: OpenNodes = None,
+    nodes: Annotated[str, Query(max_length=2000, description="Numbers of nodes, separated by commas.")] = "",
+    start: WindowStart = None,
+    end: WindowEnd = None,
+    pixels: Pixels = 1400,
+) -> RedactedResponse:
+    """When the operators of nodes of the flow run on all ranks: ``rank``, ``lane``, ``class``, ``phase``, ``step``,
+    ``start_ns``, ``end_ns``, ``count``.
+    """
+    numbers = _split(nodes)
+    if not all(number.isdigit() for number in numbers):
+        raise QueryError("nodes must be whole numbers", hint="Write nodes=0,3,5.")
+    table = state.queries.traces.highlights(
+        trace,
+        opened=None if opened is None else _split(opened),
+        nodes=[int(number) for number in numbers],
+        start_ns=start,
+        end_ns=end,
+        pixels=pixels,
+    )
+    return arrow_response(state.redact_table(table, OpenedRow))
+
+
+@router.get("/{trace}/overview", response_class=Response, responses=ARROW_RESPONSE)
+def get_trace_overview(trace: TraceId, state: State, pixels: Pixels = 700) -> RedactedResponse:
+    """The whole trace in bins of equal length: ``row``, ``label`` (a stage, a rank, all), ``time_ns``, and the shares of the bin
+    in which the ranks of the row ``compute``, and in which they only communicate (``communication``); means over these ranks.
+    """
+    return arrow_response(state.redact_table(state.queries.traces.overview(trace, pixels=pixels), OpenedRow))
 
 
 @router.get("/{trace}/operators", response_class=Response, responses=ARROW_RESPONSE)

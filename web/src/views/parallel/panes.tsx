@@ -58,7 +58,9 @@ export function Panes({ answer, page, window, extent, originNs }: PanesProps) {
           span={page.span}
           originNs={originNs}
           onOpen={open}
-          onFlow={() => change(changeParallel({ drawing: "flow", flow: null }))}
+          onFlow={() =>
+            change(changeParallel({ drawing: page.drawing === "both" ? "both" : "flow", flow: null, nodes: [] }))
+          }
           onZoom={({ arrive_ns, end_ns }) =>
             change(changeParallel({ window: padWindow(arrive_ns, end_ns, 1, extent) }))
           }

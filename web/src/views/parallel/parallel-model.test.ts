@@ -33,6 +33,7 @@ function makeStep(step: number, fromNs: number, toNs: number): Step {
     step,
     fromNs,
     toNs,
+    active: { fromNs, toNs },
     durationNs,
     computeNs: durationNs / 2,
     waitNs: durationNs / 4,

@@ -1,40 +1,52 @@
 // One trace: steps and verdicts, the graph, details of the selection, and hardware metrics. All share selection and window.
 
 import { useMemo, useRef, useState } from "react";
-import type { FlowNode, TraceAnswer, Verdict } from "../../api/generated.ts";
+import type { FlowNode, TraceAnswer } from "../../api/generated.ts";
 import type { MareyRow } from "../../api/marey.ts";
+import type { TraceSteps } from "../../api/traces-client.ts";
 import { useInk } from "../../charts/canvas.tsx";
-import { useCurves, useSteps, useTrace, useTraces } from "../../data/traces.ts";
-import { changeParallel, isFlow, openTrace, type ParallelPage, toggleRow } from "../../state/parallel.ts";
+import { useCurves, useHighlights, useSteps, useTrace, useTraces } from "../../data/traces.ts";
+import {
+  changeParallel,
+  isFlow,
+  type NsWindow,
+  openTrace,
+  type ParallelPage,
+  showsGraph,
+  toggleRow,
+} from "../../state/parallel.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { Frame } from "../../widgets/frame.tsx";
 import { ViewLayout } from "../../widgets/view-layout.tsx";
+import { CauseStrip } from "./cause-strip.tsx";
 import { ComparedGraph } from "./compared-graph.tsx";
 import { DiffPanel } from "./diff-panel.tsx";
 import { FlowView, type SaveFlow } from "./flow/flow-view.tsx";
 import { CURVES, type CurveName, hasCurve } from "./graph/curves.ts";
 import type { Drawn } from "./graph/drawn.ts";
 import { type GraphFile, savePng, saveSvg } from "./graph/export.ts";
+import { type HighlightMark, listOccurrences, markOperators, markVerdict } from "./graph/highlight.ts";
 import { GraphLegend } from "./graph/legend.tsx";
 import { readPaintTokens } from "./graph/look.ts";
 import { type GraphActions, MareyGraph } from "./graph/marey-graph.tsx";
 import type { GraphStage } from "./graph/stage.ts";
 import { padWindow } from "./graph/windows.ts";
 import { Hardware } from "./hardware.tsx";
+import { OverviewStrip } from "./overview-strip.tsx";
 import { Panes } from "./panes.tsx";
 import styles from "./parallel.module.css";
 import { fitPage, hasNoSpans, makeScene, type Scene, titleOf } from "./scene.ts";
 import { Settings } from "./settings.tsx";
 import { SpanTable } from "./span-table.tsx";
 import { StepStrip } from "./step-strip.tsx";
-import { listSteps, type Step, windowOf } from "./steps.ts";
+import { findShownSteps, listSteps, type Step, windowOf } from "./steps.ts";
 import { ParallelStrip } from "./strip.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { ImportStatus } from "./traces/import-status.tsx";
 import { TraceList } from "./traces/trace-list.tsx";
 import { UploadBox } from "./traces/upload-box.tsx";
 import { useWindows } from "./use-windows.ts";
-import { VerdictCards } from "./verdict-cards.tsx";
+import { causeColor, VerdictCards } from "./verdict-cards.tsx";
 
 interface ParallelViewProps {
   readonly trace: string;
@@ -88,7 +100,9 @@ export function ParallelView({ trace, page: requestedPage, workload }: ParallelV
             <ImportStatus row={value.row} onChoose={() => change(openTrace(null))} />
           ) : (
             <Frame source={table} what="the steps">
-              {() => scene && <TraceContent answer={value} page={page} steps={steps} scene={scene} />}
+              {(times) =>
+                scene && <TraceContent answer={value} page={page} times={times} steps={steps} scene={scene} />
+              }
             </Frame>
           )
         }
@@ -116,11 +130,12 @@ function useAvailableCurves(trace: string, answer: TraceAnswer | undefined): rea
 interface TraceContentProps {
   readonly answer: TraceAnswer;
   readonly page: ParallelPage;
+  readonly times: TraceSteps;
   readonly steps: readonly Step[];
   readonly scene: Scene;
 }
 
-function TraceContent({ answer, page, steps, scene }: TraceContentProps) {
+function TraceContent({ answer, page, times, steps, scene }: TraceContentProps) {
   const change = useChangeScreen();
   const trace = answer.row.trace_id;
   const windows = useWindows(page);
@@ -128,9 +143,9 @@ function TraceContent({ answer, page, steps, scene }: TraceContentProps) {
     ({ trace_id, state }) => trace_id !== trace && state === "ready",
   );
   const [drawn, setDrawn] = useState<Drawn | null>(null);
-  const [verdict, setVerdict] = useState<Verdict | null>(null);
   const { files, place, keep } = useFiles(answer, steps, scene);
-  const compared = isFlow(page.drawing) ? null : page.compared;
+  const compared = isFlow(page.drawing) || page.drawing === "both" ? null : page.compared;
+  const highlight = useHighlight(answer, page, scene.window);
   const savesFlow = useRef<SaveFlow | null>(null);
   const { window, extent } = scene;
   const set = (changes: Partial<ParallelPage>) => change(changeParallel(changes), "replace");
@@ -140,24 +155,55 @@ function TraceContent({ answer, page, steps, scene }: TraceContentProps) {
     onAll: () => windows.show(windowOf(steps, extent), true),
     onHistory: windows.go,
     onSelect: (span) =>
-      set(span === null ? { span, pane: page.pane === "span" ? "none" : page.pane } : { span, pane: "span" }),
+      set({
+        span,
+        nodes: [],
+        verdict: null,
+        pane: span !== null ? "span" : page.pane === "span" ? "none" : page.pane,
+      }),
     onToggle: (row) => change(toggleRow(row)),
   };
-  const showVerdict = (chosen: Verdict) => {
-    setVerdict(chosen);
-    const evidence = chosen.spans.filter(({ step }) => step === chosen.spans[0]?.step);
-    const from = Math.min(...evidence.map(({ start_ns }) => start_ns));
-    const to = Math.max(...evidence.map(({ end_ns }) => end_ns));
-    windows.show(padWindow(from, to, 0.15, extent), true);
-    set({ span: chosen.spans[0]?.span ?? null, pane: "span" });
-  };
   const ranksOf = (stage: number | null) => answer.stages.find((other) => other.stage === stage)?.ranks ?? [];
+  const openRows = (ranks: readonly number[]) => {
+    const stages = answer.stages.filter(
+      (stage) => stage.stage !== null && stage.ranks.length > 1 && stage.ranks.some((rank) => ranks.includes(rank)),
+    );
+    return page.level === "stage"
+      ? [...new Set([...page.open, ...stages.map(({ stage }) => String(stage))])]
+      : page.open;
+  };
+  const showVerdict = (at: number) => {
+    if (at === page.verdict) {
+      set({ verdict: null });
+      return;
+    }
+    const places = findPlaces(answer, at);
+    const [worst] = places.toSorted((a, b) => b.toNs - b.fromNs - (a.toNs - a.fromNs));
+    const inStep = places.filter(({ step }) => step === worst?.step);
+    const from = Math.min(...inStep.map(({ fromNs }) => fromNs));
+    const to = Math.max(...inStep.map(({ toNs }) => toNs));
+    windows.show(padWindow(from, to, 0.15, extent), true);
+    const [span] = answer.report?.verdicts[at]?.spans ?? [];
+    const drawing = showsGraph(page.drawing) ? page.drawing : "graph";
+    const open = openRows(inStep.map(({ rank }) => rank));
+    set({ drawing, open, verdict: at, nodes: [], ...(span ? { span: span.span, pane: "span" } : {}) });
+  };
+  const showCell = (rank: number, step: number, verdict: number | null) => {
+    windows.show(
+      windowOf(
+        steps.filter((other) => other.step === step),
+        extent,
+      ),
+      true,
+    );
+    set({ drawing: showsGraph(page.drawing) ? page.drawing : "graph", open: openRows([rank]), verdict, nodes: [] });
+  };
   /** Expands a stage of several ranks, because the span belongs to one of them. */
   const showNode = ({ start_ns, end_ns, span }: FlowNode, stage: number | null) => {
     const isOpened = page.level === "stage" && stage !== null && ranksOf(stage).length > 1;
     windows.show(padWindow(start_ns ?? 0, end_ns ?? 0, 0.15, extent), true);
     set({
-      drawing: "graph",
+      drawing: page.drawing === "both" ? "both" : "graph",
       span,
       pane: span === null ? "none" : "span",
       ...(isOpened ? { open: [...new Set([...page.open, String(stage)])] } : {}),
@@ -168,7 +214,12 @@ function TraceContent({ answer, page, steps, scene }: TraceContentProps) {
       {!hasNoSpans(answer) && compared === null && (
         <div className={styles.top}>
           <StepStrip steps={steps} window={window} onSteps={(chosen) => windows.show(windowOf(chosen, extent), true)} />
-          {answer.report && <VerdictCards report={answer.report} shown={verdict} onShow={showVerdict} />}
+          {answer.report && answer.ranks.length > 1 && (
+            <CauseStrip report={answer.report} steps={times} verdict={page.verdict} onCell={showCell} />
+          )}
+          {answer.report && (
+            <VerdictCards report={answer.report} notes={answer.row.notes} shown={page.verdict} onShow={showVerdict} />
+          )}
         </div>
       )}
       <Toolbar
@@ -181,9 +232,23 @@ function TraceContent({ answer, page, steps, scene }: TraceContentProps) {
         onPng={() => (isFlow(page.drawing) ? savesFlow.current?.("png") : files((file) => savePng(file)))}
         onSvg={() => (isFlow(page.drawing) ? savesFlow.current?.("svg") : files((file) => saveSvg(file)))}
       />
-      <div ref={place} className={styles.graphs} data-compared={compared !== null || undefined}>
+      {!hasNoSpans(answer) && showsGraph(page.drawing) && compared === null && (
+        <OverviewStrip
+          trace={trace}
+          steps={steps}
+          window={window}
+          extent={extent}
+          onWindow={(next) => windows.show(next, false)}
+        />
+      )}
+      <div
+        ref={place}
+        className={styles.graphs}
+        data-compared={compared !== null || undefined}
+        data-both={page.drawing === "both" || undefined}
+      >
         {/* Stays mounted behind the table, which shows the spans that the graph loaded. */}
-        <div className={styles.one} hidden={page.drawing !== "graph"}>
+        <div className={styles.one} hidden={!showsGraph(page.drawing)}>
           {!hasNoSpans(answer) && (
             <MareyGraph
               trace={trace}
@@ -191,6 +256,8 @@ function TraceContent({ answer, page, steps, scene }: TraceContentProps) {
               page={page}
               {...scene}
               curve={page.curve}
+              highlight={highlight}
+              onCut={() => windows.show(wholeOf(steps, scene), true)}
               detailOf={detailOf(answer)}
               ranksOf={ranksOf}
               onShown={(stage, shown) => {
@@ -201,11 +268,14 @@ function TraceContent({ answer, page, steps, scene }: TraceContentProps) {
             />
           )}
         </div>
-        {isFlow(page.drawing) && (
+        {(isFlow(page.drawing) || page.drawing === "both") && (
           <FlowView
+            // Alone it shows where a span is, next to a graph it follows it.
+            key={page.drawing === "both" ? "both" : "alone"}
             trace={trace}
             title={answer.row.name}
             page={page}
+            window={page.drawing === "both" ? window : null}
             saves={savesFlow}
             onChange={set}
             onShow={(node, stage) => showNode(node, stage)}
@@ -231,10 +301,59 @@ function TraceContent({ answer, page, steps, scene }: TraceContentProps) {
           />
         )}
       </div>
-      {drawn && page.drawing === "graph" && <GraphLegend drawn={drawn} by={page.color} />}
+      {drawn && showsGraph(page.drawing) && <GraphLegend drawn={drawn} by={page.color} />}
       {compared !== null && <DiffPanel before={trace} after={compared} />}
     </>
   );
+}
+
+interface Place extends NsWindow {
+  readonly rank: number;
+  readonly step: number | null;
+}
+
+/** Where a verdict's cause acts; its evidence if the report does not say. */
+function findPlaces({ report }: TraceAnswer, at: number): readonly Place[] {
+  const verdict = report?.verdicts[at];
+  if (!verdict) return [];
+  const evidence = verdict.spans.map(({ rank, step, start_ns, end_ns }) => ({
+    rank,
+    step,
+    fromNs: start_ns,
+    toNs: end_ns,
+  }));
+  const acts = listOccurrences(verdict);
+  return acts.length > 0
+    ? acts.map(({ rank, step, startNs, endNs }) => ({ rank, step, fromNs: startNs, toNs: endNs }))
+    : evidence;
+}
+
+/** The steps of a window with the idle time around them. */
+function wholeOf(steps: readonly Step[], { window, extent }: Scene): NsWindow {
+  const shown = findShownSteps(steps, window);
+  const [first, last] = shown === null ? [] : [steps[shown[0]], steps[shown[1]]];
+  return {
+    fromNs: first && first !== steps[0] ? first.fromNs : extent.fromNs,
+    toNs: last && last !== steps.at(-1) ? last.toNs : extent.toNs,
+  };
+}
+
+const HIGHLIGHT_PIXELS = 1400;
+
+/** What the verdict or the nodes that are chosen highlight in the graph; null: none are. */
+function useHighlight(answer: TraceAnswer, page: ParallelPage, window: NsWindow): readonly HighlightMark[] | null {
+  const { nodes, flow, verdict } = page;
+  const query = useMemo(() => {
+    const margin = (window.toNs - window.fromNs) / 2;
+    const range = { fromNs: Math.max(0, Math.floor(window.fromNs - margin)), toNs: Math.ceil(window.toNs + margin) };
+    return nodes.length > 0 ? { open: flow, nodes, ...range, pixels: HIGHLIGHT_PIXELS } : null;
+  }, [nodes, flow, window]);
+  const times = useHighlights(answer.row.trace_id, query).value;
+  const chosen = verdict === null ? undefined : answer.report?.verdicts[verdict];
+  return useMemo(() => {
+    if (chosen && verdict !== null) return markVerdict(chosen, causeColor(verdict));
+    return query !== null && times ? markOperators(times) : null;
+  }, [chosen, verdict, query, times]);
 }
 
 function detailOf({ stages, ranks, report }: TraceAnswer): (row: MareyRow) => string | null {

@@ -2,7 +2,7 @@
 
 import type { TraceAnswer } from "../../api/generated.ts";
 import { isFlow, type NsWindow, type ParallelPage } from "../../state/parallel.ts";
-import { findOrigin, findShownSteps, findTypical, type Step, windowOf } from "./steps.ts";
+import { type CutIdle, findCut, findOrigin, findShownSteps, findTypical, type Step, windowOf } from "./steps.ts";
 
 const NO_ENDS: readonly number[] = [];
 
@@ -14,6 +14,7 @@ export interface Scene {
   readonly stepEndsNs: readonly number[];
   /** The only visible step; null: several, or none. */
   readonly step: number | null;
+  readonly cut: CutIdle | null;
 }
 
 export function makeScene({ extent_ns }: TraceAnswer, steps: readonly Step[], requested: NsWindow | null): Scene {
@@ -28,6 +29,7 @@ export function makeScene({ extent_ns }: TraceAnswer, steps: readonly Step[], re
     originNs: findOrigin(steps, window, extent),
     stepEndsNs: isSingleStep ? NO_ENDS : steps.map(({ toNs }) => toNs),
     step: isSingleStep ? (steps[shown[0]]?.step ?? null) : null,
+    cut: findCut(steps, window, extent),
   };
 }
 

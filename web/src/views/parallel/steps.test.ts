@@ -12,6 +12,8 @@ const table = {
   waitNs: Float64Array.of(10, 0, Number.NaN, 0),
   transferNs: Float64Array.of(10, 0, 0, 0),
   idleNs: Float64Array.of(30, 20, 30, 60),
+  activeStartNs: Float64Array.of(0, 0, 150, 150),
+  activeEndNs: Float64Array.of(90, 90, 180, 180),
 };
 const EXTENT = { fromNs: 0, toNs: 180 };
 

@@ -30,6 +30,7 @@ function listDrawings(isTimed: boolean): readonly SegmentedOption<Drawing>[] {
   return [
     { value: "graph", title: "Graph", disabled },
     { value: "flow", title: "Flow" },
+    { value: "both", title: "Both", disabled },
     { value: "table", title: "Table", disabled },
   ];
 }

@@ -3,14 +3,19 @@
 
 import type { TraceReportAnswer, Verdict, WhatIf } from "../../api/generated.ts";
 import { formatRatio } from "../../base/format.ts";
+import { colorAt } from "../../charts/series-colors.ts";
 import { formatSeconds } from "./graph/axis.ts";
+import { listOccurrences } from "./graph/highlight.ts";
 import styles from "./verdicts.module.css";
 
 interface VerdictCardsProps {
   readonly report: TraceReportAnswer;
-  readonly shown?: Verdict | null;
+  /** What the trace lacks, and what was assumed. */
+  readonly notes?: readonly string[];
+  /** The place of the verdict whose spans are highlighted. */
+  readonly shown?: number | null;
   /** Shows the evidence; absent in reports. */
-  onShow?(verdict: Verdict): void;
+  onShow?(verdict: number): void;
 }
 
 const KIND_TITLES: Readonly<Record<string, string>> = {
@@ -24,33 +29,47 @@ const KIND_TITLES: Readonly<Record<string, string>> = {
   garbage_collection: "garbage collection",
 };
 
+/** Those first that no class of spans has. */
+const CAUSE_COLORS = [7, 4, 5, 3, 0, 2, 6, 1] as const;
+
+/** The color of a verdict, on its card and wherever it acts. */
+export function causeColor(verdict: number): string {
+  return colorAt(CAUSE_COLORS[verdict % CAUSE_COLORS.length] ?? 0);
+}
+
 export function nameKind(kind: string): string {
   return KIND_TITLES[kind] ?? kind.replaceAll("_", " ");
 }
 
-export function VerdictCards({ report, shown = null, onShow }: VerdictCardsProps) {
+export function VerdictCards({ report, notes = [], shown = null, onShow }: VerdictCardsProps) {
   const step = meanStep(report);
   return (
     <section className={styles.cards} aria-label="Verdicts">
       {report.verdicts.map((verdict, at) => (
         <button
-          key={`${verdict.kind} ${verdict.rank} ${verdict.stage}`}
+          // biome-ignore lint/suspicious/noArrayIndexKey: verdicts are identified by their place
+          key={at}
           type="button"
           className={styles.card}
           data-rank={at === 0 && !verdict.is_hidden ? "first" : undefined}
-          aria-pressed={verdict === shown}
-          disabled={!onShow || verdict.spans.length === 0}
+          aria-pressed={at === shown}
+          disabled={!onShow || !hasPlaces(verdict)}
           data-tip={verdict.sentence}
-          onClick={() => onShow?.(verdict)}
+          onClick={() => onShow?.(at)}
         >
           <small>
-            {at + 1} · {nameKind(verdict.kind)}
+            {onShow && <i data-swatch={true} style={{ background: causeColor(at) }} />} {at + 1} ·{" "}
+            {nameKind(verdict.kind)}
             {verdict.is_hidden && " · masked by a larger cause"}
           </small>
           <span>{verdict.sentence}</span>
           <b>
             {formatSeconds(verdict.seconds_per_step)}
-            <small> per step{step > 0 && `, ${formatRatio(verdict.seconds_per_step / step)}`}</small>
+            <small>
+              {" "}
+              per step{step > 0 && `, ${formatRatio(verdict.seconds_per_step / step)}`}
+              {describeRhythm(verdict, report.steps.length)}
+            </small>
           </b>
         </button>
       ))}
@@ -76,6 +95,12 @@ export function VerdictCards({ report, shown = null, onShow }: VerdictCardsProps
           </b>
         </div>
       )}
+      {notes.length > 0 && (
+        <div className={styles.card} data-tip={notes.join(" ")}>
+          <small>about this trace</small>
+          <span>{notes.join(" ")}</span>
+        </div>
+      )}
       {findBestWhatIf(report).map(({ question, speed_up, then_s }) => (
         <div key={question} className={styles.card}>
           <small>what if</small>
@@ -90,6 +115,16 @@ export function VerdictCards({ report, shown = null, onShow }: VerdictCardsProps
       ))}
     </section>
   );
+}
+
+function hasPlaces(verdict: Verdict): boolean {
+  return verdict.spans.length > 0 || listOccurrences(verdict).length > 0;
+}
+
+/** In which steps it acts, unless in all. */
+export function describeRhythm({ rhythm }: Verdict, stepCount: number): string {
+  if (!rhythm || rhythm.steps.length >= stepCount) return "";
+  return `; ${formatSeconds(rhythm.seconds_per_affected_step)} in ${rhythm.steps.length} of ${stepCount} steps`;
 }
 
 /** The what-if with the largest speedup, where it is noticeable. */

@@ -22,11 +22,18 @@ interface BarProps {
   onNext(): void;
   onReset(): void;
   onScale(by: -1 | 1): void;
+  /** Shows the whole flow; null: it is. */
+  readonly onFit: (() => void) | null;
+  /** Next to a graph: by node, how many of its operators run in its window; null: unknown. */
+  readonly running: readonly number[] | null;
+  readonly isByModule: boolean;
+  readonly isLinked: boolean;
   readonly form: FlowForm;
   onForm(form: FlowForm): void;
 }
 
-export function FlowBar({ flow, shown, matchCount, onShown, onNext, onReset, onScale, form, onForm }: BarProps) {
+export function FlowBar(props: BarProps) {
+  const { flow, shown, matchCount, onShown, onNext, onReset, onScale, onFit, running, isLinked, form, onForm } = props;
   const long = new Set(flow.edges.filter(({ is_long }) => is_long).map(({ edge_class }) => edge_class));
   const classes = LONG_CLASSES.filter((edgeClass) => long.has(edgeClass));
   const toggle = (name: string) => {
@@ -38,11 +45,18 @@ export function FlowBar({ flow, shown, matchCount, onShown, onNext, onReset, onS
     <div className={styles.bar}>
       <span>
         {formatPlural(flow.operators, "operator")} in {formatPlural(flow.nodes.length, "node")}
-        {flow.is_recorded ? "" : ", one rank per stage, typical step"}
-        {flow.is_captured ? ", with its modules" : ""}
+        {flow.is_recorded || isLinked ? "" : ", one rank per stage, typical step"}
+        {flow.is_captured && !isLinked ? ", with its modules" : ""}
       </span>
-      {form === "flow" && classes.length > 0 && <span>Long edges:</span>}
+      {running && (
+        <span role="status" className={styles.running}>
+          {running.filter((count) => count > 0).length} of {formatPlural(running.length, "node")} in the window
+          {props.isByModule ? ", by module" : ""}
+        </span>
+      )}
+      {form === "flow" && !isLinked && classes.length > 0 && <span>Long edges:</span>}
       {form === "flow" &&
+        !isLinked &&
         classes.map((edgeClass) => (
           <label key={edgeClass}>
             <input type="checkbox" checked={shown.has(edgeClass)} onChange={() => toggle(edgeClass)} />
@@ -55,12 +69,17 @@ export function FlowBar({ flow, shown, matchCount, onShown, onNext, onReset, onS
         </Button>
       )}
       <span>
-        <Segmented label="Display flow as" name="flow-form" options={FORMS} value={form} onChange={onForm} />
+        {!isLinked && (
+          <Segmented label="Display flow as" name="flow-form" options={FORMS} value={form} onChange={onForm} />
+        )}
         <Button data-tip="Collapse namespaces to the initial state" onClick={onReset}>
           Reset
         </Button>
         {form === "flow" && (
           <>
+            <Button disabled={onFit === null} data-tip="Show the whole flow" onClick={() => onFit?.()}>
+              Fit
+            </Button>
             <Button aria-label="Zoom out" onClick={() => onScale(-1)}>
               −
             </Button>

@@ -13,14 +13,21 @@ interface FlowDrawingProps {
   readonly layout: FlowLayout;
   readonly viewport: Box;
   readonly scale: number;
+  /** Above the drawing, in px. */
+  readonly pad: number;
   readonly selected: number | null;
+  readonly chosen: ReadonlySet<number>;
+  /** By node, how many of its operators run in the window of the graph; null: there is none. */
+  readonly running: readonly number[] | null;
   readonly shown: ReadonlySet<string>;
-  onSelect(node: number): void;
+  /** `isAdded`: to the chosen ones. */
+  onSelect(node: number, isAdded: boolean): void;
   onOpen(node: FlowNode): void;
 }
 
 export const FlowDrawing = memo(function FlowDrawing(props: FlowDrawingProps) {
-  const { flow, layout, viewport, scale, selected, shown, onSelect, onOpen } = props;
+  const { flow, layout, viewport, scale, pad, selected, chosen, running, shown, onSelect, onOpen } = props;
+  const isPartly = running?.some((count) => count === 0) ?? false;
   const isVisible = (left: number, right: number) => right >= viewport.x && left <= viewport.x + viewport.width;
   const { x, width } = layout;
   const leftOf = (at: number) => x[at] ?? 0;
@@ -34,6 +41,9 @@ export const FlowDrawing = memo(function FlowDrawing(props: FlowDrawingProps) {
     // biome-ignore lint/a11y/noSvgWithoutTitle: the group around it is named, and every node is
     <svg
       className={styles.drawing}
+      style={{ marginTop: pad }}
+      data-far={scale < FAR_SCALE || undefined}
+      data-partly={isPartly || undefined}
       width={layout.size.width * scale}
       height={layout.size.height * scale}
       viewBox={`0 0 ${layout.size.width} ${layout.size.height}`}
@@ -62,6 +72,8 @@ export const FlowDrawing = memo(function FlowDrawing(props: FlowDrawingProps) {
             at={at}
             layout={layout}
             isSelected={at === selected}
+            isChosen={chosen.has(at)}
+            isRunning={running === null ? null : (running[at] ?? 0) > 0}
             onSelect={onSelect}
             onOpen={onOpen}
           />
@@ -70,6 +82,9 @@ export const FlowDrawing = memo(function FlowDrawing(props: FlowDrawingProps) {
     </svg>
   );
 });
+
+/** Below this scale names are too small to read: nodes are drawn in the color of what they are. */
+const FAR_SCALE = 0.5;
 
 interface EdgeProps {
   readonly edge: FlowEdge;
@@ -109,11 +124,23 @@ interface NodeProps {
   readonly at: number;
   readonly layout: FlowLayout;
   readonly isSelected: boolean;
-  onSelect(node: number): void;
+  readonly isChosen: boolean;
+  /** Null: there is no window. */
+  readonly isRunning: boolean | null;
+  onSelect(node: number, isAdded: boolean): void;
   onOpen(node: FlowNode): void;
 }
 
-function Node({ node, at, layout: { x, y, width: widths }, isSelected, onSelect, onOpen }: NodeProps) {
+function Node({
+  node,
+  at,
+  layout: { x, y, width: widths },
+  isSelected,
+  isChosen,
+  isRunning,
+  onSelect,
+  onOpen,
+}: NodeProps) {
   const width = widths[at] ?? 0;
   const { label, suffix } = fitLabel(node, width);
   return (
@@ -123,9 +150,11 @@ function Node({ node, at, layout: { x, y, width: widths }, isSelected, onSelect,
       className={styles.node}
       data-kind={node.kind}
       data-selected={isSelected || undefined}
+      data-chosen={isChosen || undefined}
+      data-running={isRunning ?? undefined}
       data-found={node.matches > 0 || undefined}
       transform={`translate(${x[at] ?? 0} ${y[at] ?? 0})`}
-      onClick={() => onSelect(at)}
+      onClick={(event) => onSelect(at, event.shiftKey || event.ctrlKey || event.metaKey)}
       onDoubleClick={() => onOpen(node)}
     >
       <title>{describeNode(node)}</title>
@@ -137,6 +166,7 @@ function Node({ node, at, layout: { x, y, width: widths }, isSelected, onSelect,
       )}
       <rect width={width} height={NODE_HEIGHT} rx={5} />
       <rect className={styles.tone} x={1} y={4} width={3} height={NODE_HEIGHT - 8} rx={1.5} fill={toneOf(node)} />
+      <rect className={styles.far} width={width} height={NODE_HEIGHT} rx={5} fill={toneOf(node)} />
       <text x={9} y={NODE_HEIGHT / 2 + 4}>
         {label}
         <tspan className={styles.times}>{suffix}</tspan>

@@ -2,10 +2,10 @@
 // strategy. Namespaces expand and collapse; long edges are shown by class; a node links to its time in the graph.
 
 import { type KeyboardEvent, type RefObject, useEffect, useMemo, useRef, useState } from "react";
-import type { FlowAnswer, FlowNode } from "../../../api/generated.ts";
+import type { FlowActivity, FlowAnswer, FlowNode } from "../../../api/generated.ts";
 import { useInk } from "../../../charts/canvas.tsx";
-import { useFlow } from "../../../data/traces.ts";
-import type { ParallelPage } from "../../../state/parallel.ts";
+import { useFlow, useFlowActivity } from "../../../data/traces.ts";
+import type { NsWindow, ParallelPage } from "../../../state/parallel.ts";
 import { Frame } from "../../../widgets/frame.tsx";
 import { type FlowFile, saveFlowPng, saveFlowSvg } from "./export.ts";
 import styles from "./flow.module.css";
@@ -26,6 +26,8 @@ interface FlowViewProps {
   readonly trace: string;
   readonly title: string;
   readonly page: ParallelPage;
+  /** The window of the graph next to it, whose operators are lit; null: the flow is alone. */
+  readonly window: NsWindow | null;
   /** Set to a function that saves the flow while it is shown. */
   readonly saves: RefObject<SaveFlow | null>;
   onChange(changes: Partial<ParallelPage>): void;
@@ -49,20 +51,25 @@ interface FlowProps extends FlowViewProps {
   readonly flow: FlowAnswer;
 }
 
-function Flow({ flow, trace, title, page, saves, onChange, onShow }: FlowProps) {
+function Flow({ flow, trace, title, page, window, saves, onChange, onShow }: FlowProps) {
   const layout = useMemo(() => layOut(flow), [flow]);
   const [shown, setShown] = useState<ReadonlySet<string>>(new Set());
-  const [selected, select] = useSelected(flow, page.span, (span) => onChange({ span }));
-  const viewport = useViewport(layout, flow.at);
+  const activity = useActivity(trace, flow, page.span, window);
+  const { selected, chosen, choose } = useChosen(flow, page, activity, onChange);
+  const viewport = useViewport(layout, window === null ? flow.at : null);
+  useReveal(viewport, selected);
+  const running = activity?.running.length === flow.nodes.length ? activity.running : null;
   useSaves(saves, { flow, layout, title: `${title} execution flow`, selected, shown });
+  const select = (at: number | null) => choose(at, false);
   const show = (at: number) => {
     select(at);
     viewport.reveal(at);
   };
-  const openNode = ({ opens }: FlowNode) => opens !== null && onChange({ flow: [...flow.opened, opens] });
+  const openNode = ({ opens }: FlowNode) => opens !== null && onChange({ flow: [...flow.opened, opens], nodes: [] });
   const closeNamespace = (namespace: number | null) =>
     onChange({
       flow: flow.opened.filter((opened) => opened !== String(namespace) && opened !== `*${namespace ?? -1}`),
+      nodes: [],
     });
   const matches = flow.nodes.flatMap(({ matches: count }, at) => (count > 0 ? [at] : []));
   const node = selected === null ? undefined : flow.nodes[selected];
@@ -76,23 +83,28 @@ function Flow({ flow, trace, title, page, saves, onChange, onShow }: FlowProps) 
     event.preventDefault();
   };
   const isTable = page.drawing === "flow_table";
-  const drawn = { flow, layout, viewport, selected, shown };
+  const drawn = { flow, layout, viewport, selected, chosen, running, shown };
+  const isLinked = window !== null;
   return (
-    <div className={styles.flow}>
+    <div className={styles.flow} data-linked={isLinked || undefined}>
       <FlowBar
         flow={flow}
         shown={shown}
         onShown={setShown}
         matchCount={page.text ? matches.length : null}
         onNext={() => show(matches.find((at) => at > (selected ?? -1)) ?? matches[0] ?? 0)}
-        onReset={() => onChange({ flow: null })}
+        running={isLinked ? running : null}
+        isByModule={activity?.is_by_module ?? false}
+        isLinked={isLinked}
+        onReset={() => onChange({ flow: null, nodes: [] })}
         onScale={viewport.rescale}
+        onFit={viewport.isFitted ? null : viewport.fit}
         form={isTable ? "flow_table" : "flow"}
         onForm={(drawing) => onChange({ drawing })}
       />
       <div className={styles.place} data-table={isTable || undefined}>
         {isTable && <FlowTable trace={trace} flow={flow} text={page.text} selected={selected} onSelect={select} />}
-        <FlowPane {...drawn} isHidden={isTable} onKeyDown={onKeyDown} onSelect={select} onOpen={openNode} />
+        <FlowPane {...drawn} isHidden={isTable} onKeyDown={onKeyDown} onSelect={choose} onOpen={openNode} />
         {node && (
           <FlowDetails
             flow={flow}
@@ -106,7 +118,7 @@ function Flow({ flow, trace, title, page, saves, onChange, onShow }: FlowProps) 
           />
         )}
       </div>
-      {!isTable && (
+      {!isTable && !isLinked && (
         <footer className={styles.foot}>
           <FlowLegend flow={flow} />
           <Minimap layout={layout} viewport={viewport.box} onMove={viewport.moveTo} />
@@ -121,20 +133,23 @@ interface FlowPaneProps {
   readonly layout: FlowLayout;
   readonly viewport: Viewport;
   readonly selected: number | null;
+  readonly chosen: ReadonlySet<number>;
+  readonly running: readonly number[] | null;
   readonly shown: ReadonlySet<string>;
   readonly isHidden: boolean;
   onKeyDown(event: KeyboardEvent): void;
-  onSelect(node: number): void;
+  onSelect(node: number, isAdded: boolean): void;
   onOpen(node: FlowNode): void;
 }
 
 const MARGIN = 40;
 
-function FlowPane({ flow, layout, viewport, selected, shown, isHidden, onKeyDown, onSelect, onOpen }: FlowPaneProps) {
+function FlowPane(props: FlowPaneProps) {
+  const { flow, layout, viewport, selected, isHidden, onKeyDown } = props;
   const { box, scale } = viewport;
   return (
     <>
-      {!isHidden && <FlowLabels flow={flow} layout={layout} scale={scale} top={viewport.top} />}
+      {!isHidden && <FlowLabels flow={flow} layout={layout} scale={scale} top={viewport.top} pad={viewport.pad} />}
       <section
         ref={viewport.scroller}
         className={styles.scroll}
@@ -152,30 +167,78 @@ function FlowPane({ flow, layout, viewport, selected, shown, isHidden, onKeyDown
           layout={layout}
           viewport={{ ...box, x: box.x - MARGIN, width: box.width + 2 * MARGIN }}
           scale={scale}
+          pad={viewport.pad}
           selected={selected}
-          shown={shown}
-          onSelect={onSelect}
-          onOpen={onOpen}
+          chosen={props.chosen}
+          running={props.running}
+          shown={props.shown}
+          onSelect={props.onSelect}
+          onOpen={props.onOpen}
         />
       </section>
     </>
   );
 }
 
-/** The selected node: at first that of the link's span. Passes the span of another node on, so that the link has it. */
-function useSelected(
+/** What runs in the window of the graph next to the flow, and the node of the span that is selected there. */
+function useActivity(
+  trace: string,
   flow: FlowAnswer,
   span: number | null,
-  onSpan: (span: number | null) => void,
-): readonly [number | null, (node: number | null) => void] {
-  const [chosen, setChosen] = useState<{ readonly flow: FlowAnswer; readonly node: number | null } | null>(null);
-  const selected = chosen === null ? flow.at : chosen.flow === flow ? chosen.node : null;
-  const select = (node: number | null) => {
-    setChosen({ flow, node });
-    const nodeSpan = node === null ? null : (flow.nodes[node]?.span ?? null);
-    if (!flow.is_recorded && nodeSpan !== span) onSpan(nodeSpan);
+  window: NsWindow | null,
+): FlowActivity | undefined {
+  const query = useMemo(
+    () =>
+      window && {
+        open: flow.opened,
+        span,
+        fromNs: Math.floor(window.fromNs),
+        toNs: Math.ceil(window.toNs),
+      },
+    [flow.opened, span, window],
+  );
+  return useFlowActivity(trace, query).value;
+}
+
+interface Chosen {
+  /** The node whose details are shown: the one chosen last, or that of the selected span. */
+  readonly selected: number | null;
+  readonly chosen: ReadonlySet<number>;
+  /** `isAdded`: to the chosen ones, or away from them. */
+  choose(node: number | null, isAdded: boolean): void;
+}
+
+/** The chosen nodes are in the link, with what is open, by which they are numbered; and the longest span of the last of them. */
+function useChosen(
+  flow: FlowAnswer,
+  page: ParallelPage,
+  activity: FlowActivity | undefined,
+  onChange: FlowViewProps["onChange"],
+): Chosen {
+  const { nodes } = page;
+  const chosen = useMemo(() => new Set(nodes.filter((node) => node < flow.nodes.length)), [nodes, flow]);
+  const last = [...chosen].at(-1);
+  const ofSpan = page.span === null ? null : activity === undefined ? flow.at : activity.at;
+  return {
+    selected: last ?? ofSpan,
+    chosen,
+    choose(node, isAdded) {
+      const others = isAdded ? [...chosen].filter((other) => other !== node) : [];
+      const next = node === null ? [] : isAdded && chosen.has(node) ? others : [...others, node];
+      const latest = next.at(-1);
+      const span = latest === undefined ? null : (flow.nodes[latest]?.span ?? null);
+      onChange({ nodes: next, flow: flow.opened, verdict: null, ...(flow.is_recorded ? {} : { span }) });
+    },
   };
-  return [selected, select];
+}
+
+/** Scrolls to the selected node when another one is. */
+function useReveal(viewport: Viewport, selected: number | null): void {
+  const reveal = useRef(viewport.reveal);
+  reveal.current = viewport.reveal;
+  useEffect(() => {
+    if (selected !== null) reveal.current(selected);
+  }, [selected]);
 }
 
 /** Sets the function that saves the flow while it is shown. */

@@ -4,10 +4,15 @@ import { type RefObject, type UIEvent, useEffect, useRef, useState } from "react
 import { useSize } from "../../../charts/canvas.tsx";
 import type { Box, FlowLayout } from "./layout.ts";
 
-const SCALES = [0.25, 0.35, 0.5, 0.7, 1, 1.2, 1.5] as const;
-const DEFAULT_SCALE = 4;
-/** Enlarges a flow that is lower than this share of the viewport. */
-const ENLARGE_BELOW = 0.66;
+/** Of one step of the zoom. */
+const ZOOM = 1.4;
+const [MIN_SCALE, MAX_SCALE] = [0.04, 1.5];
+/** A flow that fits is not enlarged more than this. */
+const MAX_FIT = 1.2;
+/** Of the free height, above the flow: the middle of a picture is seen above that of its frame. */
+const PAD_SHARE = 0.4;
+/** The first scale at a node that was asked for: its name is readable. */
+const READABLE_SCALE = 0.85;
 
 export interface Viewport {
   readonly scroller: RefObject<HTMLElement | null>;
@@ -16,9 +21,15 @@ export interface Viewport {
   readonly box: Box;
   /** Vertical scroll offset, in px. */
   readonly top: number;
+  /** Above a flow that is lower than the viewport, in px. */
+  readonly pad: number;
   onScroll(event: UIEvent): void;
+  /** Whether the whole flow is visible at once, as it is at first. */
+  readonly isFitted: boolean;
   /** Zooms out or in by one step. */
   rescale(by: -1 | 1): void;
+  /** Shows the whole flow. */
+  fit(): void;
   /** Centers the point; without `y` only horizontally. */
   moveTo(x: number, y?: number): void;
   /** Scrolls to the node if it is not visible. */
@@ -29,10 +40,11 @@ export interface Viewport {
 export function useViewport(layout: FlowLayout, initialNode: number | null): Viewport {
   const scroller = useRef<HTMLElement>(null);
   const size = useSize(scroller);
-  const [chosen, setStep] = useState<number | null>(null);
+  // Null: the whole flow.
+  const [chosen, setChosen] = useState<number | null>(initialNode === null ? null : READABLE_SCALE);
   const [corner, setCorner] = useState({ left: 0, top: 0 });
-  const step = chosen ?? (layout.size.height < ENLARGE_BELOW * size.height ? DEFAULT_SCALE + 1 : DEFAULT_SCALE);
-  const scale = SCALES[step] ?? 1;
+  const fitted = fitScale(layout, size);
+  const scale = chosen ?? fitted;
   const box = {
     x: corner.left / scale,
     y: corner.top / scale,
@@ -51,8 +63,11 @@ export function useViewport(layout: FlowLayout, initialNode: number | null): Vie
     scale,
     box,
     top: corner.top,
+    pad: Math.max(0, size.height - layout.size.height * scale) * PAD_SHARE,
     onScroll: ({ currentTarget }) => setCorner({ left: currentTarget.scrollLeft, top: currentTarget.scrollTop }),
-    rescale: (by) => setStep(Math.max(0, Math.min(SCALES.length - 1, step + by))),
+    isFitted: chosen === null,
+    rescale: (by) => setChosen(Math.max(MIN_SCALE, Math.min(MAX_SCALE, scale * ZOOM ** by))),
+    fit: () => setChosen(null),
     moveTo,
     reveal(node) {
       const [x, y] = positionOf(node);
@@ -60,6 +75,13 @@ export function useViewport(layout: FlowLayout, initialNode: number | null): Vie
       if (isOutsideX || y < box.y || y > box.y + box.height) moveTo(x, y);
     },
   };
+}
+
+/** The scale at which the whole flow is visible. */
+export function fitScale(layout: FlowLayout, size: { readonly width: number; readonly height: number }): number {
+  if (size.width === 0) return 1;
+  const scale = Math.min(size.width / layout.size.width, size.height / layout.size.height);
+  return Math.max(MIN_SCALE, Math.min(MAX_FIT, scale));
 }
 
 /** Once, as soon as the width is known. */

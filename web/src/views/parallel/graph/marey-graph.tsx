@@ -9,9 +9,11 @@ import { useInk, useSize } from "../../../charts/canvas.tsx";
 import { type AskedMarey, useCurves, useMarey } from "../../../data/traces.ts";
 import type { NsWindow, ParallelPage } from "../../../state/parallel.ts";
 import { Frame } from "../../../widgets/frame.tsx";
+import type { CutIdle } from "../steps.ts";
 import { formatNs } from "./axis.ts";
 import { type CurveName, type LaneCurve, listCurves } from "./curves.ts";
 import { type Drawn, drawMarey } from "./drawn.ts";
+import { findMarkRows, type HighlightMark } from "./highlight.ts";
 import { findKeyAction, KEYS_HELP } from "./keys.ts";
 import { packKind, packRamp, readPaintTokens } from "./look.ts";
 import styles from "./marey-graph.module.css";
@@ -45,6 +47,12 @@ interface MareyGraphProps extends GraphActions {
   /** The only visible step; null: several. */
   readonly step: number | null;
   readonly curve: CurveName | null;
+  /** Highlighted over the dimmed spans; null: nothing is. */
+  readonly highlight?: readonly HighlightMark[] | null;
+  /** Idle time that the window leaves out, before and after it. */
+  readonly cut?: CutIdle | null;
+  /** Shows what was left out. */
+  onCut?(): void;
   detailOf(row: MareyRow): string | null;
   ranksOf(stage: number | null): readonly number[];
   /** Passes on what is drawn, for the table, the legend and files. */
@@ -175,6 +183,7 @@ function Drawing(props: DrawingProps) {
           tabIndex={0}
           className={styles.drawing}
           data-drawn={drawnWindow}
+          data-dimmed={props.highlight ? true : undefined}
           onKeyDown={onKeyDown}
           onDoubleClick={props.onReset}
           {...handlers}
@@ -183,6 +192,7 @@ function Drawing(props: DrawingProps) {
           <canvas ref={spans} />
           <canvas ref={front} />
           <div ref={brush} className={styles.brush} />
+          {props.cut && <CutLabels cut={props.cut} onShow={props.onCut} />}
           {pointed && <Tip drawn={drawn} pointed={pointed} originNs={originNs} size={size} />}
         </div>
         <p id="parallel-keys" data-visually-hidden={true}>
@@ -190,6 +200,35 @@ function Drawing(props: DrawingProps) {
         </p>
       </div>
     </div>
+  );
+}
+
+function CutLabels({ cut, onShow }: { readonly cut: CutIdle; readonly onShow: (() => void) | undefined }) {
+  const sides = [
+    { side: "before", ns: cut.beforeNs },
+    { side: "after", ns: cut.afterNs },
+  ] as const;
+  return (
+    <>
+      {sides.map(({ side, ns }) =>
+        ns > 0 ? (
+          <button
+            key={side}
+            type="button"
+            className={styles.cut}
+            data-side={side}
+            data-tip={`Idle time ${side} the activity is not shown. Click to show it.`}
+            onPointerDown={(event) => event.stopPropagation()}
+            onDoubleClick={(event) => event.stopPropagation()}
+            onClick={onShow}
+          >
+            {side === "before" ? "← " : ""}
+            {formatNs(ns)} idle {side}
+            {side === "after" ? " →" : ""}
+          </button>
+        ) : null,
+      )}
+    </>
   );
 }
 
@@ -230,6 +269,14 @@ function useStageInputs(props: DrawingProps, stage: GraphStage | null, drawn: Dr
   useEffect(() => {
     stage?.setSelected(selected);
   }, [stage, selected]);
+  const { highlight } = props;
+  useEffect(() => {
+    const rowsOf = highlight ? findMarkRows(highlight, answer.marey.rows, ranks.current) : [];
+    const marks = highlight?.flatMap((mark, at) =>
+      (rowsOf[at] ?? []).map((row) => ({ ...mark, row, color: ink(mark.color) })),
+    );
+    stage?.setMarks(marks ?? null);
+  }, [stage, highlight, answer.marey.rows, ink]);
   useEffect(() => {
     stage?.setLook({
       tokens: readPaintTokens(ink),

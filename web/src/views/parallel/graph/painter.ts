@@ -84,8 +84,18 @@ export function paintBack(pen: Pen, scene: PaintScene, stepEndsNs: readonly numb
   pen.setLineDash([]);
 }
 
+/** Something highlighted, on a row. */
+export interface PaintedMark {
+  readonly row: number;
+  readonly startNs: number;
+  readonly endNs: number;
+  readonly color: string;
+}
+
 export interface Front {
   readonly drawn: Drawn | null;
+  /** Over dimmed spans; null: nothing is highlighted. */
+  readonly marks: readonly PaintedMark[] | null;
   readonly selected: number | null;
   readonly curves: readonly LaneCurve[];
 }
@@ -98,11 +108,38 @@ export function paintFront(pen: Pen, scene: PaintScene, front: Front): void {
   pen.rect(0, AXIS_PX, width, height - AXIS_PX);
   pen.clip();
   for (const curve of front.curves) paintCurve(pen, scene, curve);
+  if (front.marks) paintMarks(pen, scene, front.marks);
   if (front.drawn) {
+    pen.globalAlpha = front.marks ? DIMMED_OPACITY : 1;
     paintLabels(pen, scene, front.drawn);
+    pen.globalAlpha = 1;
     if (front.selected !== null) paintSelected(pen, scene, front.drawn, front.selected);
   }
   pen.restore();
+}
+
+/** Of labels of spans that are not highlighted. */
+const DIMMED_OPACITY = 0.45;
+/** A highlighted instant is still visible. */
+const MIN_MARK_PX = 3;
+
+function paintMarks(pen: Pen, scene: PaintScene, marks: readonly PaintedMark[]): void {
+  const x = xOf(scene);
+  for (const { row, startNs, endNs, color } of marks) {
+    if (endNs < scene.window.fromNs || startNs > scene.window.toNs) continue;
+    const { top, height } = placeOfRow(scene, row);
+    if (top + height < AXIS_PX || top > scene.height) continue;
+    const left = Math.max(-4, x(startNs));
+    const width = Math.max(MIN_MARK_PX, Math.min(scene.width + 4, x(endNs)) - left);
+    pen.fillStyle = color;
+    pen.strokeStyle = scene.tokens.text;
+    pen.lineWidth = 1;
+    pen.beginPath();
+    pen.roundRect(left, top - 1, width, height + 2, 2);
+    pen.fill();
+    // An outline around narrow marks would be all that is seen of them.
+    if (width > 3 * MIN_MARK_PX) pen.stroke();
+  }
 }
 
 /** Micro-batch numbers where they fit; names in wider spans. */

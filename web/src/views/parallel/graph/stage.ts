@@ -7,7 +7,7 @@ import { SpanIndex } from "../../../layers/marey/pick.ts";
 import type { NsWindow } from "../../../state/parallel.ts";
 import type { LaneCurve } from "./curves.ts";
 import type { Drawn } from "./drawn.ts";
-import { AXIS_PX, type PaintScene, type PaintTokens, paintBack, paintFront, xOf } from "./painter.ts";
+import { AXIS_PX, type PaintedMark, type PaintScene, type PaintTokens, paintBack, paintFront, xOf } from "./painter.ts";
 import { findLane, type PlacedRows, placeRows } from "./rows.ts";
 
 export interface StageElements {
@@ -53,6 +53,7 @@ export class GraphStage {
   #look: StageLook | null = null;
   #lit: number | null = null;
   #selected: number | null = null;
+  #marks: readonly PaintedMark[] | null = null;
   #scrollY = 0;
   #frame: number | null = null;
   #stale = 0;
@@ -164,6 +165,13 @@ export class GraphStage {
     this.#schedule(FRONT);
   }
 
+  /** Null: nothing is highlighted. */
+  setMarks(marks: readonly PaintedMark[] | null): void {
+    if (marks === this.#marks) return;
+    this.#marks = marks;
+    this.#schedule(FRONT);
+  }
+
   /** The time at an x position, in CSS pixels from the left of the drawing. */
   timeAt(x: number): number {
     const { fromNs, toNs } = this.#window;
@@ -264,7 +272,12 @@ export class GraphStage {
   paintFront(pen: Pen): void {
     const look = this.#look;
     if (!look) return;
-    paintFront(pen, this.#sceneOf(look), { drawn: this.#drawn, selected: this.#selected, curves: look.curves });
+    paintFront(pen, this.#sceneOf(look), {
+      drawn: this.#drawn,
+      marks: this.#marks,
+      selected: this.#selected,
+      curves: look.curves,
+    });
   }
 
   #sceneOf({ originNs, tokens }: StageLook): PaintScene {
