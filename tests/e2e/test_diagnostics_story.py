@@ -128,7 +128,9 @@ def test_researcher_finds_the_master_gpus_when_a_large_job_is_marked(page: Page,
     # What the paper found there: all but the masters have no utilization; the masters stay busy.
     meanwhile = page.get_by_text(re.compile(r"At these times: 56.GPUs at \d+.% GPU utilization, 8.GPUs at \d+.%"))
     expect(meanwhile).to_be_visible()
-    others, masters = (int(text) for text in re.findall(r"GPUs at (\d+)", meanwhile.inner_text().replace("\u00a0", " ")))
+    others, masters = (
+        int(text) for text in re.findall(r"GPUs at (\d+)", meanwhile.inner_text().replace("\u00a0", " "))
+    )
     assert others <= 10
     assert masters >= 70
     shoot(page, "2-brushed")
