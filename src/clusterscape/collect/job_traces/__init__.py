@@ -17,6 +17,7 @@ from clusterscape.collect.job_traces.philly import is_philly, read_philly
 from clusterscape.collect.job_traces.sacct import is_sacct, is_sacct_json, read_sacct, read_sacct_json
 from clusterscape.collect.job_traces.swf import is_swf, read_swf
 from clusterscape.collect.job_traces.text import TraceSource, read_start
+from clusterscape.collect.job_traces.torque import is_torque, read_torque
 from clusterscape.errors import QueryError, SourceError
 from clusterscape.model.jobs import JobTrace
 from clusterscape.settings.limits import UploadLimits
@@ -40,6 +41,7 @@ FORMATS: dict[str, JobTraceFormat] = {
     "acme": JobTraceFormat(is_acme, read_acme),
     "openb": JobTraceFormat(is_openb, lambda source, name, _zone: read_openb(source, name)),
     "lumos": JobTraceFormat(is_lumos, lambda source, name, _zone: read_lumos(source, name)),
+    "torque": JobTraceFormat(is_torque, lambda source, name, _zone: read_torque(source, name)),
     "swf": JobTraceFormat(is_swf, lambda source, name, _zone: read_swf(source, name)),
 }
 """By name. The first format that matches the start of a file is used."""
