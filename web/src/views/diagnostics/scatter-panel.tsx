@@ -138,7 +138,8 @@ export function ScatterPanel({ answer, page, source, highlighted }: ScatterPanel
         )}
       </div>
       <p className={styles.note} role="status">
-        {describePoints(source.value, highlighted, page)} {source.value && describeThen(source.value, highlighted, answer, page)}
+        {describePoints(source.value, highlighted, page)}{" "}
+        {source.value && describeThen(source.value, highlighted, answer, page)}
       </p>
     </PanelBox>
   );
