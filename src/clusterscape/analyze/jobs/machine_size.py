@@ -15,7 +15,7 @@ from clusterscape.model.identity_fields import PublicText
 
 LARGEST_SHARE = 0.95  # of the largest size: the largest jobs
 LEAST_JOBS = 3  # so many of them, or one may be a coincidence
-ALONE_RATIO = 0.5  # others beside the largest jobs (median), relative to the mean of the trace
+ALONE_RATIO = 0.5  # others while the largest jobs ran (median), relative to the mean of the trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +44,12 @@ def guess_machine_size(
     is_largest = size >= LARGEST_SHARE * largest
     run_s = end_s[is_largest] - start_s[is_largest]
     others = (busy.integral(end_s[is_largest]) - busy.integral(start_s[is_largest])) / run_s - size[is_largest]
-    beside = float(np.median(others))
-    if is_largest.sum() >= LEAST_JOBS and mean_busy <= largest and beside < ALONE_RATIO * mean_busy:
+    others_busy = float(np.median(others))
+    if is_largest.sum() >= LEAST_JOBS and mean_busy <= largest and others_busy < ALONE_RATIO * mean_busy:
         return MachineSize(
             units=round(largest),
-            reason=f"its {is_largest.sum()} largest jobs ({largest:,.0f} {unit}) ran with little beside them: "
-            f"{max(beside, 0.0):,.0f} {unit} (median), {mean_busy:,.0f} on average. "
+            reason=f"its {is_largest.sum()} largest jobs ({largest:,.0f} {unit}) ran with few others: "
+            f"{max(others_busy, 0.0):,.0f} {unit} (median), {mean_busy:,.0f} on average. "
             f"Recorded times overlap to {peak:,.0f} at most",
         )
     return MachineSize(units=round(peak), reason=f"at most {peak:,.0f} {unit} were busy at once; it may be larger")

@@ -38,10 +38,10 @@ def test_size_is_that_of_the_largest_jobs_when_they_ran_alone_and_records_overla
     found = guess(overlapping)
     assert found is not None
     assert found.units == 1000
-    assert "largest jobs (1,000 nodes) ran with little beside them" in found.reason
+    assert "largest jobs (1,000 nodes) ran with few others" in found.reason
 
 
-def test_size_is_the_peak_when_the_largest_jobs_ran_beside_others() -> None:
+def test_size_is_the_peak_when_the_largest_jobs_ran_with_others() -> None:
     rows = many_small(1000, 2000)
     peak = float(sweep_occupancy(*np.array(rows).T).after.max())
     found = guess(rows)

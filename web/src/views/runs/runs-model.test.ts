@@ -262,7 +262,7 @@ describe("runs in numbers", () => {
     expect(findBestRun(rows, "throughput", true)?.row.run).toBe("fast");
   });
 
-  it("of the same name are told apart by date, duration and sharing", () => {
+  it("of the same name differ by date, duration and sharing", () => {
     const at = new Date(2026, 10, 18, 9, 12).getTime();
     expect(describeRun({ started_at: at, ended_at: at + 3_600_000, collocation: "mps=30" })).toBe(
       "18 Nov, 09:12 · 1\u00a0h · mps",
