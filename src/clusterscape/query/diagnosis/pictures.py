@@ -182,7 +182,9 @@ def _measure_within(
     """The distance of each point from the cloud of its group. Groups without points are skipped."""
     squared = np.full(values_x.shape, np.nan)
     is_outside = np.zeros(values_x.shape, np.bool_)
-    cutoff, sizes, notes = math.inf, [], []
+    cutoff = math.inf
+    sizes: list[int] = []
+    notes: list[str] = []
     for columns in peers:
         x, y = values_x[:, columns], values_y[:, columns]
         has_points = (np.isfinite(x) & np.isfinite(y)).any(axis=0)
