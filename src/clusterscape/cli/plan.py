@@ -43,15 +43,15 @@ def plan(
     from clusterscape.cli.run import Sender, find_python
     from clusterscape.track.places import state_folder
     from clusterscape.track.plans.execute import PlanOptions, check_mig, due_workloads, execute
-    from clusterscape.track.plans.plan import check_plan
+    from clusterscape.track.plans.plan import check_plan, find_missing_devices
     from clusterscape.track.reproduce import parse_patterns
 
     state = state_folder()
     run_plan = read_plan(file, state)
-    check_plan(run_plan, allows_mig=allow_mig or dry_run)
+    check_plan(run_plan, allows_mig=allow_mig or dry_run, is_for_here=not dry_run)
     due = due_workloads(run_plan, skips_failed=skip_failed)
     if dry_run:
-        _print_due(run_plan, due, as_json=as_json)
+        _print_due(run_plan, due, find_missing_devices(run_plan), as_json=as_json)
         return
     check_mig(due)
     sender = Sender(server, token, mlflow, parse_patterns([]))
@@ -142,7 +142,10 @@ class _Watcher:
             stderr.print(text, highlight=False, soft_wrap=True)
 
 
-def _print_due(plan: "RunPlan", due: "Sequence[Sequence[PlannedRun]]", *, as_json: bool) -> None:
+def _print_due(
+    plan: "RunPlan", due: "Sequence[Sequence[PlannedRun]]", missing: "Sequence[str]", *, as_json: bool
+) -> None:
+    """``missing``: what this machine lacks to execute the plan; a plan may be checked elsewhere than where it will run."""
     from clusterscape.track.plans.execute import letters
 
     rows: list[list[dict[str, Any]]] = [
@@ -163,10 +166,19 @@ def _print_due(plan: "RunPlan", due: "Sequence[Sequence[PlannedRun]]", *, as_jso
         for group in due
     ]
     if as_json:
-        print_json({"workloads": rows, "skipped": len(plan.runs) - sum(map(len, due))})
+        skipped = len(plan.runs) - sum(map(len, due))
+        print_json({"workloads": rows, "skipped": skipped, "missing_devices": list(missing)})
         return
     for group in rows:
         stdout.print(f"workload {group[0]['experiment']} / {group[0]['workload']}, together:", highlight=False)
         for run in group:
             words = " ".join([Path(run["file"]).name, *run["arguments"]])
-            stdout.print(f"  {run['letter']}: {words}", highlight=False)
+            devices = "any GPU" if not run["devices"] else f"GPU {'+'.join(run['devices'])}"
+            where = "cpu" if run["devices"] == ["cpu"] else devices
+            sharing = "" if run["collocation"] == "-" else f", {run['collocation']}"
+            stdout.print(f"  {run['letter']}: {words}  ({where}{sharing})", highlight=False)
+    if missing:
+        others = f" ({len(missing) - 1} more like it)" if len(missing) > 1 else ""
+        stderr.print(
+            f"This plan cannot be executed here: {missing[0]}{others}", style="yellow", highlight=False, soft_wrap=True
+        )

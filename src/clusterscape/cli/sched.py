@@ -102,7 +102,7 @@ def simulate_trace(
     trace: Annotated[
         Path,
         typer.Argument(
-            help="Job trace: SWF, sacct, Lumos, Philly, Helios, Acme or openb; may be compressed (gz, bz2, xz, zst)."
+            help="Job trace: SWF, sacct, Torque, Lumos, Philly, Helios, Acme or openb; may be compressed (gz, bz2, xz, zst)."
         ),
     ],
     processors: ProcessorsOption = None,
@@ -215,7 +215,13 @@ def simulate_trace(
     epilog=example("clusterscape sched table --trace trace.swf.gz --processors 49152"),
 )
 def print_paper_table(
-    trace: Annotated[str, typer.Option(help="Path of a job trace, or mira (reference data).")] = "mira",
+    trace: Annotated[str, typer.Option(help="Path of a job trace, or mira or blue-waters (reference data).")] = "mira",
+    published: Annotated[
+        str | None,
+        typer.Option(
+            help="Rows to compare with: mira or blue-waters.", show_default="by the name of the trace, if any"
+        ),
+    ] = None,
     processors: ProcessorsOption = None,
     omega: OmegaOption = 0.1,
     queue: QueueOption = 150.0,
@@ -233,16 +239,18 @@ def print_paper_table(
     """Compare relaxed, adaptive and frugal backfilling with the table published by Zhang & Dai."""
     from clusterscape.cli.sched_output import find_published, find_trace, print_table, spread_with_progress
 
-    path, published = find_trace(trace), find_published(trace)
+    path, rows = find_trace(trace), find_published(published or trace)
+    if published is not None and rows is None:
+        raise QueryError(f"nothing is published of {published!r}", hint="Use mira or blue-waters, or leave it out.")
     recorded = read_job_trace(path, format, timezone)
-    total = processors or (published.total if published else None)
+    total = processors or (rows.total if rows else None)
     spreads = {}
     for kind in ("relaxed", "adaptive", "frugal"):
         share = frugal_omega if kind == "frugal" else omega
         scenario, notes = _scenario(recorded, total, "fcfs", kind, "request", semantics, share, queue)
         spreads[kind] = spread_with_progress(kind, scenario, max(jitter, 2))
     factors = (omega, queue, frugal_omega)
-    print_table(recorded, notes, spreads, published, semantics, max(jitter, 2), factors, as_json=as_json)
+    print_table(recorded, notes, spreads, rows, semantics, max(jitter, 2), factors, as_json=as_json)
 
 
 def _scenario(

@@ -112,7 +112,7 @@ def _capacity(trace: dict[str, Any]) -> str:
     if trace["total_units"] is not None:
         return f"{trace['total_units']:,} {unit_word(trace)}"
     capacity = find(trace, "occupancy", "capacity_units")
-    return NONE if capacity is None else f"{capacity:,.0f} {unit_word(trace)} (maximum in use)"
+    return NONE if capacity is None else f"{capacity:,.0f} {unit_word(trace)} (a guess)"
 
 
 FACTS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (

@@ -28,13 +28,17 @@ REFERENCE_DATA_VARIABLE = "CLUSTERSCAPE_REFERENCE_DATA"
 
 @dataclass(frozen=True, slots=True)
 class PublishedRows:
-    """Published wait (s), bounded slowdown, utilization and violation (s), and the number of nodes."""
+    """Published wait (s), bounded slowdown, utilization and violation (s), and the number of nodes.
+
+    ``source``: where the trace can be had, if not from the folder of reference data.
+    """
 
     name: str
     path: str
     total: int
     baseline: dict[str, float]
     adaptive: dict[str, float]
+    source: str | None = None
 
 
 _MEASURES = ("wait_s", "bounded_slowdown", "utilization", "violation_s")
@@ -45,7 +49,16 @@ PUBLISHED = {
         49_152,
         dict(zip(_MEASURES, (34_199.90, 37.81, 0.8792, 670.31), strict=True)),
         dict(zip(_MEASURES, (36_210.37, 39.40, 0.8805, 344.89), strict=True)),
-    )
+    ),
+    "blue-waters": PublishedRows(
+        "Blue Waters",
+        "sched/blue-waters/torque.log.gz",
+        26_864,  # 22,636 XE and 4,228 XK nodes
+        dict(zip(_MEASURES, (7_513.02, 39.02, 0.7164, 1_258.35), strict=True)),
+        dict(zip(_MEASURES, (7_520.38, 38.99, 0.7165, 1_200.81), strict=True)),
+        "NCSA publishes it at https://bluewaters.ncsa.illinois.edu/data-sets (Globus, torque_logs_anonimized): "
+        "unpack the days into one file.",
+    ),
 }
 
 
@@ -65,7 +78,8 @@ def find_trace(trace: str) -> Path:
     if folder is None or not path.is_file():
         raise QueryError(
             f"the trace of {rows.name} is not part of ClusterScape",
-            hint=f"Give its path (--trace {path.name}), or set {REFERENCE_DATA_VARIABLE} to the folder of {rows.path}.",
+            hint=f"{rows.source + ' ' if rows.source else ''}Give its path (--trace {path.name} --published {trace}), or set "
+            f"{REFERENCE_DATA_VARIABLE} to the folder of {rows.path}.",
         )
     return path
 

@@ -71,11 +71,16 @@ def plan_phases(demo: DemoJob) -> tuple[BehaviorPhase, ...]:
 
 
 def plan_master_phases(demo: DemoJob) -> tuple[BehaviorPhase, ...] | None:
-    """The phases of the first GPU of each node if it behaves differently; else None."""
+    """The phases of the first GPU of each node if it behaves differently; else None.
+
+    It works on while the others wait for it: no pauses.
+    """
     if demo.behavior is not Behavior.NODE_MASTER:
         return None
     loading, main = plan_phases(demo)
     busy = main._replace(
+        mode=Mode.HEALTHY,
+        cycle_s=0.0,
         level=0.79,
         power=0.85,
         memory_ratio=min(0.97, main.memory_ratio + 0.12),

@@ -5,7 +5,7 @@ from dataclasses import asdict
 import numpy as np
 
 from clusterscape.analyze.jobs.distributions import spread_values
-from clusterscape.analyze.jobs.geometry import Level, sweep_occupancy
+from clusterscape.analyze.jobs.levels import Level, sweep_occupancy
 from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.model.jobs import JobTrace
 from clusterscape.services.simulation_answers import (

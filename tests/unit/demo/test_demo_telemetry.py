@@ -245,6 +245,23 @@ def test_node_masters_stand_out_when_the_long_run_is_analyzed(usual: DemoScenari
     assert max(others) - min(others) > 0  # similar, not identical
 
 
+def test_node_masters_stay_busy_while_the_others_wait(usual: DemoScenario, anchor: UnixMs) -> None:
+    telemetry = DemoTelemetry(usual)
+    (attempt,) = [
+        attempt for life, attempt in look_at_cluster(usual, anchor // 1000).running if life.demo.name == PRETRAIN_NAME
+    ]
+    masters = set(attempt.units[::8])
+    by_time: dict[int, tuple[list[float], list[float]]] = {}
+    for batches in telemetry.history(anchor - 2 * HOUR_MS, anchor, MINUTE_MS):
+        util = next(batch for batch in batches if batch.metrics.values[batch.metric[0]] == "gpu_util_ratio")
+        is_held = np.isin(util.unit, attempt.units)
+        for unit, at, value in zip(util.unit[is_held], util.time_ms[is_held], util.value[is_held], strict=True):
+            by_time.setdefault(int(at), ([], []))[int(unit) in masters].append(float(value))
+    waiting = [busy for others, busy in by_time.values() if np.median(others) < 0.05]
+    assert len(waiting) >= 3
+    assert min(min(busy) for busy in waiting) > 0.6
+
+
 def test_energy_is_the_integral_of_power_when_summed_over_hours(
     small: DemoScenario, small_telemetry: DemoTelemetry, anchor: UnixMs
 ) -> None:

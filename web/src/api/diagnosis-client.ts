@@ -43,7 +43,8 @@ export interface LinesQuery extends TimeSpan {
   readonly summary: "none" | "median" | { readonly clustersBy: Comparing };
 }
 
-export interface ScatterQuery extends TimeSpan {
+/** Points are judged within the clusters that the comparison supports. */
+export interface ScatterQuery extends TimeSpan, Comparing {
   readonly x: string;
   readonly y: string;
   readonly units: readonly string[];
@@ -119,6 +120,7 @@ export function createDiagnosisClient(): DiagnosisClient {
         units: query.units.length > 0 ? query.units.join(",") : null,
         robust: String(query.isRobust),
         significance: query.significance,
+        ...toComparing(query),
         most: query.most,
       });
       const { headers, bytes } = await getBytes(path, signal);

@@ -861,8 +861,9 @@ export interface NodeTurnAnswer {
   readonly state: NodeState;
 }
 
-/** From the first submission to the last end, or until a live history was read. Units are those of the trace's sizes. `capacity_units`: stated by the source (`is_capacity_stated`), else the maximum of busy units. `utilization`: used / available unit-hours. `time_share_by_level`: shares of the time during which 0–5 %, 5–10 %, … of the capacity was busy; the last includes everything above. `over_capacity_share`: share of the time with more busy units than the capacity, which indicates wrong starts or a wrong capacity. `left_out`: number of excluded jobs, whose start, run time or size is unknown. */
+/** From the first submission to the last end, or until a live history was read. Units are those of the trace's sizes. `capacity_units`: stated by the source (`is_capacity_stated`), else a guess with its `capacity_reason`. `utilization`: used / available unit-hours. `time_share_by_level`: shares of the time during which 0–5 %, 5–10 %, … of the capacity was busy; the last includes everything above. `over_capacity_share`: share of the time with more busy units than the capacity, which indicates wrong starts or a wrong capacity. `left_out`: number of excluded jobs, whose start, run time or size is unknown. */
 export interface Occupancy {
+  readonly capacity_reason: string | null;
   readonly capacity_units: number;
   readonly course: OccupancyCourse;
   readonly epoch_s: number | null;

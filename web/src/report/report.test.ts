@@ -70,7 +70,8 @@ describe("the client of a diagnosis report", () => {
   });
 
   it("has no answer to what was not recorded", async () => {
-    const query = { ...span, x: "a", y: "b", units: [], isRobust: false, significance: 0.001, most: 10 };
+    const comparing = { metric: null, by: "histogram", maxLag: 0, linkage: "average", count: null } as const;
+    const query = { ...span, ...comparing, x: "a", y: "b", units: [], isRobust: false, significance: 0.001, most: 10 };
     await expect(client.scatter("slurm:1", query)).rejects.toThrow("The report has no response");
   });
 });

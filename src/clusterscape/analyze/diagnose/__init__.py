@@ -12,6 +12,7 @@
 ``findings``: all findings, ranked; among them those about GPUs that differ from the others.
 ``kernels``: compiled inner loops.
 ``outliers``: single odd GPUs and their significance.
+``peers``: the GPUs that each GPU is compared with, and odd ones among them.
 ``run_data``: the input of a diagnosis, and the thresholds of ``thumb_rules.toml``.
 ``samples``: samples sorted, resampled to one grid, and downsampled for a screen.
 ``signals``: patterns of one time series, each with its error.
@@ -19,7 +20,7 @@
 
 from clusterscape.analyze.diagnose.bivariate import Density, Mahalanobis, compute_density, compute_mahalanobis
 from clusterscape.analyze.diagnose.clustering import Clustering, CutKind, CutRule, Linkage, cluster, match_colors
-from clusterscape.analyze.diagnose.diagnosis import Diagnosis, Options, cluster_gpus, diagnose, find_odd_in_clusters
+from clusterscape.analyze.diagnose.diagnosis import Diagnosis, Options, cluster_gpus, diagnose
 from clusterscape.analyze.diagnose.distances import (
     Histograms,
     Shape,
@@ -31,6 +32,7 @@ from clusterscape.analyze.diagnose.distances import (
 from clusterscape.analyze.diagnose.explain import Explanation, explain_clusters, explain_group
 from clusterscape.analyze.diagnose.findings import find_findings, rank_findings
 from clusterscape.analyze.diagnose.outliers import OddGpu, OddGpus, find_odd_gpus
+from clusterscape.analyze.diagnose.peers import Peers, find_odd_among_peers, find_peers
 from clusterscape.analyze.diagnose.run_data import Limits, RunData, ThumbRule, read_thumb_rules
 from clusterscape.analyze.diagnose.samples import Grid, Lines, OrderedSamples, downsample, order_samples, resample
 
@@ -51,6 +53,7 @@ __all__ = [
     "OddGpus",
     "Options",
     "OrderedSamples",
+    "Peers",
     "RunData",
     "Shape",
     "ThumbRule",
@@ -67,8 +70,9 @@ __all__ = [
     "explain_clusters",
     "explain_group",
     "find_findings",
+    "find_odd_among_peers",
     "find_odd_gpus",
-    "find_odd_in_clusters",
+    "find_peers",
     "match_colors",
     "order_samples",
     "rank_findings",

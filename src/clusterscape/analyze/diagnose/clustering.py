@@ -1,6 +1,6 @@
 """Hierarchical clusters of GPUs from their distances: the tree, where to cut it, and stable colors of labels."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from typing import Literal
@@ -46,6 +46,7 @@ class Clustering:
 
     ``labels`` (aligned with ``compared``) start at 0, the main cluster; ``tree``: SciPy's linkage matrix over ``compared``;
     ``left_out``: GPUs with too few samples to compare; ``silhouette``: the mean, None for a single cluster.
+    ``supported_labels``: of the automatic cut, where another one was asked for; else None.
     """
 
     labels: Int64s
@@ -56,6 +57,18 @@ class Clustering:
     cut: CutKind
     silhouette: float | None
     notes: tuple[str, ...]
+    supported_labels: Int64s | None = None
+
+    @property
+    def supported(self) -> "Clustering":
+        """The clusters that the data support: the automatic cut of the same tree. Statistics of clusters rest on it."""
+        if self.supported_labels is None:
+            return self
+        labels = self.supported_labels
+        height = _compute_height(self.tree, int(labels.max(initial=0)) + 1)
+        return replace(
+            self, labels=labels, height=height, cut=CutKind.AUTOMATIC, silhouette=None, supported_labels=None
+        )
 
     @property
     def count(self) -> int:
@@ -93,16 +106,16 @@ def cluster(
         labels = np.zeros(compared.size, np.int64)
         return Clustering(labels, compared, left_out, np.empty((0, 4)), 0.0, CutKind.AUTOMATIC, None, notes)
     tree: Float64s = hierarchy.linkage(complete, method=linkage)
-    kind = CutKind.AUTOMATIC
+    supported = _choose_cut(tree, complete, noise, rule or CutRule())
     if count is not None:
         kind, labels, cut_height = CutKind.COUNT, _cut(tree, count), _compute_height(tree, count)
     elif height is not None:
         kind, labels, cut_height = CutKind.HEIGHT, _cut_at(tree, height), float(height)
     else:
-        labels = _choose_cut(tree, complete, noise, rule or CutRule())
-        cut_height = _compute_height(tree, int(labels.max()) + 1)
+        kind, labels, cut_height = CutKind.AUTOMATIC, supported, _compute_height(tree, int(supported.max()) + 1)
     silhouette = float(compute_silhouettes(complete, labels).mean()) if labels.max() > 0 else None
-    return Clustering(labels, compared, left_out, tree, cut_height, kind, silhouette, notes)
+    kept = None if kind is CutKind.AUTOMATIC else supported
+    return Clustering(labels, compared, left_out, tree, cut_height, kind, silhouette, notes, kept)
 
 
 def compute_silhouettes(condensed: Float64s, labels: Int64s) -> Float64s:

@@ -16,9 +16,10 @@ from clusterscape.analyze.diagnose.distances import (
     compute_timeline_distances,
 )
 from clusterscape.analyze.diagnose.explain import Explanation, Value, explain_clusters
-from clusterscape.analyze.diagnose.features import compute_pooled_scale, find_quantum
+from clusterscape.analyze.diagnose.features import compute_pooled_scale
 from clusterscape.analyze.diagnose.findings import find_findings
-from clusterscape.analyze.diagnose.outliers import MIN_GPUS, OddGpu, OddGpus, find_odd_gpus
+from clusterscape.analyze.diagnose.outliers import OddGpus
+from clusterscape.analyze.diagnose.peers import Peers, find_odd_among_peers, find_peers
 from clusterscape.analyze.diagnose.run_data import Limits, RunData, format_duration
 from clusterscape.analyze.diagnose.samples import order_samples, resample
 from clusterscape.model.arrays import Float64s, Int64s
@@ -60,12 +61,16 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """``explanations`` are aligned with the labels of the clusters; ``notes`` describe limits of the data in sentences."""
+    """``explanations`` are aligned with the labels of the clusters; ``notes`` describe limits of the data in sentences.
+
+    ``clustering`` is what is displayed; findings and odd GPUs rest on ``peers``.
+    """
 
     metric: str | None
     run: RunData
     clustering: Clustering
     explanations: tuple[Explanation | None, ...]
+    peers: Peers
     odd: OddGpus
     findings: tuple[Finding, ...]
     notes: tuple[str, ...] = field(default=())
@@ -103,17 +108,31 @@ def diagnose(
         everyone = np.arange(len(run.units))
         none = everyone[:0]
         nothing = Clustering(none, none, everyone, np.empty((0, 4)), 0.0, CutKind.AUTOMATIC, None, ())
+        peers = Peers(nothing, (), (everyone,))
         odd = OddGpus(none, (), options.significance, None)
         findings = find_findings(run, nothing, (), odd, "")
-        return Diagnosis(metric, run, nothing, (), odd, findings, tuple(notes))
+        return Diagnosis(metric, run, nothing, (), peers, odd, findings, tuple(notes))
     clustering = cluster_gpus(run, metric, options)
     explanations = explain_clusters(clustering.labels, _select(run.attributes, clustering.compared))
-    odd = find_odd_in_clusters(values, clustering, options.significance, quantum=options.quantum)
-    findings = find_findings(run, clustering, explanations, odd, metric)
+    peers = find_peers(clustering, run.attributes)
+    odd = find_odd_among_peers(values, peers, options.significance, quantum=options.quantum)
+    findings = find_findings(run, peers.clustering, peers.explanations, odd, metric)
     notes += clustering.notes
+    if clustering.count != peers.clustering.count:
+        notes.append(_describe_cut(clustering.count, peers.clustering.count))
     if odd.note is not None and values.shape[1] > 1:
         notes.append(odd.note)
-    return Diagnosis(metric, run, clustering, explanations, odd, findings, tuple(notes))
+    return Diagnosis(metric, run, clustering, explanations, peers, odd, findings, tuple(notes))
+
+
+def _describe_cut(shown: int, supported: int) -> str:
+    def clusters(count: int) -> str:
+        return f"{count} cluster{'s' if count != 1 else ''}"
+
+    return (
+        f"{clusters(shown)} {'are' if shown != 1 else 'is'} shown as asked; the samples support {clusters(supported)}. "
+        f"Findings and odd GPUs rest on {'that one' if supported == 1 else f'those {supported}'}."
+    )
 
 
 def cluster_gpus(run: RunData, metric: str, options: Options) -> Clustering:
@@ -151,33 +170,6 @@ def _measure_lag_noise(times_ms: Int64s, values: Float64s, shape: Shape, most: i
         distances.append(float(compute_timeline_distances(both, shape, max_lag=LEAST_MAX_LAG).condensed[0]))
     finite = [distance for distance in distances if np.isfinite(distance)]
     return float(np.quantile(finite, 0.95)) if finite else 0.0
-
-
-def find_odd_in_clusters(
-    values: Float64s, clustering: Clustering, significance: float, *, quantum: float | None = None
-) -> OddGpus:
-    """Odd GPUs within each cluster that is large enough; members of smaller clusters are compared with the main cluster."""
-    sizes = np.bincount(clustering.labels, minlength=1)
-    is_large = sizes >= MIN_GPUS
-    is_large[0] = True
-    groups = [clustering.members(int(label)) for label in np.flatnonzero(is_large)]
-    small: Int64s = clustering.compared[~is_large[clustering.labels]]
-    groups[0] = np.sort(np.concatenate([groups[0], small, clustering.left_out]))
-    quantum = find_quantum(values) if quantum is None else quantum
-    parts = [
-        find_odd_gpus(values, columns=columns, significance=significance / len(groups), quantum=quantum)
-        for columns in groups
-    ]
-    if len(parts) == 1:
-        return parts[0]
-    odd: list[OddGpu] = sorted(
-        (gpu for part in parts for gpu in part.odd), key=lambda gpu: (gpu.p_value, -gpu.distance)
-    )
-    named = np.array([gpu.column for gpu in odd], np.int64)
-    rest = np.concatenate([part.ranked for part in parts])
-    ranked = np.concatenate([named, rest[~np.isin(rest, named)]])
-    note = next((part.note for part in parts if part.note is not None), None)
-    return OddGpus(ranked, tuple(odd), significance, note)
 
 
 def _choose_metric(run: RunData) -> str | None:

@@ -6,13 +6,15 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 import polars as pl
 
-from clusterscape.analyze.jobs.columns import Classes, JobColumns, split_by_doubling, sum_by
+from clusterscape.analyze.jobs.columns import Classes, JobColumns, split_by_doubling
 from clusterscape.analyze.jobs.distributions import ValueSpread, spread_values
 from clusterscape.analyze.jobs.intervals import Measured, Z
+from clusterscape.analyze.jobs.levels import Level, sweep_occupancy
+from clusterscape.analyze.jobs.machine_size import guess_machine_size
 from clusterscape.errors import QueryError
 from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.model.durations import HOUR_S
-from clusterscape.model.identity_fields import access_checked
+from clusterscape.model.identity_fields import PublicText, access_checked
 
 DAYS, HOURS = 7, 24
 
@@ -211,14 +213,16 @@ class OccupancyCourse:
 class Occupancy:
     """From the first submission to the last end, or until a live history was read. Units are those of the trace's sizes.
 
-    ``capacity_units``: stated by the source (``is_capacity_stated``), else the maximum of busy units. ``utilization``: used /
-    available unit-hours. ``time_share_by_level``: shares of the time during which 0–5 %, 5–10 %, … of the capacity was busy; the
-    last includes everything above. ``over_capacity_share``: share of the time with more busy units than the capacity, which
-    indicates wrong starts or a wrong capacity. ``left_out``: number of excluded jobs, whose start, run time or size is unknown.
+    ``capacity_units``: stated by the source (``is_capacity_stated``), else a guess with its ``capacity_reason``.
+    ``utilization``: used / available unit-hours. ``time_share_by_level``: shares of the time during which 0–5 %, 5–10 %, … of
+    the capacity was busy; the last includes everything above. ``over_capacity_share``: share of the time with more busy units
+    than the capacity, which indicates wrong starts or a wrong capacity. ``left_out``: number of excluded jobs, whose start, run
+    time or size is unknown.
     """
 
     capacity_units: float
     is_capacity_stated: bool
+    capacity_reason: PublicText | None
     epoch_s: float | None
     used_unit_hours: float
     utilization: float
@@ -229,29 +233,6 @@ class Occupancy:
     time_share_by_level: list[float]
     course: OccupancyCourse
     left_out: int
-
-
-@dataclass(frozen=True)
-class Level:
-    """A step function: ``after[i]`` is its value from ``times_s[i]`` on; ``area[i]`` is its integral up to there."""
-
-    times_s: Float64s
-    after: Float64s
-    area: Float64s
-
-    def integral(self, at_s: Float64s) -> Float64s:
-        """Integral from the first step to each time; exact, since it is linear between steps."""
-        return np.interp(at_s, self.times_s, self.area)
-
-
-def sweep_occupancy(begin_s: Float64s, end_s: Float64s, amount: Float64s) -> Level:
-    """The sum of amounts over time, each from its begin to its end. O(n log n)."""
-    moments = np.concatenate([begin_s, end_s])
-    changes = np.concatenate([amount, -amount])
-    times, places = np.unique(moments, return_inverse=True)
-    after = np.cumsum(sum_by(places, changes, len(times)))
-    area = np.concatenate([[0.0], np.cumsum(after[:-1] * np.diff(times))])
-    return Level(times, after, area)
 
 
 def describe_occupancy(jobs: JobColumns) -> Occupancy | None:
@@ -265,11 +246,13 @@ def describe_occupancy(jobs: JobColumns) -> Occupancy | None:
     span = max(last - first, 1.0)
     busy, waiting = sweep_occupancy(start, end, size), sweep_occupancy(submit, start, np.ones(len(start)))
     peak = float(busy.after.max(initial=0.0))
-    capacity = float(jobs.total) if jobs.total else peak
+    guess = None if jobs.total else guess_machine_size(start, end, size, busy, jobs.size_unit)
+    capacity = float(jobs.total or (guess.units if guess else peak))
     used = float(busy.area[-1])
     return Occupancy(
         capacity_units=capacity,
         is_capacity_stated=jobs.total is not None,
+        capacity_reason=guess.reason if guess else None,
         epoch_s=jobs.epoch_s,
         used_unit_hours=used / 3600,
         utilization=used / (capacity * span) if capacity else 0.0,

@@ -22,6 +22,7 @@ from clusterscape.collect.job_traces.philly import is_philly, read_philly
 from clusterscape.collect.job_traces.sacct import is_sacct, is_sacct_json, read_sacct, read_sacct_json
 from clusterscape.collect.job_traces.swf import is_swf, read_swf
 from clusterscape.collect.job_traces.text import TraceSource, read_start
+from clusterscape.collect.job_traces.torque import is_torque, read_torque
 from clusterscape.errors import QueryError, SourceError
 from clusterscape.model.jobs import JobTrace
 from clusterscape.settings.limits import UploadLimits
@@ -45,6 +46,7 @@ FORMATS: dict[str, JobTraceFormat] = {
     "acme": JobTraceFormat(is_acme, read_acme),
     "openb": JobTraceFormat(is_openb, lambda source, name, _zone: read_openb(source, name)),
     "lumos": JobTraceFormat(is_lumos, lambda source, name, _zone: read_lumos(source, name)),
+    "torque": JobTraceFormat(is_torque, lambda source, name, _zone: read_torque(source, name)),
     "alibaba-2020": JobTraceFormat(is_alibaba_2020, lambda source, name, _zone: read_alibaba_2020(source, name)),
     "google-2011": JobTraceFormat(is_google_2011, lambda source, name, _zone: read_google_2011(source, name)),
     "google-2019": JobTraceFormat(is_google_2019, lambda source, name, _zone: read_google_2019(source, name)),

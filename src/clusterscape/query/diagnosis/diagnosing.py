@@ -90,7 +90,7 @@ def analyze_window(
     )
     kinds = {finding.kind for finding in diagnosis.findings}
     companion_findings = find_findings(
-        coarse, diagnosis.clustering, diagnosis.explanations, diagnosis.odd, metric or ""
+        coarse, diagnosis.peers.clustering, diagnosis.peers.explanations, diagnosis.odd, metric or ""
     )
     findings = rank_findings(
         [*diagnosis.findings, *(finding for finding in companion_findings if finding.kind not in kinds)]

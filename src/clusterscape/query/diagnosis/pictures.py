@@ -129,17 +129,19 @@ def draw_scatter(
     values_y: Float64s,
     holding: WorkloadHolding,
     *,
+    peers: Sequence[Int64s],
     robust: bool,
     significance: float,
     most: int,
 ) -> ScatterPicture:
     """``unit``, ``time_ms``, ``x``, ``y``, ``distance``, ``is_outlier``: all outliers, and an even sample of the other points.
 
+    Each point is judged by the cloud of its own group of ``peers`` (columns): GPUs that do different work have different clouds.
     ``density``: the counts of all points on a grid, row by row from the lowest y; ``X-Density``: the range of the grid.
     ``X-Counts``: the number of points; ``X-Note``: a remark, or null.
     """
     x, y = np.ascontiguousarray(values_x).reshape(-1), np.ascontiguousarray(values_y).reshape(-1)
-    distances = compute_mahalanobis(x, y, significance=significance, robust=robust)
+    distances = _measure_within(values_x, values_y, peers, robust=robust, significance=significance)
     is_finite = np.isfinite(x) & np.isfinite(y)
     kept, notes = _choose(distances.is_outside, is_finite, most)
     row, column = np.divmod(kept, max(values_x.shape[1], 1))
@@ -162,6 +164,41 @@ def draw_scatter(
         "X-Cutoff": _json(math.sqrt(distances.cutoff) if math.isfinite(distances.cutoff) else None),
     }
     return ScatterPicture(table, headers, density)
+
+
+@dataclass(frozen=True, slots=True)
+class _CloudDistances:
+    """Squared distances (points,) from the cloud of each point's group; the cut-off of the largest group."""
+
+    squared: Float64s
+    is_outside: Bools
+    cutoff: float
+    notes: tuple[str, ...]
+
+
+def _measure_within(
+    values_x: Float64s, values_y: Float64s, peers: Sequence[Int64s], *, robust: bool, significance: float
+) -> _CloudDistances:
+    """The distance of each point from the cloud of its group. Groups without points are skipped."""
+    squared = np.full(values_x.shape, np.nan)
+    is_outside = np.zeros(values_x.shape, np.bool_)
+    cutoff = math.inf
+    sizes: list[int] = []
+    notes: list[str] = []
+    for columns in peers:
+        x, y = values_x[:, columns], values_y[:, columns]
+        has_points = (np.isfinite(x) & np.isfinite(y)).any(axis=0)
+        if not has_points.any() and columns is not peers[0]:
+            continue
+        part = compute_mahalanobis(x.reshape(-1), y.reshape(-1), significance=significance, robust=robust)
+        squared[:, columns] = part.squared.reshape(x.shape)
+        is_outside[:, columns] = part.is_outside.reshape(x.shape)
+        cutoff = part.cutoff if not sizes else cutoff
+        sizes.append(int(has_points.sum()))
+        notes += [note for note in part.notes if note not in notes]
+    if len(sizes) > 1:
+        notes.insert(0, f"GPUs of {len(sizes)} groups ({', '.join(map(str, sizes))}) are judged within their group.")
+    return _CloudDistances(squared.reshape(-1), is_outside.reshape(-1), cutoff, tuple(notes))
 
 
 def _choose(is_outside: Bools, is_finite: Bools, most: int) -> tuple[Int64s, list[str]]:

@@ -224,8 +224,12 @@ class DiagnosisQuery:
         robust: bool = False,
         significance: float = 0.001,
         most: int = 20_000,
+        options: ComparisonOptions = DEFAULT_OPTIONS,
     ) -> ScatterPicture:
-        """A scatter plot of two metrics, with outliers marked."""
+        """A scatter plot of two metrics, with outliers marked: points outside the cloud of their own peers.
+
+        ``options``: how GPUs are compared, from which their peers follow.
+        """
         from clusterscape.query.diagnosis.pictures import draw_scatter
 
         check_metrics([x, y])
@@ -237,11 +241,13 @@ class DiagnosisQuery:
             pair = [self._loader.load_steps(holding, [x, y], step)] * 2
         chosen = set(expand_units(holding, units))
         left_out = [column for column in range(len(holding.units)) if units and column not in chosen]
+        peers = self._analyze(holding, options).analyzed.diagnosis.peers.groups
         return draw_scatter(
             pair[0].times_ms,
             _without(pair[0].values[x], left_out),
             _without(pair[1].values[y], left_out),
             holding,
+            peers=peers,
             robust=robust,
             significance=significance,
             most=most,

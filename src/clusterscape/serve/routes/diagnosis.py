@@ -1,5 +1,6 @@
 """Diagnosis of one workload: clusters and findings as JSON; histograms, lines and scatter plots as Arrow."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
@@ -26,7 +27,7 @@ UnitList = Annotated[
 ]
 
 
-def read_comparing(
+def read_clustering(
     metric: Annotated[Name | None, Query(description="By default the first metric that has samples.")] = None,
     by: Annotated[By, Query(description="How GPUs are compared.")] = "histogram",
     max_lag: Annotated[int, Query(ge=0, le=64, description="Maximum lag of timelines, in steps of the grid.")] = 0,
@@ -37,18 +38,17 @@ def read_comparing(
     height: Annotated[
         float | None, Query(ge=0, le=1e15, description="Where to cut the tree; by default chosen automatically.")
     ] = None,
-    significance: Significance = 0.05,
 ) -> ComparisonOptions:
-    """Read how GPUs are compared, from the parameters that all cluster routes share."""
-    return ComparisonOptions(
-        metric=metric,
-        by=by,
-        max_lag=max_lag,
-        linkage=linkage,
-        count=count,
-        height=height,
-        significance=significance,
-    )
+    """Read how GPUs are clustered, from the parameters that all cluster routes share."""
+    return ComparisonOptions(metric=metric, by=by, max_lag=max_lag, linkage=linkage, count=count, height=height)
+
+
+Clustered = Annotated[ComparisonOptions, Depends(read_clustering)]
+
+
+def read_comparing(clustered: Clustered, significance: Significance = 0.05) -> ComparisonOptions:
+    """Read how GPUs are compared: clustered, and tested for odd ones."""
+    return replace(clustered, significance=significance)
 
 
 Compared = Annotated[ComparisonOptions, Depends(read_comparing)]
@@ -112,18 +112,21 @@ def get_workload_lines(
 def get_workload_scatter(
     workload: ItemId,
     state: State,
+    clustered: Clustered,
     x: Name,
     y: Name,
     start: WindowStart = None,
     end: WindowEnd = None,
     units: UnitList = "",
     robust: bool = False,
-    significance: Significance = 0.001,
+    significance: Annotated[
+        float, Query(gt=0, lt=1, description="Share of the points of a Gaussian cloud that lie outside.")
+    ] = 0.001,
     most: Annotated[
         int, Query(ge=1, le=500_000, description="Maximum number of points in addition to the outliers.")
     ] = 20_000,
 ) -> RedactedResponse:
-    """``unit``, ``time_ms``, ``x``, ``y``, ``distance`` (Mahalanobis), ``is_outlier``.
+    """``unit``, ``time_ms``, ``x``, ``y``, ``distance`` (Mahalanobis, from the cloud of the GPU's peers), ``is_outlier``.
 
     A second table follows (``X-Tables``: the bytes of each), with the ``count`` of points in each cell of a grid, row by row from
     the lowest y. Headers in JSON: ``X-Density`` (``x`` and ``y``: what the grid covers, ``columns``; null without points),
@@ -139,6 +142,7 @@ def get_workload_scatter(
         robust=robust,
         significance=significance,
         most=most,
+        options=clustered,
     )
     points = state.redact_table(encode_strings(picture.table, ["unit"]), SampleRow)
     return arrow_tables_response([points, state.redact_table(picture.density, NumbersOnly)], picture.headers)

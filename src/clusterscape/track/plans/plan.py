@@ -147,8 +147,22 @@ def _by_name(words: Sequence[str]) -> dict[str, str]:
     return values
 
 
-def check_plan(plan: RunPlan, *, allows_mig: bool = False) -> None:
-    """Check everything that can be checked before the first run starts."""
+def find_missing_devices(plan: RunPlan) -> list[str]:
+    """A sentence for each run whose devices this machine does not have, in order."""
+    missing = []
+    for run in plan.runs:
+        try:
+            check_devices(run.devices)
+        except ConfigError as error:
+            missing.append(f"{run.place}: {error.message}")
+    return missing
+
+
+def check_plan(plan: RunPlan, *, allows_mig: bool = False, is_for_here: bool = True) -> None:
+    """Check everything that can be checked before the first run starts.
+
+    ``is_for_here``: the runs will start on this machine, so that it must have their devices.
+    """
     if not plan.runs:
         raise ConfigError(f"{plan.path} has no runs", hint="Each line below the columns is one run.")
     for group in plan.workloads():
@@ -160,7 +174,8 @@ def check_plan(plan: RunPlan, *, allows_mig: bool = False) -> None:
             )
         for run in group:
             try:
-                check_devices(run.devices)
+                if is_for_here:
+                    check_devices(run.devices)
                 _check_mig(run, allows_mig=allows_mig)
             except ConfigError as error:
                 raise ConfigError(f"{run.place}: {error.message}", hint=error.hint) from None

@@ -36,6 +36,58 @@ export function highlightPoints(scatter: Scatter, brush: Brush | null, range: Ti
   return { mask, points: times.length, outliers, timesMs: times, units: units.sort() };
 }
 
+/** What the GPUs of a cluster did at some times: medians of both metrics. */
+export interface ClusterThen {
+  readonly label: number;
+  readonly gpus: number;
+  readonly x: number;
+  readonly y: number;
+}
+
+/**
+ * The medians of each cluster at the times of the brushed points, of all its GPUs. Points are weighted by how many each stands
+ * for: outliers are sent in full, other points are sampled. A cluster without points at these times is left out.
+ */
+export function compareThen(
+  scatter: Scatter,
+  timesMs: readonly number[],
+  clusters: readonly { readonly label: number; readonly units: readonly string[] }[],
+): readonly ClusterThen[] {
+  const times = new Set(timesMs);
+  const sentOutliers = scatter.isOutlier.reduce((sum, flag) => sum + flag, 0);
+  const sentOthers = scatter.isOutlier.length - sentOutliers;
+  const outlierWeight = sentOutliers > 0 ? scatter.outliers / sentOutliers : 0;
+  const otherWeight = sentOthers > 0 ? (scatter.points - scatter.outliers) / sentOthers : 0;
+  const labels = new Map(clusters.flatMap(({ label, units }) => units.map((unit) => [unit, label] as const)));
+  const labelOfCode = scatter.unit.names.map((name) => (name === null ? undefined : labels.get(name)));
+  const rows = new Map<number, number[]>();
+  for (let at = 0; at < scatter.x.length; at += 1) {
+    const label = labelOfCode[scatter.unit.codes[at] ?? 0];
+    if (label === undefined || !times.has(scatter.timesMs[at] ?? 0)) continue;
+    const members = rows.get(label);
+    if (members) members.push(at);
+    else rows.set(label, [at]);
+  }
+  const weigh = (at: number) => (scatter.isOutlier[at] ? outlierWeight : otherWeight);
+  return clusters.flatMap(({ label, units }) => {
+    const members = rows.get(label);
+    if (!members) return [];
+    const [x, y] = [scatter.x, scatter.y].map((values) => findWeightedMedian(members, values, weigh));
+    return [{ label, gpus: units.length, x: x ?? 0, y: y ?? 0 }];
+  });
+}
+
+function findWeightedMedian(rows: readonly number[], values: Float64Array, weigh: (row: number) => number): number {
+  const ordered = rows.toSorted((a, b) => (values[a] ?? 0) - (values[b] ?? 0));
+  const half = ordered.reduce((sum, row) => sum + weigh(row), 0) / 2;
+  let sum = 0;
+  for (const row of ordered) {
+    sum += weigh(row);
+    if (sum >= half) return values[row] ?? 0;
+  }
+  return 0;
+}
+
 /** The bounds of all points with a margin; null without points. */
 export function findBounds({ x, y, density }: Pick<Scatter, "x" | "y" | "density">): Rectangle | null {
   if (x.length === 0) return null;

@@ -3,7 +3,7 @@
 import { useDeferredValue, useEffect, useMemo, useState } from "react";
 import type { DiagnosisAnswer, RuleAnswer } from "../../api/generated.ts";
 import type { TimeRange } from "../../charts/line-chart.tsx";
-import { spanOf, useDiagnosis, useScatter } from "../../data/diagnosis.ts";
+import { comparingOf, spanOf, useDiagnosis, useScatter } from "../../data/diagnosis.ts";
 import { useRules } from "../../data/rules.ts";
 import { TraceButton } from "../../parts/traces/trace-button.tsx";
 import { type DiagnosticsPage, diagnose } from "../../state/diagnostics.ts";
@@ -99,6 +99,7 @@ function Panels({ answer, page, rules }: PanelsProps) {
   const range = useDeferredValue(drawn);
   const scatter = useScatter(answer.workload, {
     ...spanOf(page.window),
+    ...comparingOf(page),
     ...chooseAxes(answer, page),
     units: useMemo(() => shortenUnits(page.units, answer.units), [page.units, answer.units]),
     isRobust: page.fit === "robust",

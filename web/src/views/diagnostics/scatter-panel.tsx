@@ -10,7 +10,7 @@ import { changeDiagnostics, type DiagnosticsPage, SIGNIFICANCES } from "../../st
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { Button } from "../../widgets/button.tsx";
 import { Frame } from "../../widgets/frame.tsx";
-import { boundOutliers, findBounds, type HighlightedPoints } from "./brushed.ts";
+import { boundOutliers, compareThen, findBounds, type HighlightedPoints } from "./brushed.ts";
 import { Choice } from "./choice.tsx";
 import { clusterColor } from "./cluster-colors.ts";
 import { PanelBox } from "./panel-box.tsx";
@@ -138,7 +138,8 @@ export function ScatterPanel({ answer, page, source, highlighted }: ScatterPanel
         )}
       </div>
       <p className={styles.note} role="status">
-        {describePoints(source.value, highlighted, page)}
+        {describePoints(source.value, highlighted, page)}{" "}
+        {source.value && describeThen(source.value, highlighted, answer, page)}
       </p>
     </PanelBox>
   );
@@ -160,6 +161,24 @@ function describePoints(
       ? `Brushed: ${formatPlural(highlighted.points, "point")} of ${formatPlural(highlighted.units.length, "GPU")}; their times are highlighted on the timeline. `
       : "";
   return `${brushed}${all}.${scatter.note ? ` ${scatter.note}` : ""}`;
+}
+
+/** `At these times: 56 GPUs at 0 % GPU utilization, 8 GPUs at 79 % (medians).` Empty without a brush or with one cluster. */
+function describeThen(
+  scatter: Scatter,
+  highlighted: HighlightedPoints | null,
+  answer: DiagnosisAnswer,
+  page: DiagnosticsPage,
+): string {
+  if (!page.brush || !highlighted || answer.clusters.length < 2) return "";
+  const metric = findMetric(answer.metrics, chooseAxes(answer, page).x);
+  const then = compareThen(scatter, highlighted.timesMs, answer.clusters);
+  if (then.length < 2) return "";
+  const parts = then.map(
+    ({ gpus, x }, at) =>
+      `${formatPlural(gpus, "GPU")} at ${formatValue(x, metric?.unit)}${at === 0 && metric ? ` ${metric.label}` : ""}`,
+  );
+  return `At these times: ${parts.join(", ")} (medians of the clusters).`;
 }
 
 interface PointsProps {

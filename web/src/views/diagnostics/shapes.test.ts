@@ -3,7 +3,7 @@ import type { Scatter } from "../../api/diagnosis-client.ts";
 import type { DiagnosedUnit } from "../../api/generated.ts";
 import type { SeriesLine } from "../../api/series.ts";
 import { arrange, isAvailable, shortenUnits } from "./arrange.ts";
-import { boundOutliers, findBounds, highlightPoints } from "./brushed.ts";
+import { boundOutliers, compareThen, findBounds, highlightPoints } from "./brushed.ts";
 import { findLinkProblems } from "./diagnosis-view.tsx";
 import { describeDifferences } from "./differences.ts";
 import { describeUnit, findQuantile, scaleBars } from "./distributions.ts";
@@ -306,5 +306,35 @@ describe("values", () => {
     expect(formatValue(null, "watts")).toBe("–");
     expect(formatEstimate({ value: 10, low: 9, high: 12, unit: "seconds" })).toBe("10\u00a0s (9.0\u00a0s – 12\u00a0s)");
     expect(formatPValue(0.00001)).toBe("p < 0.001");
+  });
+});
+
+describe("the clusters at the times of brushed points", () => {
+  const scatter: Scatter = {
+    unit: { codes: Uint32Array.from([0, 0, 0, 0, 1, 1, 2]), names: ["a", "b", "c"] },
+    timesMs: Float64Array.from([0, 60, 120, 120, 120, 180, 120]),
+    x: Float64Array.from([0.9, 0.9, 0, 0.5, 0.8, 0.1, 0.3]),
+    y: Float64Array.from([9, 9, 1, 5, 8, 1, 3]),
+    distance: new Float64Array(7),
+    isOutlier: Uint8Array.from([0, 0, 1, 0, 0, 0, 0]),
+    density: null,
+    note: null,
+    points: 6001,
+    outliers: 1,
+  };
+  const clusters = [
+    { label: 0, units: ["a"] },
+    { label: 1, units: ["b", "z"] },
+  ];
+
+  it("are compared at exactly these times, sampled points counting for those that were not sent", () => {
+    expect(compareThen(scatter, [120], clusters)).toEqual([
+      { label: 0, gpus: 1, x: 0.5, y: 5 },
+      { label: 1, gpus: 2, x: 0.8, y: 8 },
+    ]);
+  });
+
+  it("are left out without points then", () => {
+    expect(compareThen(scatter, [60], clusters).map(({ label }) => label)).toEqual([0]);
   });
 });

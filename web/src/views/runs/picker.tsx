@@ -9,6 +9,7 @@ import { RelativeTime } from "../../widgets/relative-time.tsx";
 import { TextSearch } from "../../widgets/text-search.tsx";
 import { labelRuns, type ShownPage } from "./groups.ts";
 import styles from "./picker.module.css";
+import { describeRun } from "./run-facts.ts";
 import { findRuns } from "./search.ts";
 
 interface PickerProps {
@@ -136,6 +137,7 @@ function Leaf({ row, label, page }: LeafProps) {
       </button>
       {!isHealthy && <small data-bad={true}>{row.state.replaceAll("_", " ")}</small>}
       {row.state === "running" && <small>running</small>}
+      <small className={styles.when}>{describeRun(row)}</small>
     </li>
   );
 }

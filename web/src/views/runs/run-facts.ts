@@ -2,6 +2,7 @@
 
 import type { RunAnswer, RunListener, RunRow } from "../../api/generated.ts";
 import { isKnown, MISSING } from "../../base/format.ts";
+import { formatDuration } from "../../base/time.ts";
 import type { Fact } from "../../widgets/facts.tsx";
 import { formatNumber, listQuantities, type RunQuantity } from "./quantities.ts";
 
@@ -21,18 +22,37 @@ export function summarizeRuns(rows: readonly RunRow[]): RunsSummary {
   };
 }
 
-/** The run with the maximum or minimum of a quantity; null where fewer than two runs have it. */
+/**
+ * The run with the maximum or minimum of a quantity; null where fewer than two runs have it. Only completed runs count: a run
+ * that was cancelled early would look fastest.
+ */
 export function findBestRun(
   rows: readonly RunRow[],
   key: string,
   isMaximum: boolean,
 ): { readonly row: RunRow; readonly quantity: RunQuantity } | null {
   const quantity = listQuantities(rows).find((candidate) => candidate.key === key);
-  const measured = rows.filter((row) => isKnown(quantity?.of(row)));
+  const measured = rows.filter((row) => row.state === "completed" && isKnown(quantity?.of(row)));
   if (!quantity || measured.length < 2) return null;
   const sign = isMaximum ? -1 : 1;
   const [row] = measured.toSorted((a, b) => sign * ((quantity.of(a) ?? 0) - (quantity.of(b) ?? 0)));
   return row ? { row, quantity } : null;
+}
+
+const WHEN = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+
+/** `18 Nov, 09:12 · 1 h · mps`: what tells runs of the same name apart. */
+export function describeRun({
+  started_at,
+  ended_at,
+  collocation,
+}: Pick<RunRow, "started_at" | "ended_at" | "collocation">): string {
+  const parts = [
+    started_at === null ? "not started" : WHEN.format(started_at),
+    started_at === null || ended_at === null ? null : formatDuration((ended_at - started_at) / 1000),
+    collocation === null || collocation === "-" ? null : collocation.replace(/=.*/, ""),
+  ];
+  return parts.filter((part) => part !== null).join(" · ");
 }
 
 /** The unit of the work, appended to throughput and joules per work. */

@@ -5,7 +5,15 @@ import { describeSharing, findRows, groupRuns, labelRuns, listWorkloadRuns, show
 import { readInsight, toInsightName } from "./insights.tsx";
 import { chooseMetrics, nameMetric } from "./metric-menu.tsx";
 import { computeSpread, formatNumber, listQuantities } from "./quantities.ts";
-import { findBestRun, formatSeconds, listEnvironment, listProblems, summarizeRuns, unitAfter } from "./run-facts.ts";
+import {
+  describeRun,
+  findBestRun,
+  formatSeconds,
+  listEnvironment,
+  listProblems,
+  summarizeRuns,
+  unitAfter,
+} from "./run-facts.ts";
 import { findRuns } from "./search.ts";
 import { processLine } from "./smoothing.ts";
 import { listColumns } from "./table-drawing.tsx";
@@ -243,6 +251,23 @@ describe("runs in numbers", () => {
     expect(findBestRun(rows, "joules_per_work", false)?.row.run).toBe("slow");
     expect(findBestRun(rows.slice(0, 1), "throughput", true)).toBeNull();
     expect(findBestRun(rows, "slowdown", false)).toBeNull();
+  });
+
+  it("are never best when they did not complete: cancelled runs look fastest", () => {
+    const rows = [
+      makeRow("slow", { work: work(1) }),
+      makeRow("fast", { work: work(2) }),
+      makeRow("cancelled", { work: work(9), state: "cancelled" }),
+    ];
+    expect(findBestRun(rows, "throughput", true)?.row.run).toBe("fast");
+  });
+
+  it("of the same name differ by date, duration and sharing", () => {
+    const at = new Date(2026, 10, 18, 9, 12).getTime();
+    expect(describeRun({ started_at: at, ended_at: at + 3_600_000, collocation: "mps=30" })).toBe(
+      "18 Nov, 09:12 · 1\u00a0h · mps",
+    );
+    expect(describeRun({ started_at: null, ended_at: null, collocation: "-" })).toBe("not started");
   });
 
   it("have the unit of the work after a number", () => {

@@ -41,9 +41,12 @@ describe("facts of a trace", () => {
     expect(formatFact("Time span of submissions", minimal)).toBe("1 h");
   });
 
-  it("show whether the machine size is stated or the maximum busy", () => {
-    const occupancy = { capacity_units: 63.6 } as TraceDescription["occupancy"];
-    expect(formatFact("Machine", { ...minimal, occupancy })).toBe("64 GPUs (maximum busy)");
+  it("show whether the machine size is stated or a guess, and why", () => {
+    const occupancy = {
+      capacity_units: 63.6,
+      capacity_reason: "at most 64 were busy",
+    } as TraceDescription["occupancy"];
+    expect(formatFact("Machine", { ...minimal, occupancy })).toBe("64 GPUs (a guess: at most 64 were busy)");
     expect(formatFact("Machine", { ...minimal, occupancy, total_units: 128 })).toBe("128 GPUs");
   });
 

@@ -76,7 +76,7 @@ export function formatFigure(value: number | null | undefined): string {
 function formatMachine({ total_units, occupancy, size_unit }: TraceDescription): string {
   if (total_units !== null) return formatUnits(total_units, size_unit);
   if (!occupancy) return MISSING;
-  return `${formatUnits(Math.round(occupancy.capacity_units), size_unit)} (maximum busy)`;
+  return `${formatUnits(Math.round(occupancy.capacity_units), size_unit)} (a guess: ${occupancy.capacity_reason})`;
 }
 
 function sumUnsuccessful(statuses: readonly { readonly status: string; readonly share: { readonly value: number } }[]) {

@@ -77,7 +77,7 @@ function TraceCharts({ trace, occupancy, place }: DescribedTrace) {
       <p className={styles.caption}>
         <i data-swatch={true} style={{ background: color }} />
         <b>{trace.name}</b> {formatRatio(occupancy.utilization)} of {formatUnits(capacity, trace.size_unit)} used
-        {!occupancy.is_capacity_stated && " (maximum busy)"}
+        {!occupancy.is_capacity_stated && ` (a guess: ${occupancy.capacity_reason})`}
         {occupancy.over_capacity_share > 0.001 &&
           `; over capacity during ${formatRatio(occupancy.over_capacity_share)} of the time`}
       </p>

@@ -13,13 +13,14 @@ export function TraceUpload({ onUploaded }: { onUploaded(row: JobTraceRow): void
   const refetch = useRenewJobTraces();
   const input = useRef<HTMLInputElement>(null);
   const [fileName, setFileName] = useState<string | null>(null);
+  const [machineSize, setMachineSize] = useState("");
   const [problem, setProblem] = useState<Problem | null>(null);
   const send = async (file: File | undefined) => {
     if (!file || fileName !== null) return;
     setFileName(file.name);
     setProblem(null);
     try {
-      const row = await client.upload(file.name, file, null);
+      const row = await client.upload(file.name, file, readSize(machineSize));
       refetch();
       onUploaded(row);
     } catch (error) {
@@ -40,8 +41,21 @@ export function TraceUpload({ onUploaded }: { onUploaded(row: JobTraceRow): void
       ) : (
         <p role="status">Reading {fileName}…</p>
       )}
+      <label>
+        Machine size{" "}
+        <input
+          type="number"
+          min={1}
+          step={1}
+          size={8}
+          placeholder="guessed"
+          value={machineSize}
+          onChange={(event) => setMachineSize(event.currentTarget.value)}
+          data-tip="In nodes, GPUs or processors, as the sizes of the jobs; only used where the file does not state it"
+        />
+      </label>
       <p>
-        SWF, sacct, CSV with usual column names, Lumos, Philly, Helios, Acme, Alibaba, Google Borg; also compressed.
+        SWF, sacct, Torque, CSV with usual column names, Lumos, Philly, Helios, Acme, Alibaba, Google Borg; also compressed.
       </p>
       {problem && (
         <p role="alert">
@@ -61,4 +75,10 @@ export function TraceUpload({ onUploaded }: { onUploaded(row: JobTraceRow): void
       />
     </DropBox>
   );
+}
+
+/** A whole number above zero; null: the size is guessed. */
+export function readSize(text: string): number | null {
+  const size = Number(text);
+  return Number.isInteger(size) && size > 0 ? size : null;
 }
