@@ -125,7 +125,7 @@ def _run(options: argparse.Namespace) -> int:
 
         show_recorded(_build_request(options), variables, sender.urls, as_json=options.json)
         return 0
-    tracking = sender.options(options.mlflow)
+    tracking = sender.options()
     if options.repeat:
         from clusterscape.cli.run_repeat import repeat
 
@@ -161,11 +161,6 @@ def _build_request(options: argparse.Namespace) -> RunRequest:
     )
 
 
-def intercepts_mlflow(mlflow: str | None) -> bool:
-    """Whether to intercept what scripts log to MLflow: not if the user set a tracking URI, unless we send to it."""
-    return bool(mlflow) or "MLFLOW_TRACKING_URI" not in os.environ
-
-
 class Sender(BackgroundWork):
     """Uploads runs to the given servers while they run. ``variables``: patterns of recorded environment variables."""
 
@@ -188,12 +183,11 @@ class Sender(BackgroundWork):
         """URLs of the servers."""
         return [target.url for target in self._targets]
 
-    def options(self, mlflow: str | None) -> TrackOptions:
+    def options(self) -> TrackOptions:
         """Options of the tracker that upload through this sender."""
         return TrackOptions(
             state=state_folder(),
             start_background=self.begin,
-            intercepts_mlflow=intercepts_mlflow(mlflow),
             announce=self.announce,
             variables=self._variables,
         )

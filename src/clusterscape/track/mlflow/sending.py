@@ -28,8 +28,8 @@ from clusterscape.model.run_events import (
     decode_run_event,
 )
 from clusterscape.model.run_frames import NO_STEP, FrameKind, decode_samples, iter_frames
-from clusterscape.track.mlflow.gateway import ARTIFACTS_FOLDER
 from clusterscape.track.mlflow.naming import MOST_PARAM_VALUE, MOST_TAG_VALUE, clean, metric_of, status_of
+from clusterscape.track.mlflow.recording import ARTIFACTS_FOLDER
 from clusterscape.track.mlflow.server import MlflowServer
 from clusterscape.track.places import make_private_folder
 from clusterscape.track.redaction import Redactor, redact_lines
