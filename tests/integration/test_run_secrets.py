@@ -113,10 +113,10 @@ def test_no_secret_is_stored_or_sent_when_a_run_is_full_of_them(command: Command
     words = ["--api-key", SECRETS["option"], f"--hub-token={SECRETS['option with equals']}", "--size", "harmless-word"]
     shell = f"HF_TOKEN={SECRETS['inside sh']} exec {sys.executable} model.py " + " ".join(words)
     with own_server(tmp_path, f'[storage]\ndata_dir = "{tmp_path / "data"}"\n') as url:
-        done = command("run", "-l", "proc", "--server", url, "--", "sh", "-c", shell)
+        done = command("run", "-l", "proc", "--url", url, "--", "sh", "-c", shell)
         assert done.returncode == 1, done.stderr
         # A busy machine: the tracker waits for the server only for some seconds.
-        wait_for(lambda: command("runs", "upload", "--server", url).returncode == 0, "sending the run")
+        wait_for(lambda: command("runs", "upload", "--url", url).returncode == 0, "sending the run")
         run = command.only_run()
         answers = answers_of(url, run.run)
         shown = json.loads(urllib.request.urlopen(f"{url}/api/v1/runs/{run.run}", timeout=30).read())

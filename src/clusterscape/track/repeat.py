@@ -37,7 +37,7 @@ def find_recorded(state: Path, server: RunServer | None, run: str) -> list[Recor
         return _read_together(find_run(state, run), state)
     except NotFoundError as error:
         if server is None:
-            hint = f"{error.hint} One that only a server has needs --server (or CLUSTERSCAPE_URL)."
+            hint = f"{error.hint} One that only a server has needs --url (or CLUSTERSCAPE_URL)."
             raise NotFoundError(error.message, hint=hint) from None
         return _fetch_together(server, _fetch_id(server, run))
 

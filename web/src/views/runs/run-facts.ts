@@ -28,7 +28,7 @@ export function findBestRun(
   isMaximum: boolean,
 ): { readonly row: RunRow; readonly quantity: RunQuantity } | null {
   const quantity = listQuantities(rows).find((candidate) => candidate.key === key);
-  const measured = rows.filter((row) => isKnown(quantity?.of(row)));
+  const measured = rows.filter((row) => row.state === "completed" && isKnown(quantity?.of(row)));
   if (!quantity || measured.length < 2) return null;
   const sign = isMaximum ? -1 : 1;
   const [row] = measured.toSorted((a, b) => sign * ((quantity.of(a) ?? 0) - (quantity.of(b) ?? 0)));
