@@ -143,8 +143,8 @@ def _full_path(path: str) -> str:
 def _format_query(query: Query) -> str:
     pairs = []
     for name, value in query.items():
-        is_list = isinstance(value, Sequence) and not isinstance(value, str)
-        items = [_format_value(item) for item in (value if is_list else [value]) if item is not None]
+        values = [value] if isinstance(value, str) or not isinstance(value, Sequence) else value
+        items = [_format_value(item) for item in values if item is not None]
         pairs += [(name, item) for item in ([",".join(items)] if name in _JOINED and items else items)]
     return f"?{urlencode(pairs)}" if pairs else ""
 

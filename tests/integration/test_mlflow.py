@@ -109,6 +109,7 @@ def test_everything_arrives_when_the_server_was_away_and_when_it_is_there(
     runs = {run["info"]["run_name"]: run for run in runs_of(server, "1")}
     assert set(runs) == {"7", "cpu_A", "cpu_B"}
     assert runs["7"]["info"]["status"] == "FAILED"
+    assert runs["7"]["info"]["end_time"] == max(runs[name]["info"]["end_time"] for name in ("cpu_A", "cpu_B"))
     for name, status in (("cpu_A", "FINISHED"), ("cpu_B", "FAILED")):
         check_run(server, runs[name], status=status)
         assert tags_of(runs[name])["mlflow.parentRunId"] == runs["7"]["info"]["run_id"]

@@ -3,9 +3,8 @@
 import json
 import logging
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
-import click
 import typer
 from rich.text import Text
 from typer.core import TyperGroup
@@ -42,7 +41,7 @@ from clusterscape.errors import ClusterScapeError
 class _Commands(TyperGroup):
     """Accepts former names of options, with a warning."""
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         command = next((word for word in args if not word.startswith("-")), None)
         # What follows `run` may belong to the script.
         is_old = [command != "run" and (word == "--server" or word.startswith("--server=")) for word in args]

@@ -79,11 +79,13 @@ class _RecordingLoader:
     def __init__(self, loader: Any) -> None:
         self._loader = loader
 
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+    def create_module(self, spec: ModuleSpec) -> Any:
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__loader__ = module.__spec__.loader = self._loader
+        module.__loader__ = self._loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
         self._loader.exec_module(module)
         try:
             _record_mlflow(module)
