@@ -111,7 +111,7 @@ def test_run_is_repeated_when_only_the_server_has_it(command: Command, tmp_path:
         assert command("runs", "upload", "--url", url).returncode == 0
         first, second = command.runs()
         elsewhere = Command(folder=command.folder, home=tmp_path / "elsewhere", deadline_s=180)
-        assert "needs --server" in elsewhere("run", "--repeat", first.run).stderr
+        assert "needs --url" in elsewhere("run", "--repeat", first.run).stderr
         assert "no run `nope`" in elsewhere("run", "--url", url, "--repeat", "nope").stderr
         done = elsewhere("run", "--url", url, "--repeat", first.run[-10:])
         assert done.returncode == 0, done.stderr
