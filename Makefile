@@ -37,7 +37,7 @@ setup: .venv/.runtime $(CLIENT) ## Environment and client, nothing started
 check: .venv/.dev web/node_modules/.installed ## Format, lint, types, import rules, generated files
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
-	$(BIN)/mypy
+	$(BIN)/mypy --no-error-summary
 	$(BIN)/python tools/codegen.py --check
 	$(BIN)/python tools/docs.py --check
 	$(BIN)/python tools/words.py

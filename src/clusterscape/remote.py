@@ -25,6 +25,9 @@ WARM_UP_S = 300.0
 
 log = logging.getLogger(__name__)
 
+_JOINED = frozenset({"metrics", "units", "ranks", "compare"})
+"""Parameters whose values are joined by commas; of the others, a list is repeated."""
+
 Value = str | int | float | bool | None
 Query = Mapping[str, Value | Sequence[Value]]
 
@@ -41,9 +44,16 @@ class Server:
     def get(self, path: str, **query: Value | Sequence[Value]) -> Any:
         """The answer to ``GET path``: JSON as it is, a table as a polars frame, anything else as bytes.
 
-        ``path`` is one of the reference, with or without ``/api/v1``; parameters that are None are left out, lists repeated.
+        ``path`` is one of the reference, with or without ``/api/v1``; parameters that are None are left out; a list may be
+        given for any parameter that takes several values. A page of a longer list is reported by a warning, unless a
+        ``limit`` was given.
         """
-        return self.send("GET", path, query=query)
+        answer = self.send("GET", path, query=query)
+        if isinstance(answer, dict) and "limit" not in query and {"total", "limit", "offset"} <= answer.keys():
+            end = answer["offset"] + answer["limit"]
+            if answer["total"] > end:
+                log.warning("%s: %d of %d; limit= and offset= ask for others", path, answer["limit"], answer["total"])
+        return answer
 
     def send(self, method: str, path: str, body: Any = None, *, query: Query | None = None) -> Any:
         """The answer to any request with a JSON body; None where there is nothing to say."""
@@ -79,7 +89,8 @@ def open_url(request: urllib.request.Request, token: str | None, *, timeout_s: f
         if error.code == 401:
             raise AccessError(f"{url} asks for a token", hint="Give it with --token.") from None
         message, hint = _problem_of(error)
-        raise SourceError(f"{url} answers {error.code} {error.reason}{message}", hint=hint) from None
+        answered = f"{url} answers {error.code} {error.reason}"
+        raise SourceError(f"{message} ({answered})" if message else answered, hint=hint) from None
     except (urllib.error.URLError, TimeoutError) as error:
         reason = getattr(error, "reason", error)
         if isinstance(reason, TimeoutError):
@@ -118,7 +129,7 @@ def _problem_of(error: urllib.error.HTTPError) -> tuple[str, str | None]:
     """Message and hint of a ClusterScape error response; empty for other servers."""
     try:
         problem = json.load(error)["error"]
-        return f": {problem['message']}", problem["hint"]
+        return str(problem["message"]), problem["hint"]
     except (ValueError, KeyError, TypeError):
         return "", None
 
@@ -126,17 +137,20 @@ def _problem_of(error: urllib.error.HTTPError) -> tuple[str, str | None]:
 def _full_path(path: str) -> str:
     if not path.startswith("/"):
         raise QueryError(f"{path!r} is not a path", hint="Write it as /workloads; docs/reference/api.md lists them.")
-    return path if path.startswith((f"{API}/", "/healthz")) else f"{API}{path}"
+    return path if path.startswith((f"{API}/", "/healthz", "/openapi.json")) else f"{API}{path}"
 
 
 def _format_query(query: Query) -> str:
-    pairs = [
-        (name, str(item).lower() if isinstance(item, bool) else str(item))
-        for name, value in query.items()
-        for item in ([value] if isinstance(value, str) or not isinstance(value, Sequence) else value)
-        if item is not None
-    ]
+    pairs = []
+    for name, value in query.items():
+        values = [value] if isinstance(value, str) or not isinstance(value, Sequence) else value
+        items = [_format_value(item) for item in values if item is not None]
+        pairs += [(name, item) for item in ([",".join(items)] if name in _JOINED and items else items)]
     return f"?{urlencode(pairs)}" if pairs else ""
+
+
+def _format_value(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _read(content: bytes, kind: str, address: str) -> Any:

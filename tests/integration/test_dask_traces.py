@@ -38,8 +38,6 @@ def test_trace_is_the_same_when_it_is_read_on_dask(tmp_path: Path) -> None:
 
 
 def test_command_is_refused_when_both_a_server_and_a_scheduler_are_named(tmp_path: Path) -> None:
-    process = run(
-        "trace", "import", str(tmp_path), "--server", "http://127.0.0.1:1", "--scheduler", "tcp://127.0.0.1:1"
-    )
+    process = run("trace", "import", str(tmp_path), "--url", "http://127.0.0.1:1", "--scheduler", "tcp://127.0.0.1:1")
     assert process.returncode != 0
-    assert "--server and --scheduler cannot be combined" in process.stderr
+    assert "--url and --scheduler cannot be combined" in process.stderr

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from servers.own_server import own_server
 from tracking.command import Command, wait_for
+from tracking.plain_mlflow import write_client
 
 pytestmark = pytest.mark.server
 
@@ -38,16 +39,16 @@ SECRETS = {
 }
 
 SCRIPT = f"""\
-import json, os, urllib.request
+import os
 import clusterscape
+from mlflow.tracking._tracking_service.client import TrackingServiceClient
 
 run = clusterscape.run()
 run.params({{"lr": "0.125", "hf_token": "{SECRETS["param"]}"}})
 run.tag(note="uses {SECRETS["tag"]}")
 run.log({{"loss": 0.5, "loss/{SECRETS["metric"]}": 1.0}}, step=1)
-body = {{"run_id": os.environ["MLFLOW_RUN_ID"], "key": "api_key", "value": "{SECRETS["mlflow param"]}"}}
-url = os.environ["MLFLOW_TRACKING_URI"] + "/api/2.0/mlflow/runs/log-parameter"
-urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), method="POST"), timeout=60).read()
+client = TrackingServiceClient()
+client.log_param(client.create_run("1").info.run_id, "api_key", "{SECRETS["mlflow param"]}")
 raise ValueError(
     "harmless-cause {SECRETS["exception"]} password='{SECRETS["exception by name"]}' "
     + os.environ["WANDB_API_KEY"] + " {SECRETS["param"]} {SECRETS["mlflow param"]}"
@@ -76,6 +77,7 @@ def command(tmp_path: Path) -> Command:
         file.write(f"OPENAI={SECRETS['diff']}\nDB_PASSWORD={SECRETS['diff by name']}\n")
     (folder / f"untracked-{SECRETS['untracked']}").touch()
     command.script("model.py", SCRIPT)
+    write_client(folder)
     command.variables = {
         "SLURM_JWT": SECRETS["slurm"],
         "AWS_ACCESS_KEY_ID": SECRETS["aws id"],
@@ -111,10 +113,10 @@ def test_no_secret_is_stored_or_sent_when_a_run_is_full_of_them(command: Command
     words = ["--api-key", SECRETS["option"], f"--hub-token={SECRETS['option with equals']}", "--size", "harmless-word"]
     shell = f"HF_TOKEN={SECRETS['inside sh']} exec {sys.executable} model.py " + " ".join(words)
     with own_server(tmp_path, f'[storage]\ndata_dir = "{tmp_path / "data"}"\n') as url:
-        done = command("run", "-l", "proc", "--server", url, "--", "sh", "-c", shell)
+        done = command("run", "-l", "proc", "--url", url, "--", "sh", "-c", shell)
         assert done.returncode == 1, done.stderr
         # A busy machine: the tracker waits for the server only for some seconds.
-        wait_for(lambda: command("runs", "upload", "--server", url).returncode == 0, "sending the run")
+        wait_for(lambda: command("runs", "upload", "--url", url).returncode == 0, "sending the run")
         run = command.only_run()
         answers = answers_of(url, run.run)
         shown = json.loads(urllib.request.urlopen(f"{url}/api/v1/runs/{run.run}", timeout=30).read())

@@ -62,10 +62,10 @@ def get(url: str) -> Any:
 
 def run_and_send(command: Command, url: str, *words: str) -> None:
     """A run that the server has; on a busy machine it is sent afterwards, as the tracker waits only for some seconds."""
-    done = command("run", *words, "--server", url, "model.py")
+    done = command("run", *words, "--url", url, "model.py")
     assert done.returncode == 0, done.stderr
     if "is slow" in done.stderr:
-        assert command("runs", "upload", "--server", url).returncode == 0
+        assert command("runs", "upload", "--url", url).returncode == 0
     else:
         assert "not uploaded" not in done.stderr
 
@@ -108,17 +108,17 @@ def test_run_is_repeated_when_only_the_server_has_it(command: Command, tmp_path:
     )
     with server(tmp_path / "data", free_port()) as (url, _):
         assert command("plan", "plan.csv").returncode == 0
-        assert command("runs", "upload", "--server", url).returncode == 0
+        assert command("runs", "upload", "--url", url).returncode == 0
         first, second = command.runs()
         elsewhere = Command(folder=command.folder, home=tmp_path / "elsewhere", deadline_s=180)
-        assert "needs --server" in elsewhere("run", "--repeat", first.run).stderr
-        assert "no run `nope`" in elsewhere("run", "--server", url, "--repeat", "nope").stderr
-        done = elsewhere("run", "--server", url, "--repeat", first.run[-10:])
+        assert "needs --url" in elsewhere("run", "--repeat", first.run).stderr
+        assert "no run `nope`" in elsewhere("run", "--url", url, "--repeat", "nope").stderr
+        done = elsewhere("run", "--url", url, "--repeat", first.run[-10:])
         assert done.returncode == 0, done.stderr
         again = elsewhere.runs()
         assert [run.about["listeners"] for run in again] == [run.about["listeners"] for run in (first, second)]
         assert [run.tags["repeats"] for run in again] == [first.run, second.run]
-        assert elsewhere("runs", "upload", "--server", url).returncode == 0
+        assert elsewhere("runs", "upload", "--url", url).returncode == 0
         (experiment,) = get(f"{url}/api/v1/runs/tree")["experiments"]
         assert sorted(len(workload["runs"]) for workload in experiment["workloads"]) == [2, 2]
 
@@ -128,15 +128,15 @@ def test_nothing_is_lost_when_the_server_is_killed_and_comes_back(command: Comma
     with server(tmp_path / "data", port) as (url, pid):
         run_and_send(command, url, "-l", "none")
         os.kill(pid, signal.SIGKILL)
-    done = command("run", "-l", "none", "--server", url, "model.py")
+    done = command("run", "-l", "none", "--url", url, "model.py")
     assert done.returncode == 0
     assert "kept on disk" in done.stderr
-    assert command("runs", "upload", "--server", url).returncode == 1
+    assert command("runs", "upload", "--url", url).returncode == 1
     with server(tmp_path / "data", port) as (url, _):
-        sent = json.loads(command("runs", "upload", "--server", url, "--json").stdout)
+        sent = json.loads(command("runs", "upload", "--url", url, "--json").stdout)
         assert list(sent["runs"]) == [command.runs()[1].run]
         everything = [run.run for run in command.runs()]
-        again = json.loads(command("runs", "upload", *everything, "--server", url, "--json").stdout)
+        again = json.loads(command("runs", "upload", *everything, "--url", url, "--json").stdout)
         assert set(again["runs"].values()) == {0}
         rows = get(f"{url}/api/v1/runs")
         assert {row["samples"] for row in rows} == {2001}
@@ -154,17 +154,17 @@ def test_run_is_gone_and_not_taken_again_when_its_owner_deletes_it(command: Comm
         run_and_send(command, url, "-l", "none")
         run_and_send(command, url, "-l", "none")
         deleted, other = (run.run for run in command.runs())
-        refused = command("runs", "delete", deleted, "--server", url)
+        refused = command("runs", "delete", deleted, "--url", url)
         assert (refused.returncode, "Use --yes" in refused.stderr) == (2, True)
-        done = json.loads(command("runs", "delete", deleted, "--server", url, "--yes", "--json").stdout)
+        done = json.loads(command("runs", "delete", deleted, "--url", url, "--yes", "--json").stdout)
         assert done["deleted"] == [deleted]
         assert [row["run"] for row in get(f"{url}/api/v1/runs")] == [other]
         assert [row["workload"] for row in get(f"{url}/api/v1/workloads")["workloads"]] == [f"run:{other}"]
-        again = command("runs", "upload", deleted, other, "--server", url)
+        again = command("runs", "upload", deleted, other, "--url", url)
         assert again.returncode == 1
         assert f"{deleted} was not uploaded and is kept on disk" in again.stderr
         assert "1 run uploaded" in again.stderr
-        assert command("runs", "delete", deleted, "--server", url, "--yes").returncode == 1
+        assert command("runs", "delete", deleted, "--url", url, "--yes").returncode == 1
         assert {run.run for run in command.runs()} == {deleted, other}, "what was recorded here stays"
         assert command("runs", "delete", deleted, "--local", "--yes").returncode == 0
         assert {run.run for run in command.runs()} == {other}

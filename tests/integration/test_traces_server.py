@@ -70,13 +70,13 @@ def test_trace_is_drawn_and_survives_a_restart_when_the_command_sends_it(tmp_pat
     for path in RECORDED.glob("ddp_*"):
         (folder / path.name).write_bytes(path.read_bytes())
     with server(tmp_path / "state") as url:
-        row = command("import", str(folder), "--server", url)
+        row = command("import", str(folder), "--url", url)
         assert (row["state"], row["ranks"], row["name"]) == ("ready", 4, "run")
         assert row["headline"].startswith("Rank 0 comes last")
     with server(tmp_path / "state") as url:
-        assert [trace["trace_id"] for trace in command("list", "--server", url)] == [row["trace_id"]]
+        assert [trace["trace_id"] for trace in command("list", "--url", url)] == [row["trace_id"]]
         with urllib.request.urlopen(f"{url}/api/v1/traces/{row['trace_id']}/marey", timeout=60) as answer:
             body = answer.read()
             assert sum(map(int, answer.headers["X-Tables"].split(","))) == len(body)
-        diff = command("diff", row["trace_id"], row["trace_id"], "--server", url)
+        diff = command("diff", row["trace_id"], row["trace_id"], "--url", url)
         assert diff["sentences"][0].startswith("A step takes as long as before")

@@ -1,11 +1,13 @@
 """Queries to a server from Python and with ``clusterscape ask``; stored simulations with ``sched results``."""
 
 import json
+import re
 import time
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import polars as pl
 import pytest
@@ -15,6 +17,7 @@ from servers.in_thread import served_in_thread
 from typer.testing import CliRunner
 
 import clusterscape
+from clusterscape import remote
 from clusterscape.cli.entry import app
 from clusterscape.collect.job_traces import read_trace
 from clusterscape.errors import ClusterScapeError, QueryError, SourceError
@@ -61,9 +64,50 @@ def test_answers_are_dictionaries_and_frames_when_asked_from_python(url: str) ->
     assert server.send("DELETE", "/views/mine") is None
 
 
+def test_every_item_of_a_list_is_asked_for_when_the_parameter_takes_names(url: str) -> None:
+    server = clusterscape.connect(url)
+    table = server.get("/tick", metrics=["gpu_util_ratio", "power_watts"])
+    assert {"gpu_util_ratio", "power_watts"} <= set(table.columns)
+
+
+def test_joined_parameters_are_those_of_the_schema_that_take_commas(url: str) -> None:
+    """A list of names is one parameter there; others repeat it."""
+    paths = clusterscape.connect(url).get("/openapi.json")["paths"]
+    parameters = [item for path in paths.values() for way in path.values() for item in way.get("parameters", [])]
+    joined = {
+        item["name"]
+        for item in parameters
+        if re.search(r"separated by commas|comma-separated", item.get("description", ""))
+        and item["schema"]["type"] == "string"
+    }
+    assert joined == set(remote._JOINED)
+
+
+def test_pages_of_lists_are_reported_when_no_limit_was_given(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    server = clusterscape.connect(url)
+    answer = {"total": 133, "limit": 100, "offset": 0, "workloads": []}
+    with mock.patch.object(server, "send", return_value=answer):
+        server.get("/workloads", limit=100)
+        assert caplog.messages == []
+        server.get("/workloads")
+    assert caplog.messages == ["/workloads: 100 of 133; limit= and offset= ask for others"]
+
+
+def test_server_is_named_in_one_way_when_any_command_is_used(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    cli = CliRunner()
+    monkeypatch.setenv("CLUSTERSCAPE_URL", url)
+    assert cli.invoke(app, ["ask", "/cluster"]).exit_code == 0
+    monkeypatch.delenv("CLUSTERSCAPE_URL")
+    for words in (["runs", "upload", "nothing"], ["sched", "wait", "--gpus", "1"]):
+        new, old = cli.invoke(app, [*words, "--url", url]), cli.invoke(app, [*words, "--server", url])
+        assert (old.exit_code, repr(old.exception)) == (new.exit_code, repr(new.exception))
+        assert "--server is now --url" in old.stderr
+        assert "now --url" not in new.stderr
+
+
 def test_error_names_the_problem_when_no_answer_is_possible(url: str) -> None:
     server = clusterscape.connect(url)
-    with pytest.raises(SourceError, match=r"404.*no workload"):
+    with pytest.raises(SourceError, match=r"^no workload .*answers 404"):
         server.get("/workloads/slurm:nobody")
     with pytest.raises(QueryError, match="is not a path"):
         server.get("workloads")

@@ -3,10 +3,11 @@
 import json
 import logging
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
+from typer.core import TyperGroup
 
 from clusterscape import __version__
 from clusterscape.cli import (
@@ -33,12 +34,28 @@ from clusterscape.cli import (
 )
 from clusterscape.cli.options import example
 from clusterscape.cli.output import set_up_log, stderr
-from clusterscape.cli.safe_text import plain_lines
+from clusterscape.cli.safe_text import plain_lines, warn_of_old_server
 from clusterscape.cli.unused_input import watch
 from clusterscape.errors import ClusterScapeError
 
+
+class _Commands(TyperGroup):
+    """Accepts former names of options, with a warning."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        command = next((word for word in args if not word.startswith("-")), None)
+        # What follows `run` may belong to the script.
+        is_old = [command != "run" and (word == "--server" or word.startswith("--server=")) for word in args]
+        if any(is_old):
+            warn_of_old_server()
+            pairs = zip(args, is_old, strict=True)
+            args = [word.replace("--server", "--url", 1) if old else word for word, old in pairs]
+        return super().parse_args(ctx, args)
+
+
 app = typer.Typer(
     name="clusterscape",
+    cls=_Commands,
     help="Shows who uses which GPUs of a shared cluster, for what, and how efficiently.",
     no_args_is_help=True,
     add_completion=False,

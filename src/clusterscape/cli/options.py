@@ -27,7 +27,13 @@ ConfigOption = Annotated[
 HostOption = Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")]
 PortOption = Annotated[int | None, typer.Option(help="Port to listen on.", show_default="8321")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)]
-UrlOption = Annotated[str, typer.Option(help="URL of a running ClusterScape server.", rich_help_panel=CONNECTION)]
+URL_VARIABLE = "CLUSTERSCAPE_URL"
+UrlOption = Annotated[
+    str,
+    typer.Option(
+        help="URL of a running ClusterScape server.", envvar=URL_VARIABLE, show_envvar=True, rich_help_panel=CONNECTION
+    ),
+]
 TokenOption = Annotated[
     str | None,
     typer.Option(

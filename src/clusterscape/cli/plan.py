@@ -63,7 +63,7 @@ def plan(
         stops_at_failure=stop,
         shows_output=show_output,
         device_wait_s=device_wait_s,
-        track=sender.options(mlflow),
+        track=sender.options(),
     )
     with _Watcher(sum(map(len, due)), is_quiet=as_json or show_output) as watcher:
         result = execute(run_plan, options, watcher)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clusterscape.cli.safe_text import one_line, plain_lines
+from clusterscape.cli.safe_text import one_line, plain_lines, warn_of_old_server
 from clusterscape.errors import ClusterScapeError, ConfigError
 from clusterscape.track.listeners import DEFAULT_LISTENERS, parse_listeners
 from clusterscape.track.places import state_folder
@@ -28,6 +28,15 @@ _EXAMPLES = """examples:
   clusterscape run train.py --epochs 3
   clusterscape run --devices 0+1 --experiment resnet -- torchrun train.py
   clusterscape run --repeat 20261115-130501-3f9a1c"""
+
+
+class _OldServer(argparse.Action):
+    """``--server`` is the former name of ``--url``."""
+
+    def __call__(self, parser: object, namespace: argparse.Namespace, values: object, option: object = None) -> None:
+        del parser, option
+        warn_of_old_server()
+        namespace.server = values
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -71,8 +80,13 @@ def build_parser() -> argparse.ArgumentParser:
     recording.add_argument("--json", action="store_true", help="With --show-recorded: print JSON.")
     upload = parser.add_argument_group("upload")
     upload.add_argument(
-        "--server", default=os.environ.get(URL_VARIABLE), help=f"URL of a ClusterScape server ({URL_VARIABLE})."
+        "--url",
+        dest="server",
+        metavar="URL",
+        default=os.environ.get(URL_VARIABLE),
+        help=f"URL of a ClusterScape server ({URL_VARIABLE}).",
     )
+    upload.add_argument("--server", action=_OldServer, help=argparse.SUPPRESS)
     upload.add_argument(
         "--token",
         default=os.environ.get("CLUSTERSCAPE_SERVER__TOKEN"),
@@ -88,7 +102,7 @@ def build_parser() -> argparse.ArgumentParser:
     repeating.add_argument(
         "--repeat",
         metavar="RUN",
-        help="Run a recorded run of this machine or of --server again, with the other runs of its workload.",
+        help="Run a recorded run of this machine or of --url again, with the other runs of its workload.",
     )
     repeating.add_argument("--alone", action="store_true", help="Without the other runs of its workload.")
     repeating.add_argument("--cwd", metavar="FOLDER", type=Path, help="Run in another working directory.")
@@ -125,7 +139,7 @@ def _run(options: argparse.Namespace) -> int:
 
         show_recorded(_build_request(options), variables, sender.urls, as_json=options.json)
         return 0
-    tracking = sender.options(options.mlflow)
+    tracking = sender.options()
     if options.repeat:
         from clusterscape.cli.run_repeat import repeat
 
@@ -161,11 +175,6 @@ def _build_request(options: argparse.Namespace) -> RunRequest:
     )
 
 
-def intercepts_mlflow(mlflow: str | None) -> bool:
-    """Whether to intercept what scripts log to MLflow: not if the user set a tracking URI, unless we send to it."""
-    return bool(mlflow) or "MLFLOW_TRACKING_URI" not in os.environ
-
-
 class Sender(BackgroundWork):
     """Uploads runs to the given servers while they run. ``variables``: patterns of recorded environment variables."""
 
@@ -188,12 +197,11 @@ class Sender(BackgroundWork):
         """URLs of the servers."""
         return [target.url for target in self._targets]
 
-    def options(self, mlflow: str | None) -> TrackOptions:
+    def options(self) -> TrackOptions:
         """Options of the tracker that upload through this sender."""
         return TrackOptions(
             state=state_folder(),
             start_background=self.begin,
-            intercepts_mlflow=intercepts_mlflow(mlflow),
             announce=self.announce,
             variables=self._variables,
         )

@@ -20,7 +20,7 @@ app = typer.Typer(help="Runs recorded on this machine: list, show, upload, delet
 ServerOption = Annotated[
     str | None,
     typer.Option(
-        "--server",
+        "--url",
         help="URL of a ClusterScape server.",
         envvar="CLUSTERSCAPE_URL",
         show_envvar=True,
@@ -102,7 +102,7 @@ def show_run(
         stdout.print(f"  {metric.name}{where}: {metric.samples:,} × {metric.method}, last {last}", highlight=False)
 
 
-@app.command("upload", epilog=example("clusterscape runs upload --server http://gpus.example.org:8321"))
+@app.command("upload", epilog=example("clusterscape runs upload --url http://gpus.example.org:8321"))
 def upload_runs(
     runs: Annotated[
         list[str] | None, typer.Argument(help="Ids of runs.", show_default="all that were not uploaded")
@@ -122,7 +122,7 @@ def upload_runs(
 
     if not server and not mlflow:
         raise ConfigError(
-            "no server given", hint="Use --server http://HOST:PORT or --mlflow URI, or set CLUSTERSCAPE_URL."
+            "no server given", hint="Use --url http://HOST:PORT or --mlflow URI, or set CLUSTERSCAPE_URL."
         )
     state = state_folder()
     folders = [find_run(state, run) for run in runs] if runs else list_runs(state)[::-1]
@@ -183,7 +183,7 @@ def delete_runs(
     from clusterscape.track.upload import RunServer
 
     if not server and not local:
-        raise ConfigError("no server given", hint="Use --server http://HOST:PORT, or --local for this machine.")
+        raise ConfigError("no server given", hint="Use --url http://HOST:PORT, or --local for this machine.")
     folders = [find_run(state_folder(), run) for run in runs] if local else []
     running = [folder.name for folder in folders if is_running(folder)]
     if running:

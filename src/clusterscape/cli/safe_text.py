@@ -4,6 +4,7 @@ Light to import: ``clusterscape run`` uses it, too.
 """
 
 import re
+import sys
 
 # C0 including tab and newline, DEL, C1, bidirectional controls, line separators, surrogates.
 _UNSAFE = "\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
@@ -30,3 +31,8 @@ def safe_json(document: str) -> str:
 def _escape(match: re.Match[str]) -> str:
     code = ord(match[0])
     return _SHORT_ESCAPES.get(match[0]) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+
+
+def warn_of_old_server() -> None:
+    """Say on standard error that ``--server`` has another name now."""
+    sys.stderr.write("clusterscape: --server is now --url; the old name still works\n")

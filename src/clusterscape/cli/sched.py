@@ -31,7 +31,7 @@ app.command(
     "wait",
     rich_help_panel=QUEUE,
     epilog=example(
-        "clusterscape sched wait --server http://127.0.0.1:8321 --gpus 8 --hours 4",
+        "clusterscape sched wait --url http://127.0.0.1:8321 --gpus 8 --hours 4",
         "clusterscape sched wait trace.swf.gz --sample 500",
     ),
 )(sched_predict.wait)

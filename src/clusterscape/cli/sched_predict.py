@@ -5,6 +5,7 @@ running server, and backtests such forecasts on a job trace.
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -13,7 +14,7 @@ from urllib.parse import urlencode
 
 import typer
 
-from clusterscape.cli.options import CONNECTION, FormatOption, JsonOption, TimezoneOption, TokenOption
+from clusterscape.cli.options import CONNECTION, URL_VARIABLE, FormatOption, JsonOption, TimezoneOption, TokenOption
 from clusterscape.errors import QueryError
 
 if TYPE_CHECKING:
@@ -88,7 +89,9 @@ def wait(
     ] = None,
     server: Annotated[
         str | None,
-        typer.Option(help="URL of a running ClusterScape server.", show_default=False, rich_help_panel=CONNECTION),
+        typer.Option(
+            "--url", help="URL of a running ClusterScape server.", show_default=False, rich_help_panel=CONNECTION
+        ),
     ] = None,
     gpus: Annotated[int, typer.Option(min=1, help="Total number of GPUs.", rich_help_panel=JOB)] = 1,
     hours: Annotated[float, typer.Option(min=0.01, help="Time limit, hours.", rich_help_panel=JOB)] = 1.0,
@@ -146,11 +149,11 @@ def wait(
     token: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Forecast when a job would start if submitted now (--server), or backtest forecasts on a job trace."""
+    """Forecast when a job would start if submitted now (--url, or CLUSTERSCAPE_URL), or backtest forecasts on a job trace."""
+    if trace is None and server is None:
+        server = os.environ.get(URL_VARIABLE)
     if (trace is None) == (server is None):
-        raise QueryError(
-            "give either a job trace or --server", hint="For example: --server http://127.0.0.1:8321 --gpus 8."
-        )
+        raise QueryError("give either a job trace or --url", hint="For example: --url http://127.0.0.1:8321 --gpus 8.")
     if server is not None:
         query = {"gpus": gpus, "hours": hours, "machine_type": machine_type, "memory_gib": memory or None}
         query |= {"partition": partition, "user": user}

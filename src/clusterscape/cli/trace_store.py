@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ServerOption = Annotated[
     str | None,
     typer.Option(
-        "--server",
+        "--url",
         help="URL of a running ClusterScape server.",
         envvar="CLUSTERSCAPE_URL",
         show_default="the store of this machine",
@@ -54,7 +54,7 @@ def import_trace(
     from clusterscape.query.search import qualify
 
     if server and scheduler:
-        raise ConfigError("--server and --scheduler cannot be combined", hint="Remove one of them.")
+        raise ConfigError("--url and --scheduler cannot be combined", hint="Remove one of them.")
     title = name or _title(paths)
     columns = (
         TextColumn("{task.description}", markup=False),

@@ -2,8 +2,11 @@
 
 A file is a sequence of frames; each is a header (magic, kind, length, CRC-32 of the payload) and a payload. An event is a
 JSON object. Samples are columns (code, time in µs, step, value), deflated; ``series`` events earlier in the same file define
-the codes. A truncated last frame is ignored without an error. Standard library only.
+the codes. A truncated last frame is ignored without an error. Standard library
+only, for any Python that scripts run on: tracked scripts load this file by its path (``track/mlflow/recording.py``).
 """
+
+from __future__ import annotations
 
 import json
 import struct
@@ -11,7 +14,7 @@ import sys
 import zlib
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from enum import IntEnum, StrEnum
+from enum import Enum, IntEnum
 from typing import NamedTuple
 
 MAGIC = 0x5343  # "CS", little-endian
@@ -34,7 +37,7 @@ class FrameKind(IntEnum):
     SAMPLES = 2
 
 
-class SampleScope(StrEnum):
+class SampleScope(str, Enum):  # noqa: UP042 – StrEnum needs Python 3.11
     """What a value was measured of."""
 
     RUN = "run"  # logged by the script itself
@@ -44,13 +47,17 @@ class SampleScope(StrEnum):
     MIG = "mig"  # a MIG instance
     HOST = "host"
 
+    __str__ = str.__str__
 
-class SampleMethod(StrEnum):
+
+class SampleMethod(str, Enum):  # noqa: UP042 – StrEnum needs Python 3.11
     """How a value was obtained."""
 
     MEASURED = "measured"
     ESTIMATED = "estimated"
     UNAVAILABLE = "unavailable"  # the series has no samples; its reason is given
+
+    __str__ = str.__str__
 
 
 class Frame(NamedTuple):
@@ -64,10 +71,10 @@ class Frame(NamedTuple):
 class SampleColumns(NamedTuple):
     """Samples of one frame; all columns have the same length. ``step`` is NO_STEP if none was given."""
 
-    code: "array[int]"
-    time_us: "array[int]"
-    step: "array[int]"
-    value: "array[float]"
+    code: array[int]
+    time_us: array[int]
+    step: array[int]
+    value: array[float]
 
 
 def encode_event(event: Mapping[str, object], *, min_payload_bytes: int = 0) -> bytes:
@@ -139,18 +146,18 @@ def _plain(value: object) -> object:
         return value if value - value == 0.0 else repr(value)
     if isinstance(value, Mapping):
         return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return [_plain(part) for part in value]
     return value
 
 
-def _column(kind: str, raw: bytes, count: int) -> "array[int]":
+def _column(kind: str, raw: bytes, count: int) -> array[int]:
     column: array[int] = array(kind)
     _fill(column, raw, count)
     return column
 
 
-def _fill(column: "array[int] | array[float]", raw: bytes, count: int) -> None:
+def _fill(column: array[int] | array[float], raw: bytes, count: int) -> None:
     if len(raw) != count * column.itemsize:
         raise ValueError("columns differ in length")
     column.frombytes(raw)

@@ -1,13 +1,15 @@
 """Masks secrets in everything a run records: by name, by pattern, and by the values of secret variables and options.
 
 Decides what is a secret, but not which variables are recorded (``reproduce.py``). Standard library
-only, no imports of ClusterScape: ``startup/sitecustomize.py`` loads this file by path into the script's Python.
+only, no imports of ClusterScape: ``startup/sitecustomize.py`` loads this file by path into the script's Python, whatever
+its version.
 """
+
+from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from urllib.parse import quote
 
 MASK = "(masked)"
@@ -132,7 +134,7 @@ def is_secret_name(name: str) -> bool:
         return False
     if any(word in _SECRET_WORDS or word.endswith(_SECRET_ENDINGS) for word in words):
         return True
-    if any(first in _KEY_OWNERS and second == "key" for first, second in pairwise(words)):
+    if any(word == "key" and words[at] in _KEY_OWNERS for at, word in enumerate(words[1:])):
         return True
     if words[-1] in _LAST_WORDS or words[-1].endswith("token"):
         return len(words) == 1 or words[-2] not in _VOCABULARY
@@ -234,11 +236,11 @@ class Redactor:
                 self.text(str(key)): self._any(part, name if is_secret_name(name) else str(key), name)
                 for key, part in value.items()
             }
-        if isinstance(value, list | tuple | set | frozenset):
+        if isinstance(value, (list, tuple, set, frozenset)):
             if name == "command":
                 return self.words([str(word) for word in value])
             return [self._any(part, name, parent) for part in value]
-        return value if value is None or isinstance(value, int | float) else self.value(name, str(value))
+        return value if value is None or isinstance(value, (int, float)) else self.value(name, str(value))
 
     def _learn(self, *values: str) -> None:
         for value in values:

@@ -37,7 +37,7 @@ def find_recorded(state: Path, server: RunServer | None, run: str) -> list[Recor
         return _read_together(find_run(state, run), state)
     except NotFoundError as error:
         if server is None:
-            hint = f"{error.hint} One that only a server has needs --server (or CLUSTERSCAPE_URL)."
+            hint = f"{error.hint} One that only a server has needs --url (or CLUSTERSCAPE_URL)."
             raise NotFoundError(error.message, hint=hint) from None
         return _fetch_together(server, _fetch_id(server, run))
 
@@ -118,7 +118,6 @@ _PASSING = frozenset(
         *("_", "SHLVL", "PWD", "OLDPWD", "HOSTNAME", "DISPLAY", "PYTHONPATH"),
         *("TERM", "COLUMNS", "LINES", "LS_COLORS", "WINDOWID", "COLORTERM", "TERM_PROGRAM", "TERM_SESSION_ID"),
         *("CUDA_DEVICE_ORDER", "CUDA_VISIBLE_DEVICES"),  # follow from the devices of the run
-        *("MLFLOW_RUN_ID", "MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_ID", "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"),
     )
 )
 _PASSING_BEGINNINGS = ("CLUSTERSCAPE_", "SSH_", "XDG_", "TMUX", "SLURM_", "VSCODE_", "CUDA_MPS_")

@@ -64,7 +64,6 @@ class TrackedRun:
     def __init__(self, request: RunRequest, state: Path, clock: RunClock) -> None:
         self.request = request
         self.outcome: RunOutcome | None = None
-        self.extra_environ: dict[str, str] = {}  # variables in addition to those of the request
         self.pid = 0
         self.redactor = Redactor({**os.environ, **request.environ}, request.words)
         self._clock = clock
@@ -83,7 +82,7 @@ class TrackedRun:
 
     def command(self) -> Command:
         """The command of the child process, with the variables of its run and devices."""
-        environ = {**child_environ(self.request), **self.extra_environ}
+        environ = child_environ(self.request)
         environ[RUN_VARIABLE] = f"{self._clock.anchor_ns}:{self.folder}"
         output = self.folder / OUTPUT_FILE if self.request.keeps_output else None
         words = wrap_in_profiler(self.request.words, self.request.profiler, self.folder)

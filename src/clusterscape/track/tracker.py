@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from clusterscape.track.listeners.contract import ListenedRun, ListenerContext
 from clusterscape.track.listeners.ticker import Ticker
-from clusterscape.track.mlflow.gateway import MlflowGateway
 from clusterscape.track.places import host_folder
 from clusterscape.track.processes import (
     Barrier,
@@ -42,7 +41,6 @@ class TrackOptions(NamedTuple):
     grace_s: float = GRACE_S
     ends_leftovers: bool = False  # kill processes that outlive the main process of their run
     start_background: Callable[[Sequence[Path]], "BackgroundWork | None"] | None = None
-    intercepts_mlflow: bool = True  # intercept what scripts log to MLflow
     announce: Callable[[Sequence[RunRequest]], None] | None = None  # called before anything is started
     variables: Sequence[str] = RECORDED_VARIABLES  # patterns of environment variables that are recorded
 
@@ -71,7 +69,6 @@ def track(requests: Sequence[RunRequest], options: TrackOptions) -> list[Tracked
     memory = MemoryKills()
     runs = [TrackedRun(request, options.state, clock) for request in requests]
     stopper = _Stopper(options.grace_s)
-    gateway = _open_gateway(runs, options)
     barrier = Barrier()
     children = [barrier.place(run.command()) for run in runs]
     for run, child in zip(runs, children, strict=True):
@@ -84,18 +81,8 @@ def track(requests: Sequence[RunRequest], options: TrackOptions) -> list[Tracked
         failures = wait_started(children)
         for run in runs:
             run.moment("running")
-        _Following(followed, options, clock, stopper, memory, gateway).until_end(failures)
+        _Following(followed, options, clock, stopper, memory).until_end(failures)
     return runs
-
-
-def _open_gateway(runs: Sequence[TrackedRun], options: TrackOptions) -> MlflowGateway | None:
-    """Open the gateway before the scripts are forked, so that it is available to them."""
-    if not options.intercepts_mlflow:
-        return None
-    gateway = MlflowGateway([(run.request.name, run.folder, run.redactor) for run in runs])
-    for number, run in enumerate(runs):
-        run.extra_environ |= gateway.environ(number)
-    return gateway
 
 
 def _follow(run: TrackedRun) -> Followed:
@@ -152,22 +139,18 @@ class _Following:
         clock: RunClock,
         stopper: _Stopper,
         memory: MemoryKills,
-        gateway: MlflowGateway | None,
     ) -> None:
         self._followed = followed
         self._options = options
         self._clock = clock
         self._stopper = stopper
         self._memory = memory
-        self._gateway = gateway
         self._tickers: list[Ticker] = []
 
     def until_end(self, failures: dict[int, int | None]) -> None:
         """Sample metrics, wait for the runs, and write their outcome."""
         for each in self._followed:
             each.run.spool.start()
-        if self._gateway is not None:
-            self._gateway.start()
         self._tickers = self._start_tickers()
         describing = threading.Thread(target=self._describe, name="reproducibility", daemon=True)
         describing.start()
@@ -177,8 +160,6 @@ class _Following:
         for ticker in self._tickers:
             ticker.stop(LISTENER_END_S)
         describing.join(LISTENER_END_S)
-        if self._gateway is not None:
-            self._gateway.close()
         for each in self._followed:
             each.run.close()
         if background is not None:

@@ -67,20 +67,20 @@ def test_notice_is_shown_once_per_server_when_runs_are_sent(command: Command) ->
     command.script("model.py", "")
     command.variables = {"OMP_NUM_THREADS": "2", "NCCL_PASSWORD": "hush-hush-7"}
     words = ("model.py", "--api-key", "hush-hush-8")
-    first = command("run", *LIGHT, "--server", NOWHERE, *words)
+    first = command("run", *LIGHT, "--url", NOWHERE, *words)
     assert f"this run is recorded and sent to {NOWHERE}" in first.stderr
     assert "OMP_NUM_THREADS" in first.stderr
     assert "masked of these: NCCL_PASSWORD" in first.stderr
     assert "--api-key '(masked)'" in first.stderr
     assert "hush" not in first.stderr
-    assert "this run is recorded" not in command("run", *LIGHT, "--server", NOWHERE, *words).stderr
-    assert "this run is recorded" in command("run", *LIGHT, "--server", NOWHERE + "0", *words).stderr
+    assert "this run is recorded" not in command("run", *LIGHT, "--url", NOWHERE, *words).stderr
+    assert "this run is recorded" in command("run", *LIGHT, "--url", NOWHERE + "0", *words).stderr
     command.variables |= {"NCCL_DEBUG": "INFO"}
-    again = command("run", *LIGHT, "--server", NOWHERE, *words)
+    again = command("run", *LIGHT, "--url", NOWHERE, *words)
     assert "this run is recorded" in again.stderr
     assert "NCCL_DEBUG" in again.stderr
     del command.variables["NCCL_DEBUG"]
-    assert "this run is recorded" not in command("run", *LIGHT, "--server", NOWHERE, *words).stderr
+    assert "this run is recorded" not in command("run", *LIGHT, "--url", NOWHERE, *words).stderr
 
 
 def test_notice_is_not_shown_when_nothing_is_sent(command: Command) -> None:
@@ -92,8 +92,8 @@ def test_notice_is_shown_before_upload_when_a_run_was_recorded_without_a_server(
     command.script("model.py", "")
     command.variables = {"OMP_NUM_THREADS": "2"}
     assert command("run", *LIGHT, "model.py").returncode == 0
-    assert "OMP_NUM_THREADS" in command("runs", "upload", "--server", NOWHERE).stderr
-    assert "OMP_NUM_THREADS" not in command("runs", "upload", "--server", NOWHERE).stderr
+    assert "OMP_NUM_THREADS" in command("runs", "upload", "--url", NOWHERE).stderr
+    assert "OMP_NUM_THREADS" not in command("runs", "upload", "--url", NOWHERE).stderr
 
 
 def test_plan_shows_the_notice_once_when_it_sends(command: Command) -> None:
@@ -101,7 +101,7 @@ def test_plan_shows_the_notice_once_when_it_sends(command: Command) -> None:
     command.script(
         "plan.csv", "Experiment,Workload,Devices,File,Listeners\n1,1,cpu,model.py,none\n1,2,cpu,model.py,none\n"
     )
-    done = command("plan", "plan.csv", "--server", NOWHERE)
+    done = command("plan", "plan.csv", "--url", NOWHERE)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("this run is recorded") == 1
 
@@ -110,7 +110,7 @@ def test_same_is_shown_as_is_recorded_when_nothing_runs(command: Command) -> Non
     command.script("model.py", "import pathlib; pathlib.Path('ran').touch()")
     command.variables = {"OMP_NUM_THREADS": "2", "HF_TOKEN": TOKEN}
     words = ("--", sys.executable, "model.py", "--api-key", "hush-hush-8")
-    shown = command("run", *LIGHT, "--show-recorded", "--json", "--server", NOWHERE, *words)
+    shown = command("run", *LIGHT, "--show-recorded", "--json", "--url", NOWHERE, *words)
     assert shown.returncode == 0, shown.stderr
     assert not (command.folder / "ran").exists()
     assert command.runs() == []

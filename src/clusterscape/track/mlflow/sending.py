@@ -28,8 +28,8 @@ from clusterscape.model.run_events import (
     decode_run_event,
 )
 from clusterscape.model.run_frames import NO_STEP, FrameKind, decode_samples, iter_frames
-from clusterscape.track.mlflow.gateway import ARTIFACTS_FOLDER
 from clusterscape.track.mlflow.naming import MOST_PARAM_VALUE, MOST_TAG_VALUE, clean, metric_of, status_of
+from clusterscape.track.mlflow.recording import ARTIFACTS_FOLDER
 from clusterscape.track.mlflow.server import MlflowServer
 from clusterscape.track.places import make_private_folder
 from clusterscape.track.redaction import Redactor, redact_lines
@@ -101,7 +101,10 @@ class MlflowRuns:
                 with self._parent(sent.parent_key) as parent:
                     is_bad = _FAILED in (parent.get("status"), status)
                     parent["status"] = _FAILED if is_bad else status
-                    self._server.update_run(str(parent["run"]), str(parent["status"]), end_ms=end_ms)
+                    parent["end_ms"] = max(end_ms, parent.get("end_ms", 0))
+                    parent["open"] = [run for run in parent.get("open", []) if run != sent.folder.name]
+                    if not parent["open"]:  # a parent ends with the last of its runs
+                        self._server.update_run(str(parent["run"]), str(parent["status"]), end_ms=int(parent["end_ms"]))
 
     def _begin(self, sent: "_Sent", about: RunDescribed) -> None:
         """Create the run, as a child of its workload's run if it has one."""
@@ -131,6 +134,7 @@ class MlflowRuns:
                         user=about.user,
                         tags={f"{_OURS}.workload": workload, f"{_OURS}.host": str(about.host)},
                     )
+                parent["open"] = [*parent.get("open", []), sent.folder.name]
                 tags["mlflow.parentRunId"] = str(parent["run"])
         label = about.letter or about.name or sent.folder.name
         sent.run = self._server.create_run(sent.experiment, label, start_ms=begun, user=about.user, tags=tags)

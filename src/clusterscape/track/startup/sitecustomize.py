@@ -1,21 +1,31 @@
-"""Loaded by tracked Python processes: records the exception that a process ends with, then handles it as usual.
+"""Loaded by tracked Python processes: records the exception that a process ends with, then handles it as usual; and starts
+the recording of MLflow in processes that import its client.
 
-Imports as little as possible, because it delays the start of every Python process of a run.
+Imports as little as possible, because it delays the start of every Python process of a run, whatever its version.
 """
+
+from __future__ import annotations
 
 import os
 import sys
-from types import TracebackType
+
+TYPE_CHECKING = False  # importing typing takes too long here
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType, TracebackType
+    from typing import Any
 
 _before = sys.excepthook
+_folder = os.environ.get("CLUSTERSCAPE_RUN", "").partition(":")[2]
+_recorder: Any = None  # of MLflow
 MOST_CHARACTERS = 1_000_000
+_MLFLOW_CLIENT = "mlflow.tracking._tracking_service.client"
 
 
 def _note(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-    folder = os.environ.get("CLUSTERSCAPE_RUN", "").partition(":")[2]
-    if folder and issubclass(kind, Exception):
+    if _folder and issubclass(kind, Exception):
         try:
-            _write(folder, kind, error, traceback)
+            _write(_folder, kind, error, traceback)
         except Exception as failure:  # the script's error must still be reported
             sys.stderr.write(f"clusterscape: cannot note the exception: {failure}\n")
     _before(kind, error, traceback)
@@ -37,20 +47,70 @@ def _write(folder: str, kind: type[BaseException], error: BaseException, traceba
 
 
 def _mask(*texts: str) -> list[str]:
-    """The text with secrets masked: those known to the script's own run, else those of its variables and command."""
-    api = sys.modules.get("clusterscape.track.api")
-    if current := getattr(api, "_current", None):
-        return [current.redactor.text(text) for text in texts]
+    """The text with secrets masked: those that the script logged, and those of its variables and command."""
+    current = getattr(sys.modules.get("clusterscape.track.api"), "_current", None)
+    redactors = [
+        holder.redactor for holder in (current, _recorder) if holder is not None and holder.redactor is not None
+    ]
+    for redactor in redactors or [_load("redaction.py").Redactor(os.environ, getattr(sys, "orig_argv", sys.argv))]:
+        texts = tuple(redactor.text(text) for text in texts)
+    return list(texts)
+
+
+class _MlflowHook:
+    """Import hook: the recording of MLflow starts when its client is imported."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if name != _MLFLOW_CLIENT:
+            return None
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if find and finder is not self else None
+            if spec is not None:
+                if spec.loader is not None and hasattr(spec.loader, "exec_module"):
+                    spec.loader = _RecordingLoader(spec.loader)
+                return spec
+        return None
+
+
+class _RecordingLoader:
+    """Loads a module as its own loader does, which the module then shows, and starts the recording."""
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> Any:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__loader__ = self._loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        try:
+            _record_mlflow(module)
+        except Exception as failure:  # the script must still run
+            sys.stderr.write(f"clusterscape: MLflow is not recorded: {failure}\n")
+
+
+def _record_mlflow(client: ModuleType) -> None:
+    global _recorder  # one per process
+    recording = _load("mlflow/recording.py")
+    _recorder = recording.MlflowRecorder(recording.Path(_folder))
+    _recorder.record_calls_of(getattr(client, recording.CLIENT_CLASS))
+
+
+def _load(path: str) -> Any:
+    """A module of the tracker by its path: the script's Python need not have ClusterScape installed."""
     from importlib.util import module_from_spec, spec_from_file_location
 
-    # By its path: the script's Python need not have ClusterScape installed.
-    spec = spec_from_file_location("_clusterscape_redaction", f"{__file__.rpartition('/')[0]}/../redaction.py")
+    name = f"_clusterscape_{path.rpartition('/')[2].partition('.')[0]}"
+    spec = spec_from_file_location(name, f"{__file__.rpartition('/')[0]}/../{path}")
     if spec is None or spec.loader is None:
-        raise ImportError("redaction.py")
+        raise ImportError(path)
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
-    redactor = module.Redactor(os.environ, sys.orig_argv)
-    return [redactor.text(text) for text in texts]
+    return module
 
 
 def _run_hidden() -> None:
@@ -65,4 +125,6 @@ def _run_hidden() -> None:
 
 
 sys.excepthook = _note
+if _folder:
+    sys.meta_path.insert(0, _MlflowHook())
 _run_hidden()

@@ -245,6 +245,7 @@ describe("runs in numbers", () => {
     const rows = [
       makeRow("slow", { work: work(10), joules_per_work: 3 }),
       makeRow("fast", { work: work(90), joules_per_work: 5 }),
+      makeRow("failed", { work: work(900), joules_per_work: 1, state: "failed" }),
       makeRow("unknown"),
     ];
     expect(findBestRun(rows, "throughput", true)?.row.run).toBe("fast");
