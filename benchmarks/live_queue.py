@@ -78,7 +78,7 @@ def main() -> None:
         measure_ms(lambda: find_changes(queue, last, starts[last.workload]), 2),
         "ms",
     )
-    prepared = prepare_scenario(queue, QueueWhatIf(), Future({}))
+    prepared = prepare_scenario(queue, QueueWhatIf(), Future({}), own_placement="most-allocated")
     simulate_from_now(prepared.scenario, prepared.standing)  # compiles
     report.add("one future on nodes, EASY", measure_ms(lambda: _play(queue), 3), "ms")
     report.publish()
@@ -91,7 +91,7 @@ def _look(before: LiveQueue, after: LiveQueue) -> None:
 
 
 def _play(queue: LiveQueue) -> None:
-    prepared = prepare_scenario(queue, QueueWhatIf(), Future({}))
+    prepared = prepare_scenario(queue, QueueWhatIf(), Future({}), own_placement="most-allocated")
     simulate_from_now(prepared.scenario, prepared.standing)
 
 

@@ -15,7 +15,7 @@ from fastapi.openapi.utils import get_openapi
 from clusterscape import __version__
 from clusterscape.model import CATALOGUE
 from clusterscape.model.metrics import MetricUnit
-from clusterscape.query.scheduling.whatif_scenario import DEFAULT_BACKFILL, DEFAULT_PLACEMENT, LIVE_BACKFILLS
+from clusterscape.query.scheduling.whatif_scenario import DEFAULT_BACKFILL, LIVE_BACKFILLS
 from clusterscape.serve.app import ROUTES, describe_api
 from clusterscape.simulate.batch.contract import BACKFILL_CHOICES, ESTIMATES
 from clusterscape.simulate.batch.policies import POLICIES
@@ -68,9 +68,9 @@ def catalogue_text() -> str:
             [choice for choice in live_backfills if choice.name != DEFAULT_BACKFILL],
         ),
         *_choices(
-            "LIVE_PLACEMENTS",
-            "What a what-if may choose in place of the scheduler's.",
-            [choice for choice in PLACEMENT_FILES.describe() if choice.name != DEFAULT_PLACEMENT],
+            "PLACEMENTS",
+            "Which of the nodes with room a workload gets.",
+            PLACEMENT_FILES.describe(),
         ),
         "",
         "/** What run times are taken for. */",

@@ -128,6 +128,7 @@ def test_a_waiting_job_is_filmed_until_another_order_is_tried(stage: Page, demo_
     film.shoot(1.2)
     film.point_at(stage.get_by_label("Order"))
     stage.get_by_label("Order").select_option("size-priority")
+    stage.get_by_role("button", name="Simulate").click()
     film.shoot(0.3)
     film.let_go()
     results = stage.get_by_role("region", name="What-if results")

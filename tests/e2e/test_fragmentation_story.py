@@ -4,7 +4,9 @@ Jobs that need a whole host pile up though enough GPUs are free, because small j
 placement, the same jobs on the same cluster leave hosts free.
 """
 
+import json
 import re
+import urllib.request
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +23,7 @@ OUTPUT = Path(__file__).parent / "output"
 GPUS = 1024
 SMALL = "a100-small"
 WHOLE_HOST = "A100-80G-8"
+SLOW_MS = 240_000
 
 pytestmark = pytest.mark.browser
 
@@ -68,6 +71,13 @@ def open_places(page: Page) -> Locator:
 def says_how_many(page: Page, units: int) -> bool:
     """Whether so many units are shown of all, as counted above the picture."""
     return page.get_by_role("status").filter(has_text=f"{units:,} of {GPUS:,}").count() == 1
+
+
+def what_if(url: str, placement: str) -> dict[str, Any]:
+    body = json.dumps({"placement": placement}).encode()
+    request = urllib.request.Request(f"{url}/api/v1/scheduling/whatif", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=SLOW_MS / 1000) as response:
+        return dict(json.load(response))
 
 
 def shoot(page: Page, name: str) -> None:
@@ -119,6 +129,34 @@ def test_operator_finds_out_why_jobs_wait_when_they_are_spread(browser: Browser,
         wait_until(lambda: says_how_many(page, get_json(f"{url}/api/v1/cluster")["stranded"]), limit_s=90)
         shoot(page, "3-stranded")
 
+        # The page knows that the scheduler spreads, from its starts, and what filling the fullest hosts would have left free.
+        page.get_by_role("navigation", name="Views").get_by_role("link", name="Scheduling").click()
+        form = page.get_by_role("region", name="What if", exact=True)
+        placement = form.get_by_label("Placement")
+        expect(placement.locator("option").first).to_have_text("Emptiest node (current, inferred)", timeout=SLOW_MS)
+        expect(form).to_contain_text(
+            re.compile(r"\d+ of \d+ recent starts with a choice of nodes chose so, \d+ would by")
+        )
+        placement.select_option(label="Fullest node")
+        form.get_by_role("button", name="Simulate").click()
+        results = page.get_by_role("region", name="What-if results")
+        room = results.get_by_role("region", name="Room with this placement")
+        more = room.get_by_text(re.compile(r"^\d+ more 8-GPU jobs? could start now$")).first
+        expect(more).to_be_visible(timeout=SLOW_MS)
+        expect(room).to_contain_text(SMALL)
+        wait = results.get_by_role("row", name=re.compile("Mean wait of waiting workloads"))
+        expect(wait).to_contain_text("−")
+        shoot(page, "4-what-if")
+        answer = what_if(url, "most-allocated")
+        assert (answer["placement"]["placement"], answer["placement"]["certainty"]) == ("least-allocated", "sure")
+        gains = {(row["partition"], row["gpus"]): row["changed"] - row["now"] for row in answer["room"]}
+        assert gains[SMALL, 8] >= 3
+        (mean,) = (row for row in answer["measures"] if row["name"] == "wait_s")
+        assert (mean["verdict"], mean["difference"] < 0) == ("better", True)
+        # The scheduler's own placement changes nothing.
+        same = what_if(url, "least-allocated")
+        assert {row["verdict"] for row in same["measures"]} == {"same"}
+
 
 def test_same_jobs_start_when_the_fullest_hosts_are_filled_first(browser: Browser, tmp_path: Path) -> None:
     with story_page(browser, tmp_path, "most-allocated") as (page, url):
@@ -134,4 +172,4 @@ def test_same_jobs_start_when_the_fullest_hosts_are_filled_first(browser: Browse
         expect(strip).not_to_contain_text("no 8-GPU job can start")
         expect(open_places(page)).to_contain_text(re.compile(rf"{SMALL}: .*can start"))
         expect(page.get_by_role("dialog")).not_to_contain_text(f"{SMALL}: no")
-        shoot(page, "4-mended")
+        shoot(page, "5-packed")

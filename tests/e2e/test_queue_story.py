@@ -60,8 +60,10 @@ def test_reader_learns_why_a_job_waits_and_what_a_policy_would_do(
     expect(details.get_by_text("if all jobs ahead run to their limits")).to_be_visible()
     expect(details.get_by_role("heading", name=re.compile("ahead"))).to_be_visible()
 
-    page.get_by_label("Order").select_option("size-priority")
+    form = page.get_by_role("region", name="What if", exact=True)
+    form.get_by_label("Order").select_option("size-priority")
     results = page.get_by_role("region", name="What-if results")
+    form.get_by_role("button", name="Simulate").click()
     expect(results.get_by_role("row", name=re.compile("Mean wait of small workloads"))).to_be_visible(timeout=SLOW_MS)
     expect(results.get_by_role("alert").filter(has_text="Small workloads are pushed back")).to_be_visible()
 
@@ -105,3 +107,57 @@ def test_form_says_when_something_would_start_before_it_is_submitted(page: Page)
     form.get_by_role("button", name="Forecast start").click()
     expect(form.get_by_text(re.compile("Immediately|Likely")).first).to_be_visible(timeout=SLOW_MS)
     expect(page).to_have_url(re.compile("ask=16x2h"))
+
+
+def test_form_says_what_will_run_before_it_runs_when_changes_are_chosen(page: Page, demo_url: str) -> None:
+    page.goto("/scheduling")
+    form = page.get_by_role("region", name="What if", exact=True)
+    plan = form.get_by_role("status", name="What will be simulated")
+    expect(plan).to_have_text("Choose a change to simulate; nothing runs before.")
+    simulate = form.get_by_role("button", name="Simulate")
+    expect(simulate).to_be_disabled()
+
+    # Nodes are not added by anything but their own button, and nothing runs meanwhile.
+    form.get_by_label("Order").select_option("sjf")
+    form.get_by_label("Count").fill("3")
+    expect(plan).to_have_text("Will simulate the current queue with order Shortest first, and without.")
+    form.get_by_role("button", name="Add", exact=True).click()
+    expect(plan).to_contain_text("order Shortest first, +3 nodes in")
+    form.get_by_role("button", name=re.compile("^Remove .3 nodes in")).click()
+    expect(page.get_by_role("region", name="What-if results")).to_have_count(0)
+    assert "policy=" not in page.evaluate("location.href")
+
+    simulate.click()
+    results = page.get_by_role("region", name="What-if results")
+    expect(results).to_be_visible()
+    expect(results.get_by_role("progressbar").or_(results.get_by_role("table")).first).to_be_visible()
+    expect(results.get_by_role("heading", name="With policy sjf")).to_be_visible(timeout=SLOW_MS)
+    expect(plan).to_contain_text("Simulated the current queue with order Shortest first")
+    expect(simulate).to_be_disabled()
+
+
+def test_explanation_has_one_baseline_when_changes_would_help(page: Page, demo_url: str) -> None:
+    """No change starts a job sooner by more than it likely waits, and nobody has a higher priority who has the same."""
+
+    def stories() -> list[dict[str, Any]]:
+        names = [row["workload"] for row in queue_of(demo_url) if row["position"] is not None]
+        found = [get_json(f"{demo_url}/api/v1/scheduling/queue/{name}") for name in names]
+        return [story for story in found if story["row"]]
+
+    told = stories()
+    assert any(story["changes"] for story in told)
+    for story in told:
+        likely = story["row"]["likely"]
+        for change in story["changes"]:
+            assert story["baseline"] == "likely"
+            assert change["gain_s"] == (likely["likely_at"] - change["start_at"]) // 1000
+            assert change["start_at"] >= story["at"] - 1000
+        if story["ahead"] and all(row["why"].startswith("same priority") for row in story["ahead"]):
+            assert "higher priority" not in " ".join(story["text"]) or story["row"]["ahead"] > len(story["ahead"])
+    chosen = next(story for story in told if story["changes"])
+    page.goto(f"/scheduling?select=workload:{chosen['workload']}")
+    details = page.get_by_role("complementary", name="Details")
+    expect(details.get_by_role("heading", name="Changes that would make its likely start sooner")).to_be_visible(
+        timeout=SLOW_MS
+    )
+    expect(details.get_by_text("Compared with the latest start")).to_have_count(0)

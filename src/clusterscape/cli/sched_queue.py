@@ -106,7 +106,8 @@ def print_explanation(explanation: dict[str, Any]) -> None:
     _print_promise(explanation["promise"])
     if explanation["changes"]:
         stdout.line()
-        stdout.print("Changes that would start it before its latest start, smallest first:", style="dim")
+        title = f"Changes that would make its {explanation['baseline']} start sooner, smallest first:"
+        stdout.print(title, style="dim")
         for change in explanation["changes"]:
             stdout.print(f"  {change['words']}: {format_duration(change['gain_s'])} sooner", highlight=False)
 
@@ -144,8 +145,22 @@ def print_what_if(result: dict[str, Any]) -> None:
             style=_VERDICTS[measure["verdict"]] if measure["verdict"] in ("unclear", "same") else None,
         )
     stdout.print(table)
+    for row in result["room"]:
+        if row["changed"] != row["now"]:
+            stdout.print(describe_room(row), highlight=False)
+    stdout.print(f"Current placement: {result['placement']['text']}", highlight=False)
     for warning in result["warnings"]:
         stdout.print(f"{warning['title']}: {warning['text']}", style="yellow", highlight=False)
+
+
+def describe_room(row: dict[str, Any]) -> str:
+    """How many more or fewer of the waiting workloads of a request would have room."""
+    change = row["changed"] - row["now"]
+    more = "more" if change > 0 else "fewer"
+    return (
+        f"{row['partition']}: {abs(change)} {more} {row['gpus']}-GPU {'job' if abs(change) == 1 else 'jobs'} could start now "
+        f"({row['changed']} instead of {row['now']} of {row['waiting']} waiting), had recent starts used this placement."
+    )
 
 
 def _format_value(value: float, unit: str) -> str:
@@ -209,9 +224,7 @@ def what_if(
     ] = None,
     placement: Annotated[
         str | None,
-        typer.Option(
-            help="Placement: most-allocated, least-allocated, best-fit, fgd, …", show_default="most-allocated"
-        ),
+        typer.Option(help="Placement: most-allocated, least-allocated, best-fit, fgd, …", show_default="as inferred"),
     ] = None,
     drain: Annotated[list[str] | None, typer.Option(help="Drain this node; repeatable.")] = None,
     add: Annotated[list[str] | None, typer.Option(help="Add nodes, as PARTITION:COUNT; repeatable.")] = None,

@@ -7,8 +7,8 @@ from enum import StrEnum
 from clusterscape.model import Reservation, Workload
 
 _EXPLANATIONS: Mapping[str, str] = {
-    "Resources": "Next in line: waits until enough GPUs are free.",
-    "Priority": "Workloads with a higher priority are ahead.",
+    "Resources": "Waits until enough GPUs are free.",
+    "Priority": "Other workloads are ahead of it in the queue.",
     "Dependency": "Waits for another workload to end.",
     "DependencyNeverSatisfied": "Depends on a workload that did not end as required; it will never start.",
     "BeginTime": "Its requested begin time has not come yet.",
@@ -133,6 +133,14 @@ def classify_pending(reason: str | None) -> WaitKind:
 def waits_for_gpus(reason: str | None) -> bool:
     """Whether the workload lacks only GPUs, now or once its reservation begins, so that its start can be planned."""
     return classify_pending(reason) is WaitKind.ROOM or _parse_code(reason or "") == "Reservation"
+
+
+def demands_gpus_now(reason: str | None) -> bool:
+    """Whether the workload would start now if it had room: not if it waits for a reservation, a node or anything else."""
+    return classify_pending(reason) is WaitKind.ROOM and not _parse_code(reason or "").startswith(_WAITS_FOR_NODE)
+
+
+_WAITS_FOR_NODE = ("ReqNodeNotAvail", "NodeDown", "Prolog", "Cleaning")
 
 
 def explain_waiting(workload: Workload, reservations: Sequence[Reservation] = ()) -> str | None:

@@ -73,14 +73,14 @@ def count_free(units: pl.DataFrame, unplaced: Mapping[str, int] | None = None) -
 
 
 def find_requests(jobs: Iterable[QueueJob], partitions: Sequence[Partition], nodes: pl.DataFrame) -> Requests:
-    """The smallest requests of jobs that wait only for GPUs; held jobs do not count. ``nodes``: see ``count_free``."""
+    """The smallest requests of jobs that would start now if they had room. ``nodes``: see ``count_free``."""
     types_of: dict[str, set[str | None]] = {}
     for name, machine_type in nodes.select("node", "machine_type").iter_rows():
         types_of.setdefault(name, set()).add(machine_type)
     types = {part.name: set().union(*(types_of.get(name, set()) for name in part.nodes)) for part in partitions}
     requests: dict[tuple[str, str | None], int] = {}
     for job in jobs:
-        if not job.is_planned:
+        if not job.is_demand:
             continue
         accepted = accepted_types(job, set().union(*(types.get(name, set()) for name in job.partitions)))
         for name in job.partitions:

@@ -74,7 +74,7 @@ def compile_what_if(site: Site) -> None:
     """Compile what-if simulations."""
     from clusterscape.query.scheduling.whatif_answers import QueueWhatIf
 
-    site.queries.what_if.ask(QueueWhatIf(futures=2))
+    site.queries.what_if.ask(QueueWhatIf(placement="fgd", futures=2))
 
 
 AREAS: Mapping[Area, Callable[[Site], None]] = {

@@ -147,3 +147,27 @@ def test_a_job_can_use_each_of_its_partitions_when_it_names_several() -> None:
 def test_fewer_are_free_when_a_workload_does_not_say_which_gpus_it_has() -> None:
     nodes = count_free(units(a=(8, 8, "A100"), b=(3, 8, "A100")), {"a": 6, "b": 5})
     assert dict(nodes.select("node", "free").iter_rows()) == {"a": 2, "b": 0}
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "Dependency",
+        "JobHeldUser",
+        "BeginTime",
+        "QOSMaxGRESPerUser",
+        "Reservation",
+        "ReqNodeNotAvail, UnavailableNodes:n9",
+        "KueueQuota",
+        "NodeDown",
+    ],
+)
+def test_free_gpus_are_stranded_when_the_small_request_waits_for_something_else(reason: str) -> None:
+    """54 free GPUs, at most 4 on a node, and the only workloads that lack nothing but GPUs request 8."""
+    table = units(**{f"n{i}": (4 if i < 10 else 2, 8, "V100") for i in range(17)})
+    whole = [replace(waiting(8), id=WorkloadId(f"slurm:{i}"), pending_reason="Resources") for i in range(4)]
+    held = replace(waiting(1), pending_reason=reason)
+    [startable] = place(table, part(*table["node"].unique()), *whole, held)
+    assert (startable.free, startable.smallest_request, startable.stranded) == (54, 8, 54)
+    [startable] = place(table, part(*table["node"].unique()), *whole, replace(held, pending_reason="Priority"))
+    assert (startable.smallest_request, startable.stranded) == (1, 0)

@@ -42,7 +42,7 @@ def test_unknown_workload_is_not_found_when_asked(small_cluster: SmallCluster) -
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
-        ("Resources", "Next in line"),
+        ("Resources", "enough GPUs are free"),
         ("ReqNodeNotAvail, UnavailableNodes:gpu-[1-3]", "down, drained or reserved"),
         ("AssocGrpGRES", "limit of its project on GPUs"),
         ("QOSMaxCpuPerUserLimit", "limit of its QOS on CPUs for its owner"),
@@ -93,7 +93,7 @@ def test_reason_becomes_a_sentence_when_explained(reason: str, words: str) -> No
             {"reason_detail": "ReqNodeNotAvail, UnavailableNodes:gpu[1-3]"},
             "Needs gpu[1-3], which is down, drained or reserved.",
         ),
-        ("Priority", {}, "Workloads with a higher priority are ahead."),
+        ("Priority", {}, "Other workloads are ahead of it in the queue."),
     ],
 )
 def test_explanation_names_what_a_workload_waits_for(reason: str, facts: dict[str, str], words: str) -> None:

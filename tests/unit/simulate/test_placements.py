@@ -42,6 +42,7 @@ def choose(placement: str, state: NodeLoads, count: int, request: PodRequest) ->
         ("least-allocated", 1, 2, [0]),
         ("least-allocated", 3, 2, [0, 5, 3]),
         ("best-fit", 2, 2, [1, 4]),
+        ("first-fit", 3, 3, [0, 3, 4]),
     ],
 )
 def test_nodes_follow_the_rule_when_several_would_do(

@@ -116,7 +116,7 @@ export interface ChannelAnswer {
   readonly waiting_turns: number;
 }
 
-/** A changed request, and its start by the same plan. `cost`: the share of the request that is given up. */
+/** A changed request, its start, and how much sooner that is than the same start of the unchanged request. Likely or latest start: see `baseline` of the story. `cost`: the share of the request that is given up. */
 export interface CheaperChange {
   readonly cost: number;
   readonly gain_s: number;
@@ -962,6 +962,18 @@ export interface PathPart {
   readonly rank: number;
 }
 
+/** The placement that the scheduler seems to use, and how certain that is. `starts`: recent starts at which several nodes had room; `fitting`: those that chose as this placement would; `by_chance`: how many would if nodes were chosen at random. `assumed`: they do not decide. */
+export interface PlacementEvidence {
+  readonly by_chance: number;
+  readonly certainty: "sure" | "likely" | "assumed";
+  readonly fitting: number;
+  readonly placement: string;
+  readonly since: number | null;
+  readonly starts: number;
+  readonly text: string;
+  readonly title: string;
+}
+
 /** Trained on the first jobs by submission, tested on the last; jobs that ended after the cut were not used for training. */
 export interface PredictionReport {
   readonly cut_s: number;
@@ -1039,6 +1051,7 @@ export interface QueueAnswer {
   readonly is_learned: boolean;
   readonly longest_wait_s: number | null;
   readonly partitions: readonly PartitionQueue[];
+  readonly placement: PlacementEvidence;
   readonly reservations: readonly ReservationAnswer[];
   readonly workloads: readonly QueueRow[];
 }
@@ -1185,6 +1198,17 @@ export interface ReservationAnswer {
 
 /** What an account may do; each role includes the rights of the roles before it. */
 export type Role = "viewer" | "researcher" | "lead" | "operator" | "admin";
+
+/** How many of the waiting workloads of one request have room now, and would have if past starts had used another placement. The starts since `since` are placed again, at the same times and for as long; workloads with another request are ignored. */
+export interface RoomChange {
+  readonly changed: number;
+  readonly gpus: number;
+  readonly nodes: number;
+  readonly now: number;
+  readonly partition: string;
+  readonly since: number;
+  readonly waiting: number;
+}
 
 /** A rule as text, sentences, form and document. `form` is null if it fits none; `counts` until it was evaluated. */
 export interface RuleAnswer {
@@ -2276,14 +2300,16 @@ export interface WaitingForecasts {
   readonly workloads: readonly WaitingForecast[];
 }
 
-/** Why a workload waits, or (`row` is null) waited. `changes`: what would start it sooner, cheapest first. `parts`: the factors of its priority, most points first; empty if the scheduler does not report them. */
+/** Why a workload waits, or (`row` is null) waited. `changes`: what would start it sooner, cheapest first. `parts`: the factors of its priority, most points first; empty if the scheduler does not report them. `order`: why those ahead are ahead, counted. `baseline`: the start that `changes` are compared with; the latest only without a forecast. */
 export interface WaitingStory {
   readonly ahead: readonly AheadRow[];
   readonly assumptions: readonly string[];
   readonly at: number;
+  readonly baseline: "likely" | "latest";
   readonly changes: readonly CheaperChange[];
   readonly holders: readonly HolderRow[];
   readonly needed: Needed | null;
+  readonly order: string;
   readonly parts: readonly PriorityPart[];
   readonly planned_nodes: readonly string[];
   readonly promise: PromiseStory | null;
@@ -2316,7 +2342,7 @@ export interface WhatIf {
   readonly then_s: number;
 }
 
-/** The effect of a change on the queue. */
+/** The effect of a change on the queue. `placement`: the scheduler's own, which is simulated without the change. `room`: by request, the largest difference first; empty unless the change names a placement. */
 export interface WhatIfAnswer {
   readonly assumptions: readonly string[];
   readonly at: number;
@@ -2326,8 +2352,10 @@ export interface WhatIfAnswer {
   readonly futures: number;
   readonly is_unchanged: boolean;
   readonly measures: readonly MeasureChange[];
+  readonly placement: PlacementEvidence;
   readonly placements: readonly string[];
   readonly policies: readonly string[];
+  readonly room: readonly RoomChange[];
   readonly simulated: number;
   readonly warnings: readonly WhatIfWarning[];
   readonly workloads: readonly StartChange[];

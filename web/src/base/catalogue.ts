@@ -75,14 +75,16 @@ export const LIVE_BACKFILLS: readonly Choice[] = [
   { name: "frugal", label: "frugal", title: "Frugal: smallest first" },
 ];
 
-/** What a what-if may choose in place of the scheduler's. */
-export const LIVE_PLACEMENTS: readonly Choice[] = [
+/** Which of the nodes with room a workload gets. */
+export const PLACEMENTS: readonly Choice[] = [
   { name: "best-fit", label: "best fit", title: "Best fit" },
   { name: "dot-product", label: "dot product", title: "Dot product (Tetris)" },
   { name: "fgd", label: "fgd", title: "Least fragmentation (FGD)" },
+  { name: "first-fit", label: "first fit", title: "First node in order" },
   { name: "gpu-clustering", label: "gpu clustering", title: "GPU clustering" },
   { name: "gpu-packing", label: "gpu packing", title: "GPU packing" },
   { name: "least-allocated", label: "least allocated", title: "Emptiest node" },
+  { name: "most-allocated", label: "most allocated", title: "Fullest node" },
   { name: "random", label: "random", title: "Random" },
 ];
 

@@ -7,6 +7,7 @@
 ``live_forecast``: start forecasts of waiting jobs: futures sampled from the models.
 ``live_queue``: the live queue: waiting jobs, their order, nodes and limits. All answers about waiting are based on it.
 ``models``: models that are trained on this cluster's history.
+``placement_history``: which placement recent starts show, and what another one would have left free.
 ``priority_parts``: the factors of priorities.
 ``promises``: promised starts, and causes of slips (``SlipCause``).
 ``queue``: rows of the live queue, and the explanation of one workload.

@@ -91,6 +91,19 @@ def _compare(other: QueueJob, job: QueueJob, workload: Workload | None, differen
     return "same priority and queue time, lower id"
 
 
+def describe_order(ahead: Sequence[QueueJob], job: QueueJob) -> str:
+    """Why those ahead are ahead, counted: "2 have a higher priority, 3 the same priority and were queued earlier."."""
+    higher = sum(other.priority > job.priority for other in ahead)
+    same = len(ahead) - higher
+    parts = []
+    if higher:
+        parts.append(f"{higher} {'has' if higher == 1 else 'have'} a higher priority")
+    if same:
+        verb = "" if higher else "has " if same == 1 else "have "
+        parts.append(f"{same} {verb}the same priority and {'was' if same == 1 else 'were'} queued earlier")
+    return f"{', '.join(parts)}." if parts else ""
+
+
 def find_needed(queue: LiveQueue, job: QueueJob, ahead: int) -> Needed:
     """The GPUs that are missing now, on the nodes where the fewest are missing."""
     free = queue.free_by_node()
@@ -185,9 +198,12 @@ def _describe_slip(slip: Slip) -> SlipRow:
     return SlipRow(at=slip.at_s * 1000, cause=slip.cause, change_s=slip.change_s, words=words, by=list(slip.by))
 
 
-def find_changes(queue: LiveQueue, job: QueueJob, start_s: int) -> list[CheaperChange]:
-    """Changes that would start it sooner by the same plan, cheapest first; of each kind the cheapest with a sufficient gain."""
-    changes: dict[str, CheaperChange] = {}
+def find_changes(queue: LiveQueue, job: QueueJob, start_s: int) -> list[tuple[CheaperChange, QueueJob]]:
+    """Changes that would start it sooner by the same plan, cheapest first; of each kind the cheapest with a sufficient gain.
+
+    Each with the changed job; starts and gains are latest starts.
+    """
+    changes: dict[str, tuple[CheaperChange, QueueJob]] = {}
     for kind, cost, words, other in sorted(_variants(queue, job), key=lambda variant: variant[1]):
         if kind in changes:
             continue
@@ -195,8 +211,8 @@ def find_changes(queue: LiveQueue, job: QueueJob, start_s: int) -> list[CheaperC
         starts, _ = plan_queue(queue.with_jobs(jobs))
         sooner = starts.get(job.workload)
         gain = 0 if sooner is None else start_s - sooner
-        if sooner is not None and gain >= max(MIN_GAIN_S, MIN_GAIN_RATIO * (start_s - queue.now_s)):
-            changes[kind] = CheaperChange(
+        if sooner is not None and is_worthwhile(gain, start_s - queue.now_s):
+            change = CheaperChange(
                 kind=kind,
                 words=words,
                 cost=round(cost, 3),
@@ -207,7 +223,13 @@ def find_changes(queue: LiveQueue, job: QueueJob, start_s: int) -> list[CheaperC
                 gpus_per_node=other.gpus,
                 limit_s=other.limit_s,
             )
-    return sorted(changes.values(), key=lambda change: change.cost)
+            changes[kind] = change, other
+    return sorted(changes.values(), key=lambda pair: pair[0].cost)
+
+
+def is_worthwhile(gain_s: float, wait_s: float) -> bool:
+    """Whether a start that is so much sooner is worth a suggestion."""
+    return gain_s >= max(MIN_GAIN_S, MIN_GAIN_RATIO * wait_s)
 
 
 def _variants(queue: LiveQueue, job: QueueJob) -> Iterator[tuple[str, float, str, QueueJob]]:

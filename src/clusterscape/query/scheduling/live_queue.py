@@ -27,7 +27,7 @@ from clusterscape.model import (
 from clusterscape.model.observations import SCHEDULER_RULES
 from clusterscape.query.cache import SameObjects
 from clusterscape.query.context import QueryContext
-from clusterscape.query.reasons import waits_for_gpus
+from clusterscape.query.reasons import demands_gpus_now, waits_for_gpus
 from clusterscape.store.records.contract import RecordReader
 
 DEFAULT_LIMIT_S = 7 * 86_400
@@ -64,7 +64,10 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class QueueJob:
-    """A waiting workload. ``is_planned``: it waits only for GPUs. ``others``: further partitions that it may start in."""
+    """A waiting workload. ``is_planned``: it waits only for GPUs. ``others``: further partitions that it may start in.
+
+    ``is_demand``: it would start now if it had room; not while it waits for its reservation or a node that is down.
+    """
 
     workload: str
     partition: str
@@ -75,6 +78,7 @@ class QueueJob:
     priority: int
     queued_s: int
     is_planned: bool
+    is_demand: bool = True
     expected_s: int | None = None
     others: tuple[str, ...] = ()
     qos: str | None = None
@@ -283,6 +287,7 @@ def _read_job(
         priority=workload.priority or 0,
         queued_s=now_s if queued_at is None else queued_at // 1000,
         is_planned=waits_for_gpus(workload.pending_reason) and partition in limits,
+        is_demand=demands_gpus_now(workload.pending_reason) and partition in limits,
         expected_s=None if expected is None else expected // 1000,
         others=tuple(name for name in partitions if name and name != partition and name in limits),
         qos=workload.qos,

@@ -1,7 +1,7 @@
 """The live queue: every waiting workload with its position, reason and likely start, and the full explanation of one."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clusterscape.errors import ClusterScapeError, NotFoundError
 from clusterscape.model import NodeId, UnixMs, Workload, WorkloadState
@@ -9,6 +9,7 @@ from clusterscape.query.answers import ReservationAnswer
 from clusterscape.query.context import QueryContext
 from clusterscape.query.reasons import WaitKind, classify_pending, explain_waiting
 from clusterscape.query.scheduling.explaining import (
+    describe_order,
     describe_promise,
     explain_ahead,
     find_ahead,
@@ -16,12 +17,15 @@ from clusterscape.query.scheduling.explaining import (
     find_holders,
     find_needed,
     format_duration,
+    is_worthwhile,
 )
 from clusterscape.query.scheduling.live_forecast import Runs, predict_runs
 from clusterscape.query.scheduling.live_queue import LiveQueue, QueueJob, read_live_queue
+from clusterscape.query.scheduling.placement_history import read_placement
 from clusterscape.query.scheduling.priority_parts import find_parts, list_parts, read_parts
 from clusterscape.query.scheduling.promises import PromiseLedger, Promises
 from clusterscape.query.scheduling.queue_answers import (
+    CheaperChange,
     LikelyStart,
     PartitionQueue,
     QueueAnswer,
@@ -88,6 +92,7 @@ class QueueQuery:
         starts = [row.likely.likely_at if row.likely else row.planned_at for row in rows]
         return QueueAnswer(
             at=planned.queue.now_s * 1000,
+            placement=read_placement(self._context),
             workloads=rows,
             partitions=self._partitions(planned, rows),
             gpus_asked=sum(row.gpus for row in rows),
@@ -129,18 +134,20 @@ class QueueQuery:
         changes = self._context.cache.get(
             ("sooner", workload),
             planned.queue.now_s,
-            lambda: [] if start is None else find_changes(planned.queue, job, start),
+            lambda: [] if start is None else self._find_changes(planned.queue, job, start, row.likely),
         )
         story = WaitingStory(
             at=planned.queue.now_s * 1000,
             workload=workload,
             row=row,
             parts=list_parts(find_parts(priorities, workload)),
+            order=describe_order(ahead, job),
             ahead=explain_ahead(ahead, job, planned.starts, planned.workloads, priorities),
             needed=needed,
             holders=holders,
             planned_nodes=sorted(nodes),
             promise=None if ledger is None else describe_promise(ledger),
+            baseline="latest" if row.likely is None else "likely",
             changes=changes,
             text=[],
             assumptions=list(ASSUMPTIONS),
@@ -148,6 +155,22 @@ class QueueQuery:
         story.text.extend(_write_story(story, row))
         story.text.extend(self._explain_forecast(workload))
         return story
+
+    def _find_changes(
+        self, queue: LiveQueue, job: QueueJob, start_s: int, likely: LikelyStart | None
+    ) -> list[CheaperChange]:
+        """Changes that would start a job sooner. With a forecast, starts and gains are likely ones, else latest ones."""
+        changes = find_changes(queue, job, start_s)
+        if likely is None:
+            return [change for change, _ in changes]
+        sooner = []
+        for change, other in changes:
+            jobs = (other if waiting.workload == job.workload else waiting for waiting in queue.waiting)
+            start_at = self._waits.likely_start(queue.with_jobs(jobs), job.workload)
+            gain_s = 0 if start_at is None else (likely.likely_at - start_at) // 1000
+            if start_at is not None and is_worthwhile(gain_s, likely.likely_at // 1000 - queue.now_s):
+                sooner.append(replace(change, start_at=start_at, gain_s=gain_s))
+        return sooner
 
     def likely_ends(self) -> dict[str, float]:
         """Predicted ends of running workloads in Unix seconds, by id: the median of the models."""
@@ -224,11 +247,13 @@ class QueueQuery:
             workload=workload,
             row=None,
             parts=[],
+            order="",
             ahead=[],
             needed=None,
             holders=[],
             planned_nodes=[],
             promise=None if ledger is None else describe_promise(ledger),
+            baseline="latest",
             changes=[],
             text=lines,
             assumptions=list(ASSUMPTIONS),
@@ -294,15 +319,23 @@ def _write_story(story: WaitingStory, row: QueueRow) -> list[str]:
     lines = [row.reason_text or "The scheduler gives no reason."]
     if row.position is None:
         return [*lines, "It has no planned start until then."]
+    if row.reason in ("Priority", "Resources"):
+        # What the next line says, and the code may be older than the queue.
+        lines = []
     workloads = "1 workload" if row.ahead == 1 else f"{row.ahead} workloads"
     gpus = "1 GPU" if row.ahead_gpus == 1 else f"{row.ahead_gpus:,} GPUs"
-    ahead = f": {workloads} ahead of it, for {gpus}" if row.ahead else ""
-    lines.append(f"It is at position {row.position} in {row.partition}{ahead}.")
+    if row.ahead:
+        lines.append(f"It is at position {row.position} in {row.partition}: {workloads} ahead of it, for {gpus}.")
+        lines.append(story.order)
+    else:
+        lines.append(f"It is at position 1 in {row.partition}: next to start.")
     if story.needed is not None:
         lines.append(story.needed.text)
     if row.planned_at is None:
         lines.append("It does not fit on the nodes in service, so it has no planned start.")
     elif story.changes:
         best = story.changes[0]
-        lines.append(f"Cheapest change: {best.words}; its latest start would be {format_duration(best.gain_s)} sooner.")
+        lines.append(
+            f"Cheapest change: {best.words}; its {story.baseline} start would be {format_duration(best.gain_s)} sooner."
+        )
     return lines

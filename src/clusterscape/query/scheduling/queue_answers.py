@@ -1,6 +1,7 @@
 """The shapes of answers about the live queue. Times are Unix ms, spans seconds, missing is null."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from clusterscape.model.identity_fields import FreeText, OwnerText, ProjectName, PublicText, UserName, WorkloadRef
 from clusterscape.query.answers import ReservationAnswer
@@ -70,6 +71,24 @@ class PartitionQueue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementEvidence:
+    """The placement that the scheduler seems to use, and how certain that is.
+
+    ``starts``: recent starts at which several nodes had room; ``fitting``: those that chose as this placement would;
+    ``by_chance``: how many would if nodes were chosen at random. ``assumed``: they do not decide.
+    """
+
+    placement: PublicText
+    title: PublicText
+    certainty: Literal["sure", "likely", "assumed"]
+    starts: int
+    fitting: int
+    by_chance: float
+    since: int | None
+    text: PublicText
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueueAnswer:
     """All waiting workloads, in queue order. ``drained_at``: likely start of the last one, or planned without a forecast.
 
@@ -78,6 +97,7 @@ class QueueAnswer:
     """
 
     at: int
+    placement: PlacementEvidence
     workloads: list[QueueRow]
     partitions: list[PartitionQueue]
     gpus_asked: int
@@ -165,7 +185,10 @@ class PromiseStory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheaperChange:
-    """A changed request, and its start by the same plan. ``cost``: the share of the request that is given up."""
+    """A changed request, its start, and how much sooner that is than the same start of the unchanged request.
+
+    Likely or latest start: see ``baseline`` of the story. ``cost``: the share of the request that is given up.
+    """
 
     kind: PublicText  # split, shorter, partition, fewer
     words: PublicText
@@ -182,18 +205,21 @@ class CheaperChange:
 class WaitingStory:
     """Why a workload waits, or (``row`` is null) waited. ``changes``: what would start it sooner, cheapest first.
 
-    ``parts``: the factors of its priority, most points first; empty if the scheduler does not report them.
+    ``parts``: the factors of its priority, most points first; empty if the scheduler does not report them. ``order``: why those
+    ahead are ahead, counted. ``baseline``: the start that ``changes`` are compared with; the latest only without a forecast.
     """
 
     at: int
     workload: WorkloadRef
     row: QueueRow | None
     parts: list[PriorityPart]
+    order: PublicText
     ahead: list[AheadRow]
     needed: Needed | None
     holders: list[HolderRow]
     planned_nodes: list[PublicText]
     promise: PromiseStory | None
+    baseline: Literal["likely", "latest"]
     changes: list[CheaperChange]
     text: list[FreeText]
     assumptions: list[PublicText]

@@ -218,6 +218,11 @@ class WaitQuery:
         version = (self._context.changes.versions.inventory, queue.now_s, learned.trained_at)
         return self._context.cache.get("waiting-forecasts", version, lambda: self._forecast_waiting(queue, learned))
 
+    def likely_start(self, queue: LiveQueue, workload: str) -> int | None:
+        """The likely start (Unix ms) of one workload of any queue; None if it cannot start."""
+        forecast = self._forecast(queue, self.models.current()).get(workload)
+        return None if forecast is None else forecast.likely_at
+
     def calibrated_on(self) -> int:
         """Number of waits used to calibrate the intervals; 0: not calibrated yet."""
         return self.log.judge().count

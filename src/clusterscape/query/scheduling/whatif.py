@@ -12,6 +12,7 @@ from clusterscape.errors import QueryError
 from clusterscape.model.arrays import Float64s
 from clusterscape.query.context import QueryContext
 from clusterscape.query.scheduling.live_queue import LiveQueue
+from clusterscape.query.scheduling.placement_history import read_placement, read_room
 from clusterscape.query.scheduling.queue import PlannedQueue, QueueQuery
 from clusterscape.query.scheduling.waiting import WaitQuery
 from clusterscape.query.scheduling.whatif_answers import MAX_ADDED_NODES, MAX_FUTURES, QueueWhatIf, WhatIfAnswer
@@ -72,6 +73,8 @@ class WhatIfQuery:
         return WhatIfTask(
             change=change,
             queue=planned.queue,
+            placement=read_placement(self._context),
+            room=[] if change.placement is None else read_room(self._context, planned.queue, change.placement),
             holders={
                 name: HolderFacts(workload.user, workload.gpus_requested)
                 for name, workload in planned.workloads.items()

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from clusterscape.model.identity_fields import FreeText, PublicText, ScopedText, UserName, WorkloadRef
 from clusterscape.query.bounds import Count, ItemId, Name
+from clusterscape.query.scheduling.queue_answers import PlacementEvidence
 
 MAX_FUTURES = 100
 MAX_NODES = 20_000
@@ -54,6 +55,22 @@ class MeasureChange:
     low: float
     high: float
     verdict: PublicText
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoomChange:
+    """How many of the waiting workloads of one request have room now, and would have if past starts had used another placement.
+
+    The starts since ``since`` are placed again, at the same times and for as long; workloads with another request are ignored.
+    """
+
+    partition: PublicText
+    gpus: int
+    nodes: int
+    waiting: int
+    now: int
+    changed: int
+    since: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,14 +147,19 @@ class WhatIfCourse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIfAnswer:
-    """The effect of a change on the queue."""
+    """The effect of a change on the queue. ``placement``: the scheduler's own, which is simulated without the change.
+
+    ``room``: by request, the largest difference first; empty unless the change names a placement.
+    """
 
     at: int
     is_unchanged: bool
     changes: list[ScopedText]
     futures: int
     simulated: int
+    placement: PlacementEvidence
     measures: list[MeasureChange]
+    room: list[RoomChange]
     workloads: list[StartChange]
     warnings: list[WhatIfWarning]
     course: WhatIfCourse

@@ -22,8 +22,8 @@ from clusterscape.simulate.placing import UNITS_PER_GPU
 LIVE_BACKFILLS = tuple(kind for kind in BACKFILLS if kind != "easy++")
 """EASY++ predicts from ended runs, and a simulation that starts now has none."""
 
-DEFAULT_POLICY, DEFAULT_BACKFILL, DEFAULT_PLACEMENT = "fcfs", "easy", "most-allocated"
-"""The model of the current scheduler: priorities, then first come first served; EASY; the fullest node that fits."""
+DEFAULT_POLICY, DEFAULT_BACKFILL = "fcfs", "easy"
+"""The model of the current scheduler: priorities, then first come first served; EASY. Its placement is inferred."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,13 @@ def _build_added_nodes(queue: LiveQueue, partition: str, count: int) -> Iterable
     return [QueueNode(f"new-{partition}-{index + 1}", gpus, machine_type, partitions, True) for index in range(count)]
 
 
-def prepare_scenario(queue: LiveQueue, change: QueueWhatIf, future: Future, *, seed: int = 0) -> PreparedScenario:
-    """A scenario for one future. Excludes jobs that are not planned, exceed a limit, or fit on no node."""
+def prepare_scenario(
+    queue: LiveQueue, change: QueueWhatIf, future: Future, *, own_placement: str, seed: int = 0
+) -> PreparedScenario:
+    """A scenario for one future. Excludes jobs that are not planned, exceed a limit, or fit on no node.
+
+    ``own_placement``: the scheduler's, unless the change names another.
+    """
     layout = build_layout(queue)
     # The engine reads an empty mask as any model.
     jobs = [job for job in planned_jobs(queue, layout) if layout.mask(job)]
@@ -123,7 +128,7 @@ def prepare_scenario(queue: LiveQueue, change: QueueWhatIf, future: Future, *, s
             columns,
             find_policy(change.policy or DEFAULT_POLICY),
             find_backfill(change.backfill or DEFAULT_BACKFILL),
-            find_placement(change.placement or DEFAULT_PLACEMENT),
+            find_placement(change.placement or own_placement),
             faults=tuple(
                 NodeFault(node=node.name, kind=FaultKind.DRAIN, from_s=queue.now_s)
                 for node in queue.nodes.values()
@@ -142,7 +147,8 @@ def check_choices(change: QueueWhatIf) -> None:
     """Raise QueryError if the policy, backfill strategy or placement does not exist."""
     find_policy(change.policy or DEFAULT_POLICY)
     find_backfill(change.backfill or DEFAULT_BACKFILL)
-    find_placement(change.placement or DEFAULT_PLACEMENT)
+    if change.placement is not None:
+        find_placement(change.placement)
 
 
 def find_backfill(name: str) -> Backfill:

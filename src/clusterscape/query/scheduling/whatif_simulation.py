@@ -10,7 +10,14 @@ import numpy as np
 
 from clusterscape.model.arrays import Float64s
 from clusterscape.query.scheduling.live_queue import LiveQueue, QueueJob
-from clusterscape.query.scheduling.whatif_answers import MeasureChange, QueueWhatIf, StartChange, WhatIfAnswer
+from clusterscape.query.scheduling.queue_answers import PlacementEvidence
+from clusterscape.query.scheduling.whatif_answers import (
+    MeasureChange,
+    QueueWhatIf,
+    RoomChange,
+    StartChange,
+    WhatIfAnswer,
+)
 from clusterscape.query.scheduling.whatif_course import HolderFacts, describe_course
 from clusterscape.query.scheduling.whatif_scenario import (
     LIVE_BACKFILLS,
@@ -29,7 +36,8 @@ from clusterscape.simulate.placements import placement_names
 ASSUMPTIONS = (
     "Run times are sampled from the models; the same samples are used with and without the change.",
     "For six hours, workloads are submitted as in past weeks at this hour; none afterwards.",
-    "The current scheduler is modeled as priority, then first come first served, EASY backfilling, fullest node that fits.",
+    "The current scheduler is modeled as priority, then first come first served, with EASY backfilling and the placement that "
+    "its recent starts show.",
     "Workloads that wait for something other than GPUs (a hold, a dependency, a quota) are excluded.",
     "Reservations and preemption are not simulated.",
 )
@@ -66,6 +74,8 @@ class WhatIfTask:
 
     change: QueueWhatIf
     queue: LiveQueue
+    placement: PlacementEvidence
+    room: list[RoomChange]
     holders: Mapping[str, HolderFacts]
     names: list[str]
     middle_s: Float64s
@@ -86,8 +96,8 @@ def simulate_what_if(task: WhatIfTask, report: Callable[[float], None]) -> WhatI
         seed = max(index - 1, 0)
         pairs.append(
             (
-                _simulate(queue, unchanged, future, names, small, seed),
-                _simulate(changed, change, future, names, small, seed),
+                _simulate(queue, unchanged, future, task, names, small, seed),
+                _simulate(changed, change, future, task, names, small, seed),
             )
         )
         report((index + 1) / (change.futures + 1))
@@ -101,7 +111,9 @@ def simulate_what_if(task: WhatIfTask, report: Callable[[float], None]) -> WhatI
         changes=describe_changes(change),
         futures=change.futures,
         simulated=len(names),
+        placement=task.placement,
         measures=measures,
+        room=task.room,
         workloads=starts,
         warnings=find_warnings(measures, starts, small, typical[1].prepared.refused, change),
         course=describe_course(queue, changed, (courses[0], courses[1]), task.holders),
@@ -168,11 +180,17 @@ def describe_changes(change: QueueWhatIf) -> list[str]:
 
 
 def _simulate(
-    queue: LiveQueue, change: QueueWhatIf, future: Future, names: list[str], small: frozenset[str], seed: int
+    queue: LiveQueue,
+    change: QueueWhatIf,
+    future: Future,
+    task: WhatIfTask,
+    names: list[str],
+    small: frozenset[str],
+    seed: int,
 ) -> SimulatedFuture:
     from clusterscape.simulate.cluster.engine import simulate_from_now
 
-    prepared = prepare_scenario(queue, change, future, seed=seed)
+    prepared = prepare_scenario(queue, change, future, own_placement=task.placement.placement, seed=seed)
     schedule = simulate_from_now(prepared.scenario, prepared.standing)
     start = np.full(len(names), np.nan)
     for index, name in enumerate(names):

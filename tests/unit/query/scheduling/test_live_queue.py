@@ -45,8 +45,44 @@ def test_explanation_names_jobs_ahead_and_holders_when_all_nodes_are_busy(queued
 
 def test_cheapest_change_is_the_other_partition_when_it_has_a_free_node(queued_cluster: QueuedCluster) -> None:
     queued_cluster.wait("slurm:10", 8)
-    best = queued_cluster.queries.queue.story("slurm:10").changes[0]
-    assert (best.kind, best.partition, best.start_at, best.gain_s) == ("partition", "spare", NOW, 2 * HOUR_S)
+    story = queued_cluster.queries.queue.story("slurm:10")
+    best = story.changes[0]
+    assert (best.kind, best.partition, best.start_at) == ("partition", "spare", NOW)
+
+
+def test_gain_is_the_difference_to_the_likely_start_when_there_is_a_forecast(queued_cluster: QueuedCluster) -> None:
+    """No change can start a workload sooner by more than it likely waits, however late its latest start is."""
+    queued_cluster.wait("slurm:10", 8, hours=40, since_h=3)
+    queued_cluster.wait("slurm:11", 8, hours=20, since_h=2)
+    story = queued_cluster.queries.queue.story("slurm:11")
+    assert story.row is not None
+    assert story.row.likely is not None
+    assert story.row.planned_at is not None
+    assert story.row.likely.likely_at < story.row.planned_at
+    assert story.baseline == "likely"
+    assert story.changes
+    for change in story.changes:
+        assert change.gain_s == (story.row.likely.likely_at - change.start_at) // 1000
+        assert change.start_at >= NOW
+    assert "its likely start would be" in story.text[-1]
+
+
+def test_order_is_told_as_it_is_when_priorities_are_equal(queued_cluster: QueuedCluster) -> None:
+    queued_cluster.wait("slurm:10", 8, since_h=3)
+    queued_cluster.wait("slurm:11", 8, since_h=2)
+    queued_cluster.wait("slurm:12", 8, since_h=1)
+    story = queued_cluster.queries.queue.story("slurm:12")
+    assert {other.why for other in story.ahead} == {
+        "same priority, queued 2 h earlier",
+        "same priority, queued 1 h earlier",
+    }
+    assert story.order == "2 have the same priority and were queued earlier."
+    assert not any("higher priority" in line for line in story.text)
+    queued_cluster.wait("slurm:13", 8, priority=900)
+    story = queued_cluster.queries.queue.story("slurm:12")
+    assert story.order == "1 has a higher priority, 2 the same priority and were queued earlier."
+    first = queued_cluster.queries.queue.story("slurm:13")
+    assert first.text[0] == "It is at position 1 in main: next to start."
 
 
 def test_held_workload_has_no_plan_when_it_waits_for_something_else(queued_cluster: QueuedCluster) -> None:

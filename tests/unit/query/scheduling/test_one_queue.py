@@ -23,6 +23,7 @@ from clusterscape.model import (
     gpu_unit_id,
 )
 from clusterscape.query.answers import ClusterSummary
+from clusterscape.query.reasons import demands_gpus_now
 from clusterscape.query.scheduling.live_queue import LiveQueue, read_live_queue
 from clusterscape.query.scheduling.queue_answers import QueueRow
 from clusterscape.query.scheduling.whatif_answers import QueueWhatIf
@@ -229,7 +230,8 @@ def check_demand(summary: ClusterSummary, rows: list[QueueRow], site: Site, queu
             for row in rows:
                 own = set().union(*(types.get(name, set()) for name in partitions[row.workload]))
                 wanted = {row.machine_type} if row.machine_type in own and row.machine_type else own
-                if row.position is not None and part.name in partitions[row.workload]:
+                is_demand = row.position is not None and demands_gpus_now(row.reason)
+                if is_demand and part.name in partitions[row.workload]:
                     requests += [math.ceil(row.gpus / row.nodes)] if place.machine_type in wanted else []
             assert place.smallest_request == min(requests, default=None)
             mine = [free[name] for name in nodes if machine_type(site, name) == place.machine_type]

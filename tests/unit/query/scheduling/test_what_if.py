@@ -7,6 +7,7 @@ from clusters.queued import NOW, QueuedCluster, queued_cluster
 
 from clusterscape.errors import NotFoundError, QueryError
 from clusterscape.query.scheduling.whatif_answers import QueueWhatIf, WhatIfProgress
+from clusterscape.simulate.placements import placement_names
 
 __all__ = ["queued_cluster"]
 
@@ -106,6 +107,16 @@ def test_users_with_less_go_first_when_shares_are_fair(queued_cluster: QueuedClu
     answer = queued_cluster.queries.what_if.ask(QueueWhatIf(policy="fair-share", futures=FEW))
     changes = {row.workload: row.change_s or 0 for row in answer.workloads}
     assert changes["slurm:11"] < 0 < changes["slurm:10"]
+
+
+@pytest.mark.parametrize("placement", placement_names())
+def test_every_placement_can_be_asked_for_when_one_is_assumed(queued_cluster: QueuedCluster, placement: str) -> None:
+    fill(queued_cluster)
+    answer = queued_cluster.queries.what_if.ask(QueueWhatIf(placement=placement, futures=2))
+    assert (answer.placement.placement, answer.placement.certainty) == ("most-allocated", "assumed")
+    assert placement in answer.placements
+    if placement == answer.placement.placement:
+        assert {measure.verdict for measure in answer.measures} == {"same"}
 
 
 def wait_for(cluster: QueuedCluster, name: str) -> WhatIfProgress:

@@ -40,7 +40,7 @@ export function Controls({ queue, page }: ControlsProps) {
         </ul>
       </section>
       <ForecastForm partitions={partitions} page={page} />
-      <WhatIfForm partitions={partitions} page={page} isWaiting={isWaiting} />
+      <WhatIfForm partitions={partitions} page={page} placement={queue?.placement ?? null} isWaiting={isWaiting} />
     </div>
   );
 }

@@ -35,7 +35,7 @@ export function SlipWaterfall({ promise }: { promise: PromiseStory }) {
   return (
     <div className={styles.slips}>
       <p>
-        First promised for <strong>{formatInstant(promise.first_at, now)}</strong>
+        Latest start first planned for <strong>{formatInstant(promise.first_at, now)}</strong>
         {promise.is_schedulers ? " by the scheduler" : ""}, {promise.started_at === null ? "now for" : "started"}{" "}
         <strong>{formatInstant(end, now)}</strong>
         {promise.slips.length > 0 ? `: ${formatChange(promise.slipped_s)}.` : "; it has not moved."}

@@ -1,7 +1,7 @@
 // Explains why a workload waits: the reason, workloads ahead, the nodes it needs and who holds them, its promised start with
 // every slip, and changes that would start it sooner.
 
-import type { CheaperChange, PriorityPart, QueueRow, WaitingStory, WorkloadAnswer } from "../../../api/generated.ts";
+import type { PriorityPart, QueueRow, WaitingStory, WorkloadAnswer } from "../../../api/generated.ts";
 import { formatCount, formatPlural } from "../../../base/format.ts";
 import { formatDuration, formatInstant, formatShortDuration } from "../../../base/time.ts";
 import { useWorkload } from "../../../data/queries.ts";
@@ -43,7 +43,7 @@ export function Story({ workload }: { workload: string }) {
               )}
             </div>
             <Explanation story={value} />
-            {value.changes.length > 0 && <SoonerChanges changes={value.changes} />}
+            {value.changes.length > 0 && <SoonerChanges story={value} />}
             {value.parts.length > 0 && row && <PriorityFactors parts={value.parts} priority={row.priority} />}
             {value.ahead.length > 0 && row && <Ahead story={value} row={row} />}
             {value.holders.length > 0 && (
@@ -52,7 +52,7 @@ export function Story({ workload }: { workload: string }) {
               </Card>
             )}
             {value.promise && (
-              <Card title="Promised start">
+              <Card title="How its latest start has moved">
                 <SlipWaterfall promise={value.promise} />
               </Card>
             )}
@@ -108,10 +108,9 @@ function Explanation({ story }: { story: WaitingStory }) {
   );
 }
 
-function SoonerChanges({ changes }: { changes: readonly CheaperChange[] }) {
+function SoonerChanges({ story: { changes, baseline } }: { story: WaitingStory }) {
   return (
-    <Card title="Changes that would start it sooner">
-      <p className={styles.hint}>Compared with the latest start.</p>
+    <Card title={`Changes that would make its ${baseline} start sooner`}>
       <ol className={styles.sooner}>
         {changes.map((change, index) => (
           <li key={change.kind} data-best={index === 0 || undefined}>

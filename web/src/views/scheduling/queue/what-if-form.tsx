@@ -1,14 +1,14 @@
 // Form for a what-if: another order, backfilling or placement, more or fewer nodes, a limit, a workload moved to the front.
 
 import { type FormEvent, useState } from "react";
-import type { PartitionQueue } from "../../../api/generated.ts";
-import { type Choice, LIVE_BACKFILLS, LIVE_PLACEMENTS, POLICIES } from "../../../base/catalogue.ts";
+import type { PartitionQueue, PlacementEvidence } from "../../../api/generated.ts";
+import { type Choice, LIVE_BACKFILLS, PLACEMENTS, POLICIES } from "../../../base/catalogue.ts";
 import {
   changeScheduling,
-  changeWhatIf,
   isWhatIf,
   NO_WHAT_IF,
   type SchedulingPage,
+  type WhatIfChoice,
 } from "../../../state/scheduling.ts";
 import { useChangeScreen, useScreen } from "../../../state/use-screen.ts";
 import { Button } from "../../../widgets/button.tsx";
@@ -22,13 +22,15 @@ interface WhatIfFormProps {
 }
 
 interface WhatIfFormWithQueueProps extends WhatIfFormProps {
+  /** The scheduler's placement; null until it is known. */
+  readonly placement: PlacementEvidence | null;
   isWaiting(workload: string): boolean;
 }
 
-export function WhatIfForm({ partitions, page, isWaiting }: WhatIfFormWithQueueProps) {
+export function WhatIfForm({ partitions, page, placement, isWaiting }: WhatIfFormWithQueueProps) {
   const change = useChangeScreen();
   const { selection } = useScreen();
-  const { whatIf } = page;
+  const [whatIf, edit, isSimulated] = useDraft(page.whatIf);
   const waiting = selection?.kind === "workload" && isWaiting(selection.key) ? selection.key : null;
   return (
     <section aria-label="What if">
@@ -38,7 +40,10 @@ export function WhatIfForm({ partitions, page, isWaiting }: WhatIfFormWithQueueP
           <button
             type="button"
             className={styles.reset}
-            onClick={() => change(changeScheduling({ whatIf: NO_WHAT_IF }))}
+            onClick={() => {
+              edit(NO_WHAT_IF);
+              change(changeScheduling({ whatIf: NO_WHAT_IF }));
+            }}
           >
             Reset
           </button>
@@ -50,32 +55,90 @@ export function WhatIfForm({ partitions, page, isWaiting }: WhatIfFormWithQueueP
           currentLabel="Priorities (current)"
           value={whatIf.policy}
           options={POLICIES}
-          onChange={(policy) => change(changeWhatIf({ policy }))}
+          onChange={(policy) => edit({ policy })}
         />
         <SelectField
           title="Backfill"
           currentLabel="EASY (current)"
           value={whatIf.backfill}
           options={LIVE_BACKFILLS}
-          onChange={(backfill) => change(changeWhatIf({ backfill }))}
+          onChange={(backfill) => edit({ backfill })}
         />
         <SelectField
           title="Placement"
-          currentLabel="Fullest node (current)"
+          currentLabel={describeCurrent(placement)}
           value={whatIf.placement}
-          options={LIVE_PLACEMENTS}
-          onChange={(placement) => change(changeWhatIf({ placement }))}
+          options={PLACEMENTS.filter(({ name }) => name !== placement?.placement || name === whatIf.placement)}
+          onChange={(name) => edit({ placement: name })}
         />
-        <NodesForm partitions={partitions} page={page} />
+        {placement && <p className={styles.evidence}>{describeEvidence(placement)}</p>}
+        <NodesForm partitions={partitions} onAdd={(...what) => edit(changeNodes(whatIf, ...what))} />
         {waiting && !whatIf.first.includes(waiting) && (
-          <Button onClick={() => change(changeWhatIf({ first: [...whatIf.first, waiting] }))}>
+          <Button onClick={() => edit({ first: [...whatIf.first, waiting] })}>
             Move selected workload to the front
           </Button>
         )}
-        <ChangeChips page={page} />
+        <ChangeChips choice={whatIf} onChange={edit} />
+        <p className={styles.plan} role="status" aria-label="What will be simulated">
+          {describeRun(whatIf, isSimulated)}
+        </p>
+        <Button
+          look="primary"
+          disabled={!isWhatIf(whatIf) || isSimulated}
+          onClick={() => change(changeScheduling({ whatIf }))}
+        >
+          Simulate
+        </Button>
       </div>
     </section>
   );
+}
+
+/** The changes that are not simulated yet. Those of a link, or simulated elsewhere, replace them. */
+function useDraft(
+  simulated: WhatIfChoice,
+): readonly [draft: WhatIfChoice, edit: (changes: Partial<WhatIfChoice>) => void, isSimulated: boolean] {
+  const [draft, setDraft] = useState(simulated);
+  const [origin, setOrigin] = useState(simulated);
+  if (!isSameChoice(origin, simulated)) {
+    setOrigin(simulated);
+    setDraft(simulated);
+  }
+  const edit = (changes: Partial<WhatIfChoice>) => setDraft((last) => ({ ...last, ...changes }));
+  return [draft, edit, isSameChoice(draft, simulated)];
+}
+
+function isSameChoice(a: WhatIfChoice, b: WhatIfChoice): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+/** What the button will simulate, or what is simulated, in one sentence. */
+export function describeRun(choice: WhatIfChoice, isSimulated: boolean): string {
+  const title = (choices: readonly Choice[], name: string) => choices.find((option) => option.name === name)?.title;
+  const changes = [
+    choice.policy && `order ${title(POLICIES, choice.policy) ?? choice.policy}`,
+    choice.backfill && `backfill ${title(LIVE_BACKFILLS, choice.backfill) ?? choice.backfill}`,
+    choice.placement && `placement ${title(PLACEMENTS, choice.placement) ?? choice.placement}`,
+    ...listChips(choice).map(({ words }) => words),
+  ].filter(Boolean);
+  if (changes.length === 0) return "Choose a change to simulate; nothing runs before.";
+  return `${isSimulated ? "Simulated" : "Will simulate"} the current queue with ${changes.join(", ")}, and without.`;
+}
+
+const CERTAINTY: Readonly<Record<PlacementEvidence["certainty"], string>> = {
+  sure: "current, inferred",
+  likely: "probably current",
+  assumed: "assumed",
+};
+
+export function describeCurrent(placement: PlacementEvidence | null): string {
+  return placement === null ? "Current" : `${placement.title} (${CERTAINTY[placement.certainty]})`;
+}
+
+/** Without the title, which the field shows. */
+export function describeEvidence({ title, text }: PlacementEvidence): string {
+  const reason = text.replace(`${title}: `, "");
+  return reason.charAt(0).toUpperCase() + reason.slice(1);
 }
 
 interface SelectFieldProps {
@@ -102,16 +165,19 @@ function SelectField({ title, currentLabel, value, options, onChange }: SelectFi
   );
 }
 
-function NodesForm({ partitions, page }: WhatIfFormProps) {
-  const change = useChangeScreen();
+interface NodesFormProps {
+  readonly partitions: readonly PartitionQueue[];
+  onAdd(kind: NodeChange, target: string, count: number): void;
+}
+
+function NodesForm({ partitions, onAdd }: NodesFormProps) {
   const [kind, setKind] = useState<NodeChange>("add");
   const [count, setCount] = useState(4);
   const [target, setTarget] = useState("");
   const names = partitions.map(({ name }) => name);
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    const chosen = target || (kind === "drain" ? "" : (names[0] ?? ""));
-    change(changeWhatIf(changeNodes(page.whatIf, kind, chosen, count)));
+    onAdd(kind, target || (kind === "drain" ? "" : (names[0] ?? "")), count);
   };
   return (
     <form className={styles.nodes} data-kind={kind} onSubmit={submit}>
@@ -159,20 +225,24 @@ function NodesForm({ partitions, page }: WhatIfFormProps) {
           ))}
         </select>
       )}
-      <Button type="submit">Apply</Button>
+      <Button type="submit">Add</Button>
     </form>
   );
 }
 
+interface ChangeChipsProps {
+  readonly choice: WhatIfChoice;
+  onChange(changes: Partial<WhatIfChoice>): void;
+}
+
 /** Changes that no menu shows, each removable. */
-function ChangeChips({ page }: { page: SchedulingPage }) {
-  const change = useChangeScreen();
-  const chips = listChips(page.whatIf);
+function ChangeChips({ choice, onChange }: ChangeChipsProps) {
+  const chips = listChips(choice);
   if (chips.length === 0) return null;
   return (
     <Chips>
       {chips.map(({ key, words, without }) => (
-        <Chip key={key} aria-label={`Remove ${words}`} onClick={() => change(changeWhatIf(without))}>
+        <Chip key={key} aria-label={`Remove ${words}`} onClick={() => onChange(without)}>
           <span>{words}</span>
         </Chip>
       ))}

@@ -1,8 +1,8 @@
 // Results of a what-if: measures with paired differences, warnings, changed starts, and the GPU allocation.
 
-import type { MeasureChange, StartChange, WhatIfAnswer, WhatIfWarning } from "../../../api/generated.ts";
+import type { MeasureChange, RoomChange, StartChange, WhatIfAnswer, WhatIfWarning } from "../../../api/generated.ts";
 import { classNames } from "../../../base/class-names.ts";
-import { formatPlural, formatRatio } from "../../../base/format.ts";
+import { formatCount, formatPlural, formatRatio } from "../../../base/format.ts";
 import { formatDuration } from "../../../base/time.ts";
 import { type AskedWhatIf, useWhatIf } from "../../../data/scheduling.ts";
 import { OpenLink } from "../../../parts/panel/panel.tsx";
@@ -41,11 +41,12 @@ export function WhatIfPanel({ page }: { page: SchedulingPage }) {
               </small>
               <Progress answer={answer} />
             </header>
+            <Room rows={value.room} />
             {value.warnings.map((warning) => (
               <WarningMessage key={warning.kind} warning={warning} />
             ))}
             <div className={styles.columns}>
-              <Measures measures={value.measures} />
+              <Measures measures={value.measures} placement={value.placement} />
               <div className={styles.side}>
                 <ChangedStarts answer={value} />
               </div>
@@ -85,6 +86,36 @@ function WarningMessage({ warning }: { warning: WhatIfWarning }) {
   );
 }
 
+/** How many more of the waiting workloads would have room if recent starts had used the chosen placement. */
+function Room({ rows }: { rows: readonly RoomChange[] }) {
+  const changed = rows.filter(({ now, changed }) => now !== changed);
+  if (rows.length === 0) return null;
+  return (
+    <section className={styles.room} aria-label="Room with this placement">
+      {changed.length === 0 && <p>No waiting workload would have room because of this placement alone.</p>}
+      {changed.slice(0, MAX_ROOM).map((row) => (
+        <p key={`${row.partition} ${row.nodes} ${row.gpus}`} data-better={row.changed > row.now || undefined}>
+          <strong>{describeRoom(row)}</strong> in {row.partition}
+          <small>
+            {formatCount(row.changed)} instead of {formatCount(row.now)} of {formatCount(row.waiting)} waiting
+          </small>
+        </p>
+      ))}
+      <small data-tip="The starts since then are placed again, at the same times and for as long">
+        had all starts of the last 3 days used this placement
+      </small>
+    </section>
+  );
+}
+
+const MAX_ROOM = 3;
+
+/** "7 more 8-GPU jobs could start now" */
+export function describeRoom({ gpus, now, changed }: RoomChange): string {
+  const count = Math.abs(changed - now);
+  return `${formatCount(count)} ${changed > now ? "more" : "fewer"} ${formatCount(gpus)}-GPU ${count === 1 ? "job" : "jobs"} could start now`;
+}
+
 const VERDICTS: Readonly<Record<string, string>> = {
   better: "better",
   worse: "worse",
@@ -92,13 +123,15 @@ const VERDICTS: Readonly<Record<string, string>> = {
   same: "the same",
 };
 
-function Measures({ measures }: { measures: readonly MeasureChange[] }) {
+function Measures({ measures, placement }: Pick<WhatIfAnswer, "measures" | "placement">) {
   return (
     <table className={styles.measures}>
       <thead>
         <tr>
           <th scope="col">Measure</th>
-          <th scope="col">Current</th>
+          <th scope="col" data-tip={placement.text}>
+            Current
+          </th>
           <th scope="col">With the change</th>
           <th scope="col" data-tip="Paired over the same futures, with the 95 % interval of the mean">
             Difference
