@@ -308,6 +308,10 @@ def ras_json(simulation: Simulation, lost: int | None, *, is_dead: bool) -> str:
     return head + separator + tail
 
 
+def _place(rank: int) -> str:
+    return f"GPU {rank} managed by process {5000 + rank} on node 10.0.0.1"
+
+
 def ras_text(simulation: Simulation, lost: int | None, *, is_dead: bool) -> str:
     """The answer as text: only what differs is listed."""
     lines = ["NCCL version 2.28.9 compiled with CUDA 12.9", "CUDA runtime version 12090, driver version 13000", "",
@@ -318,9 +322,8 @@ def ras_text(simulation: Simulation, lost: int | None, *, is_dead: bool) -> str:
              "Group     Comms     Nodes     Ranks     Ranks     Ranks    Status  Errors",
              "    #  in group  per comm  per node  per comm  in group"]  # fmt: skip
     for number, group in enumerate(simulation.groups):
-        lines.append(
-            f"{number:5d}  {1:8d}  {1:8d}  {len(group.ranks):8d}  {len(group.ranks):8d}  {len(group.ranks):8d}   RUNNING      OK"
-        )
+        size = len(group.ranks)
+        lines.append(f"{number:5d}  {1:8d}  {1:8d}  {size:8d}  {size:8d}  {size:8d}   RUNNING      OK")
     lines += ["", "Errors", "======", ""]
     if lost is not None and is_dead:
         lines += ["DEAD", "  1 job process is considered dead (unreachable via the RAS network)",
@@ -328,7 +331,7 @@ def ras_text(simulation: Simulation, lost: int | None, *, is_dead: bool) -> str:
     for number, group in enumerate(simulation.groups):
         if lost in group.ranks:
             lines += [f"#{number}-0 ({number + 17:016x}) INCOMPLETE", "  Missing communicator data from 1 rank",
-                      f"  Rank {group.ranks.index(lost)} -- GPU {lost} managed by process {5000 + lost} on node 10.0.0.1", ""]  # fmt: skip
+                      f"  Rank {group.ranks.index(lost)} -- {_place(lost)}", ""]  # fmt: skip
     lines += ["Warnings", "========", ""]
     for number, group in enumerate(simulation.groups):
         counts = {rank: _launches(simulation, group, rank) for rank in group.ranks if rank != lost}
@@ -344,8 +347,6 @@ def ras_text(simulation: Simulation, lost: int | None, *, is_dead: bool) -> str:
                     lines.append(f"  {many} ranks have launched up to operation {value}")
                 for rank in places if many <= 2 else ():
                     said = "" if many > 1 else f" has launched up to operation {value}"
-                    lines.append(
-                        f"  Rank {group.ranks.index(rank)}{said} -- GPU {rank} managed by process {5000 + rank} on node 10.0.0.1"
-                    )
+                    lines.append(f"  Rank {group.ranks.index(rank)}{said} -- {_place(rank)}")
             lines.append("")
     return "\n".join(lines) + "\n"

@@ -29,11 +29,12 @@ def group_lines(verdict: HangVerdict) -> list[str]:
     lines = []
     for stalled in verdict.stalled[:MOST_GROUPS]:
         about = f" ({stalled.description})" if stalled.description else ""
-        missing = f", for {name_ranks(stalled.missing)}" if stalled.missing else ""
+        missing = f" for {name_ranks(stalled.missing)}" if stalled.missing else ""
         victim = "; waits for another group" if stalled.is_victim else ""
         what = f"{stalled.collective or 'collective'} {'' if stalled.sequence is None else stalled.sequence}".rstrip()
         waiting = name_ranks(stalled.waiting) if stalled.waiting else "nobody"
-        lines.append(f"  group {stalled.group}{about}: {what}: {waiting} wait{missing}{victim}")
+        waits = f"{waiting} wait{'' if len(stalled.waiting) > 1 else 's'}{missing}"
+        lines.append(f"  group {stalled.group}{about}: {what}: {waits}{victim}")
     if len(verdict.stalled) > MOST_GROUPS:
         lines.append(f"  and {len(verdict.stalled) - MOST_GROUPS:,} more; --json prints all")
     return lines

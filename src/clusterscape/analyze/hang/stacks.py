@@ -30,7 +30,7 @@ _FILE_FILES = (
     "torch/serialization.py", "torch/distributed/checkpoint/", "safetensors/", "numpy/lib/", "h5py/", "pyarrow/", "fsspec/",
     "gzip.py", "zipfile.py", "shutil.py", "tarfile.py", "pickle.py",
 )  # fmt: skip
-_FILE_FUNCTIONS = re.compile(r"^_?(save|load|write|read|fsync|checkpoint|dump)(_|$)|checkpoint")
+_FILE_FUNCTIONS = re.compile(r"checkpoint|fsync")
 _SYNC_FUNCTIONS = frozenset(
     {"synchronize", "item", "cpu", "tolist", "numpy", "nonzero", "current_stream", "elapsed_time"}
 )
@@ -171,13 +171,13 @@ def _find_work(
 ) -> Occupation | None:
     if any(inner.function in _RENDEZVOUS_FUNCTIONS for inner in frames):
         return Occupation(HangKind.ABSENT, "creates a process group", frame, None, is_decisive=is_still)
+    if SLEEP_CHANNEL.search(channel):
+        return Occupation(HangKind.ABSENT, "sleeps", frame, f"sleeps in {channel}", is_decisive=True)
     if any(
         any(name in inner.file for name in _FILE_FILES) or _FILE_FUNCTIONS.search(inner.function)
         for inner in frames[:4]
     ):
         return Occupation(HangKind.ABSENT, "reads or writes files", frame, None, is_decisive=is_still)
-    if SLEEP_CHANNEL.search(channel):
-        return Occupation(HangKind.ABSENT, "sleeps", frame, f"sleeps in {channel}", is_decisive=True)
     if load is not None and load > 0.5:
         return Occupation(HangKind.ABSENT, "computes on the CPU", frame, f"uses {load:.1f} cores", is_decisive=True)
     if frame is None:

@@ -336,7 +336,8 @@ def _progress_sentence(root: Stall) -> str:
     if root.source == "RAS":
         return f"RAS: {name_ranks(sorted(root.absent))} launched fewer operations than the other ranks of {root.group}"
     absent = name_ranks(sorted(root.laggards))
-    return f"recorder: {absent} did not reach number {root.sequence} of group {root.group}, {len(root.waiting)} ranks wait in it"
+    others = f"{len(root.waiting)} {'rank waits' if len(root.waiting) == 1 else 'ranks wait'} in it"
+    return f"recorder: {absent} did not reach number {root.sequence} of group {root.group}, {others}"
 
 
 def _judge_missing(root: Stall, now: HangLook, before: HangLook | None) -> _Cause:

@@ -1,5 +1,6 @@
 """Verdicts on simulated hangs (classes, seeds, formats), and on the cases that tools get wrong."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,7 @@ def call(
     )  # fmt: skip
 
 
-def rank(number: int, members: dict[str, tuple[int, ...]], *calls: CollectiveCall, **more: object) -> RankLook:
+def rank(number: int, members: Mapping[str, tuple[int, ...]], *calls: CollectiveCall, **more: object) -> RankLook:
     """A rank with calls in groups with these members."""
     groups = {
         name: GroupProgress(
