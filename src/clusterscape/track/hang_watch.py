@@ -62,7 +62,7 @@ class Rhythm:
         return statistics.median(self._gaps) if self._gaps else 0.0
 
     @property
-    def patience_s(self) -> float | None:
+    def tolerance_s(self) -> float | None:
         """The longest pause that is no stall (s); None while there is no rhythm."""
         if len(self._gaps) < LEAST_GAPS:
             return None
@@ -121,9 +121,9 @@ class HangWatch:
             if has_logged and now - members_at > MEMBERS_EVERY_S:
                 members_at = now
                 self._looker.find_ranks()
-            patience = self._rhythm.patience_s
+            tolerance = self._rhythm.tolerance_s
             # Once looked at, look again only when it lasts twice as long.
-            if patience is not None and now - last > max(patience, 2 * looked_at):
+            if tolerance is not None and now - last > max(tolerance, 2 * looked_at):
                 looked_at = now - last
                 with contextlib.suppress(OSError):  # a full disk, or processes that end meanwhile
                     self._look_twice(size)
@@ -167,8 +167,8 @@ class Looker:
     def find_ranks(self) -> None:
         """Learn which processes are ranks, from their environment."""
         for stat in self._tree.living():
-            known = self._ranks.get(stat.pid)
-            if known is not None and known[1] == stat.started_ticks:
+            earlier = self._ranks.get(stat.pid)
+            if earlier is not None and earlier[1] == stat.started_ticks:
                 continue
             environ = _read_environ(stat.pid)
             rank = environ.get("RANK", "") if "LOCAL_RANK" in environ or "WORLD_SIZE" in environ else ""
@@ -193,14 +193,14 @@ class Looker:
         processes = [
             _observe(pid, rank) if pid in living else self._ended(pid, rank) for pid, (rank, _) in sorted(ranks.items())
         ]
-        asked = {
+        answers = {
             pid: into / f"recorder-rank{rank}.json" for pid, rank in living.items() if self._ask(pid, rank, number)
         }
         for pid, rank in living.items():
             if text := self._stacks_of(pid):
                 (into / f"stacks-rank{rank}.txt").write_bytes(text)
         deadline = time.monotonic() + LOOK_S
-        while any(not file.exists() for file in asked.values()) and time.monotonic() < deadline:
+        while any(not file.exists() for file in answers.values()) and time.monotonic() < deadline:
             time.sleep(0.01)
         document = {
             "clusterscape_processes": 1,

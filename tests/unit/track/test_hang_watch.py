@@ -83,15 +83,15 @@ def test_run_ends_at_once_when_it_is_stopped_during_a_hang(command: Command) -> 
     assert command.only_run().state == "cancelled"
 
 
-def test_patience_grows_when_pauses_were_longer() -> None:
+def test_tolerance_grows_when_pauses_were_longer() -> None:
     rhythm = Rhythm()
     for gap in (0.5, 0.5, 0.5):
         rhythm.add(gap)
-    assert rhythm.patience_s is None
+    assert rhythm.tolerance_s is None
     rhythm.add(0.5)
-    assert rhythm.patience_s == LEAST_SILENCE_S
+    assert rhythm.tolerance_s == LEAST_SILENCE_S
     rhythm.add(60.0)
-    assert (rhythm.patience_s, rhythm.usual_s) == (120.0, 0.5)
+    assert (rhythm.tolerance_s, rhythm.usual_s) == (120.0, 0.5)
 
 
 def test_hangs_are_kept_with_the_run_when_their_events_arrive() -> None:

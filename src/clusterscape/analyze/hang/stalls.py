@@ -1,4 +1,4 @@
-"""Process groups with a pending call: who waits in it, who is missing, and which group waits for which.
+"""Process groups with a pending call: which ranks wait, which are missing, and which group waits for which.
 
 Only ranks of one group can wait for each other directly. A missing rank that itself waits in another group is a victim there:
 so groups are the nodes of a graph, and the first cause is where its arrows end.

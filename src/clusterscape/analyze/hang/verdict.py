@@ -285,11 +285,11 @@ def _elapsed_s(now: HangLook, before: HangLook | None) -> float | None:
 
 def _occupations(ranks: frozenset[int], now: HangLook, before: HangLook | None) -> Mapping[int, Occupation]:
     elapsed_s = _elapsed_s(now, before)
-    found = {
+    occupations = {
         rank: find_occupation(now.ranks.get(rank), before.ranks.get(rank) if before else None, elapsed_s)
         for rank in ranks
     }
-    return {rank: occupation for rank, occupation in found.items() if occupation is not None}
+    return {rank: occupation for rank, occupation in occupations.items() if occupation is not None}
 
 
 def _judge_absent(root: Stall, now: HangLook, before: HangLook | None) -> _Cause:
@@ -345,9 +345,9 @@ def _judge_missing(root: Stall, now: HangLook, before: HangLook | None) -> _Caus
     occupations = _occupations(root.missing, now, before)
     if occupations:
         alive = frozenset(occupations)
-        known = Stall(**{name: getattr(root, name) for name in Stall.__slots__})
-        known.absent = alive
-        return _judge_absent(known, now, before)
+        stall = Stall(**{name: getattr(root, name) for name in Stall.__slots__})
+        stall.absent = alive
+        return _judge_absent(stall, now, before)
     source = "does not answer NCCL RAS" if root.source == "RAS" else "left no dump"
     plural = source if len(root.missing) == 1 else source.replace("does not", "do not")
     return _Cause(
@@ -440,10 +440,10 @@ def _find_synchronizing(now: HangLook) -> frozenset[int]:
 
 
 def _judge_stacks(now: HangLook, before: HangLook | None) -> _Cause:
-    """Without recorder and RAS: whoever is in no collective is waited for."""
-    known = {rank: look for rank, look in now.ranks.items() if look.stacks or look.process}
-    inside = frozenset(rank for rank, look in known.items() if is_in_collective(main_stack(look)))
-    outside = frozenset(known) - inside
+    """Without recorder and RAS: ranks in no collective are the cause."""
+    observed = {rank: look for rank, look in now.ranks.items() if look.stacks or look.process}
+    inside = frozenset(rank for rank, look in observed.items() if is_in_collective(main_stack(look)))
+    outside = frozenset(observed) - inside
     occupations = _occupations(outside, now, before)
     if not occupations:
         if inside:
@@ -468,7 +468,7 @@ def _judge_stacks(now: HangLook, before: HangLook | None) -> _Cause:
     others = (
         f"; {name_ranks(sorted(inside))} {'waits' if len(inside) == 1 else 'wait'} in a collective." if inside else "."
     )
-    is_sure = occupation.is_decisive and (bool(inside) or len(known) == 1)
+    is_sure = occupation.is_decisive and (bool(inside) or len(observed) == 1)
     return _Cause(
         kind,
         named,
