@@ -5,6 +5,7 @@ Gloo never reports that a collective has started or completed: what is retired c
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -122,11 +123,16 @@ def _read_groups(
     """Progress by group: what the dump reports, else what its entries show."""
     names: dict[str, str] = {}
     descriptions: dict[str, str] = {}
+    numbers = set()
     for entry in entries:
+        number = entry.get("pg_id")
+        if number in numbers or not isinstance(number, (int, str)):
+            continue
+        numbers.add(number)
         group = entry.get("process_group")
-        if "pg_id" in entry and isinstance(group, (list, tuple)) and len(group) > 1:
+        if isinstance(group, (list, tuple)) and len(group) > 1:
             name = _group_of(entry)
-            names[str(entry["pg_id"])[:32]] = name
+            names[str(number)[:32]] = name
             descriptions[name] = _text(group[1])[:200]
     members = _read_members(document.get("pg_config"), descriptions)
     groups: dict[str, GroupProgress] = {}
@@ -161,7 +167,7 @@ def _read_members(config: object, descriptions: dict[str, str]) -> dict[str, tup
             continue
         ranks = about.get("ranks")
         if isinstance(ranks, str):
-            numbers = tuple(int(word) for word in _NUMBERS.findall(ranks[: 8 * MAX_MEMBERS]))
+            numbers = _parse_ranks(ranks[: 8 * MAX_MEMBERS])
         else:
             numbers = tuple(rank for rank in ranks or () if isinstance(rank, int)) if isinstance(ranks, list) else ()
         if numbers:
@@ -169,6 +175,12 @@ def _read_members(config: object, descriptions: dict[str, str]) -> dict[str, tup
         if _text(about.get("desc")):
             descriptions.setdefault(str(name)[:200], _text(about.get("desc"))[:200])
     return members
+
+
+@lru_cache(maxsize=1024)
+def _parse_ranks(text: str) -> tuple[int, ...]:
+    """All dumps list the members of the world: parsed once."""
+    return tuple(int(word) for word in _NUMBERS.findall(text))
 
 
 def _described(text: str | None) -> str | None:
