@@ -1,7 +1,8 @@
 """Verdicts on hangs with known causes, next to PyTorch's own analyzer on the same dumps, and the time for 1,024 ranks.
 
-Seeds 0-9 were used while the verdict was written, 10-19 were not. NCCL's dumps and answers are simulated from their format
-(tests/hangs); gloo's ranks are real.
+Seeds 0-29 were seen while the verdict was written: of 10-19, held back at first, 78 of 80 were right, and the other two showed a
+fault that was fixed. 30-39 are held back. NCCL's dumps and answers are simulated from their format (tests/hangs); gloo's ranks
+are real.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from benchmarks.report import Report
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
-TUNED, HELD_BACK = range(10), range(10, 20)
+TUNED, HELD_BACK = range(30), range(30, 40)
 STRAGGLERS = range(1000, 1100)
 RANKS = 1024
 ENTRIES = 300

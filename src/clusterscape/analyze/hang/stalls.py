@@ -62,6 +62,8 @@ class Stall:
     operation: str | None = None
     since_ns: int | None = None
     is_started: bool = False
+    has_starts: bool = True
+    """Whether its backend records starts; gloo does not."""
     source: str = "recorder"
     victim_of: list["Stall"] = field(default_factory=list)
 
@@ -69,6 +71,11 @@ class Stall:
     def laggards(self) -> frozenset[int]:
         """The ranks that the others wait for."""
         return self.odd or self.absent | self.unstarted | self.dead
+
+    @property
+    def is_running(self) -> bool:
+        """Whether ranks are in the call now, and have not only queued it behind another one."""
+        return self.source == "recorder" and (self.is_started or not self.has_starts)
 
     @property
     def key(self) -> tuple[str, int | None]:
@@ -143,6 +150,7 @@ def _stall_of(
         operation=Counter(call.operation for rank in waiting for call in here[rank]).most_common(1)[0][0],
         since_ns=min(times, default=None),
         is_started=bool(started),
+        has_starts=any(ranks[rank].backend != "gloo" for rank in waiting),
     )
     _find_mismatch(stall, calls, ranks)
     return stall
@@ -339,7 +347,7 @@ def order_stalls(stalls: Sequence[Stall]) -> tuple[list[Stall], list[Stall]]:
             id(other): other
             for rank in stall.laggards
             for other in waits_in.get(rank, ())
-            if other is not stall and (other.laggards or other.missing)
+            if other is not stall and (other.laggards or other.missing or other.is_running)
         }
         stall.victim_of = list(causes.values())
     roots = [stall for stall in stalls if not stall.victim_of]

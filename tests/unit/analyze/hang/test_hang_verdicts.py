@@ -89,6 +89,15 @@ def test_first_cause_is_named_when_groups_wait_for_groups() -> None:
     assert [(stalled.group, stalled.is_victim) for stalled in verdict.stalled] == [("b", False), ("w", True)]
 
 
+def test_link_is_the_cause_when_its_group_keeps_ranks_from_another_group() -> None:
+    at = look(
+        rank(0, {"w": (0, 1, 2)}, call("w", 5)),
+        *(rank(number, {"b": (1, 2), "w": (0, 1, 2)}, call("w", 4, done=True), call("b", 7)) for number in (1, 2)),
+    )
+    verdict = judge_hang([at, at])
+    assert (verdict.kind, verdict.group, verdict.ranks) == (HangKind.LINK, "b", (1, 2))
+
+
 def test_pair_is_named_when_groups_wait_for_each_other() -> None:
     """Rank 0 calls a before b, rank 1 b before a: what PyTorch's tool cannot say."""
     members = {"a": (0, 1), "b": (0, 1)}
