@@ -321,7 +321,8 @@ def _judge_absent(root: Stall, now: HangLook, before: HangLook | None) -> _Cause
         kind,
         ranks,
         f"{name_ranks(sorted(ranks))} {occupation.phrase} and did not call {write_group(root)}; {_waiting_sentence(root)}",
-        Certainty.CERTAIN if occupation.is_decisive else Certainty.LIKELY,
+        # RAS as text does not list communicators that agree: another one may have advanced.
+        Certainty.CERTAIN if occupation.is_decisive and root.source == "recorder" else Certainty.LIKELY,
         root,
         occupation,
         evidence=tuple(evidence),
