@@ -90,7 +90,7 @@ def _train(kind: str, rank: int, world: int, guilty: int, at: int, folder: Path,
     os.dup2(null, 2)
     _clusterscape_looks.offer(str(folder))
     torch.set_num_threads(1)
-    store = dist.FileStore(str(folder / "store"), world)
+    store = dist.FileStore(str(folder / "store"), world)  # type: ignore[attr-defined] # torch exports it at run time
     dist.init_process_group("gloo", store=store, rank=rank, world_size=world)
     second = dist.new_group(list(range(world)))
     rng = random.Random(seed)

@@ -69,7 +69,7 @@ def _offer_looks() -> None:
     folder = os.environ.get("CLUSTERSCAPE_RUN", "").partition(":")[2]
     if folder and "CLUSTERSCAPE_NO_HANG_WATCH" not in os.environ:
         try:
-            import _clusterscape_looks
+            import _clusterscape_looks  # type: ignore[import-not-found] # it is next to this file, on the path
 
             _clusterscape_looks.offer(folder)
         except Exception as failure:  # the script must still run
