@@ -8,6 +8,7 @@ are real.
 import argparse
 import contextlib
 import io
+import logging
 import os
 import pickle
 import subprocess
@@ -96,6 +97,7 @@ def ask_torch(dumps: dict[int, dict[str, Any]]) -> tuple[str, set[int]]:
     from torch.distributed.flight_recorder.components.config_manager import JobConfig
     from torch.distributed.flight_recorder.components.loader import read_dir
 
+    logging.disable(logging.CRITICAL)  # it prints thousands of lines
     with tempfile.TemporaryDirectory() as folder:
         for rank, dump in dumps.items():
             (Path(folder) / f"nccl_trace_rank_{rank}").write_bytes(pickle.dumps(dump, protocol=2))

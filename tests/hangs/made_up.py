@@ -136,11 +136,12 @@ def dump_of(
         if is_done:
             reached["last_completed_collective"] = number
         group = simulation.group(operation.group)
+        inputs = operation.elements * (len(group.ranks) if operation.name == "_reduce_scatter_base" else 1)
         outputs = operation.elements * (len(group.ranks) if operation.name == "_all_gather_base" else 1)
         entry: dict[str, Any] = {
             "record_id": index, "pg_id": numbers[operation.group], "process_group": (group.name, group.description),
             "collective_seq_id": number, "p2p_seq_id": 0, "op_id": number, "profiling_name": f"nccl:{operation.name}",
-            "time_created_ns": created, "input_sizes": [[operation.elements]], "input_dtypes": [operation.type],
+            "time_created_ns": created, "input_sizes": [[inputs]], "input_dtypes": [operation.type],
             "output_sizes": [[outputs]], "output_dtypes": [operation.type],
             "state": "completed" if is_done else "started" if is_started else "scheduled",
             "time_discovered_started_ns": created + 500_000 if is_started else None,
