@@ -46,6 +46,8 @@ BENCHMARKS = (
     "job_description",
     "wait_prediction",
     "live_queue",
+    "hang_verdict",
+    "hang_overhead",
     "trace_import",
     "marey_brush",
     "trace_marey",

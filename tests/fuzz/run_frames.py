@@ -60,6 +60,8 @@ TEMPLATES: tuple[dict[str, Any], ...] = (
     {"event": "mark", "kind": "phase", "name": "validation", "at": NOW - 700},
     {"event": "listener", "listener": "nvml", "state": "failed", "message": "m", "ticks": 3, "missed": 1},
     {"event": "exception", "text": "ValueError: x"},
+    {"event": "hang", "at": NOW - 150, "kind": "absent", "title": "t", "ranks": [1], "since": NOW - 160, "evidence": ["e"]},
+    {"event": "hang_end", "at": NOW - 120},
     {"event": "leftovers", "count": 2, "at": NOW},
     {"event": "dropped", "samples": 5},
     {"event": "environment", "git": {"commit": "c", "diff": "d", "is_dirty": True}, "cpu": "x", "driver": "name\nH200\n"},

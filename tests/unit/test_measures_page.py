@@ -17,6 +17,7 @@ from clusterscape.analyze.trace.pipeline import Bubble, LoadImbalance
 from clusterscape.analyze.trace.whatif import StragglerAnswer
 from clusterscape.cli.sched_describe_text import FACTS
 from clusterscape.model.findings import FindingKind
+from clusterscape.model.hangs import HangVerdict
 from clusterscape.model.rules import Across, StatisticKind
 from clusterscape.model.trace_report import VerdictKind
 from clusterscape.query.answers import ClusterSummary, Startable, Timeline, UnitCounts, WasteAnswer
@@ -53,6 +54,7 @@ DEFINED: dict[str, set[str]] = {
     "Timeline": numbers_of(Timeline, *WHEN),
     "Rules: statistics over a life": {kind.value for kind in StatisticKind} | {word.value for word in Across},
     "Diagnostics": {kind.value for kind in FindingKind} | set(compute_features(np.eye(4)).names),
+    "Hangs": numbers_of(HangVerdict),
     "Where a step went": set(BREAKDOWN),
     "Balance, bubble, critical path": {
         *numbers_of(LoadImbalance),

@@ -1,6 +1,7 @@
 """Pure analysis: columns in, columns or findings out. No I/O, no clock, no plotting.
 
 ``diagnose``: which GPU of a run is odd, when, and what the odd ones share.
+``hang``: who hangs in a run that makes no steps, where and why.
 ``jobs``: what jobs of job traces are like, and predictions of run times and waits.
 ``rules``: the rule language and judging by it.
 ``runs``: tracked runs compared.

@@ -5,6 +5,7 @@
 ``demo_folder``: the data folder of a demo; refuses folders that no demo created.
 ``demo_traces``: traces for two workloads of the demo.
 ``entry``: entry point: sub-commands, global options, errors.
+``hang_text``: prints the verdict on a hang.
 ``migrate_moving``: source and target of ``migrate``, and the move itself.
 ``options``: options that several commands share.
 ``output``: consoles, logging, JSON; ``SafeConsole`` escapes untrusted text.

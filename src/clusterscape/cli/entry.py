@@ -18,6 +18,7 @@ from clusterscape.cli import (
     demo,
     diagnose,
     doctor,
+    hang,
     init,
     listing,
     migrate,
@@ -134,6 +135,11 @@ app.command(
     "plan", rich_help_panel=RUNS, epilog=example("clusterscape plan sweep.toml --dry-run", "clusterscape plan runs.csv")
 )(plan.plan)
 app.add_typer(trace.app, name="trace", rich_help_panel=RUNS)
+app.command(
+    "hang",
+    rich_help_panel=RUNS,
+    epilog=example("clusterscape hang dumps/", "clusterscape hang first-look/ second-look/ --json"),
+)(hang.hang)
 
 app.add_typer(alerts.app, name="alerts", rich_help_panel=ADMIN)
 app.add_typer(user.app, name="user", rich_help_panel=ADMIN)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from clusterscape.cli.safe_text import one_line, plain_lines, warn_of_old_server
 from clusterscape.errors import ClusterScapeError, ConfigError
+from clusterscape.track.hang_watch import HangFinding
 from clusterscape.track.listeners import DEFAULT_LISTENERS, parse_listeners
 from clusterscape.track.places import state_folder
 from clusterscape.track.processes import PROFILERS, check_profiler
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 URL_VARIABLE = "CLUSTERSCAPE_URL"
 MLFLOW_VARIABLE = "CLUSTERSCAPE_MLFLOW"
+NO_HANG_WATCH_VARIABLE = "CLUSTERSCAPE_NO_HANG_WATCH"
 _USAGE = "clusterscape run [options] SCRIPT.py [arguments…]\n       clusterscape run [options] -- COMMAND [arguments…]"
 
 _EXAMPLES = """examples:
@@ -76,6 +78,11 @@ def build_parser() -> argparse.ArgumentParser:
     )
     recording.add_argument(
         "--show-recorded", action="store_true", help="Print what would be recorded and sent, and exit."
+    )
+    recording.add_argument(
+        "--no-hang-watch",
+        action="store_true",
+        help="Do not look at the run's processes when it stops logging steps.",
     )
     recording.add_argument("--json", action="store_true", help="With --show-recorded: print JSON.")
     upload = parser.add_argument_group("upload")
@@ -140,6 +147,9 @@ def _run(options: argparse.Namespace) -> int:
         show_recorded(_build_request(options), variables, sender.urls, as_json=options.json)
         return 0
     tracking = sender.options()
+    if options.no_hang_watch:
+        os.environ[NO_HANG_WATCH_VARIABLE] = "1"  # inherited by the run
+        tracking = tracking._replace(judge_hang=None)
     if options.repeat:
         from clusterscape.cli.run_repeat import repeat
 
@@ -204,6 +214,8 @@ class Sender(BackgroundWork):
             start_background=self.begin,
             announce=self.announce,
             variables=self._variables,
+            judge_hang=judge_looks,
+            tell=tell,
         )
 
     def announce(self, requests: Sequence[RunRequest]) -> None:
@@ -235,6 +247,43 @@ class Sender(BackgroundWork):
         if not problems:
             return ""
         return f"; not uploaded, kept on disk: {'; '.join(problems)}. Upload later with `clusterscape runs upload`"
+
+
+MOST_EVENT_RANKS = 1024
+
+
+def judge_looks(folders: Sequence[Path]) -> HangFinding | None:
+    """The verdict on looks at a run that makes no steps. Imports what it needs only then."""
+    from clusterscape.analyze.hang.verdict import judge_hang
+    from clusterscape.cli.hang_text import hang_lines
+    from clusterscape.collect.hangs.reading import read_looks
+    from clusterscape.model.hangs import HangKind
+
+    try:
+        verdict = judge_hang(read_looks(folders))
+    except ClusterScapeError:
+        return None
+    event = {
+        "kind": verdict.kind.value,
+        "title": verdict.title,
+        "reason": verdict.reason,
+        "ranks": list(verdict.ranks[:MOST_EVENT_RANKS]),
+        "place": verdict.place,
+        "group": verdict.group,
+        "collective": verdict.collective,
+        "sequence": verdict.sequence,
+        "since": verdict.since_ms,
+        "certainty": verdict.certainty.value,
+        "evidence": list(verdict.evidence[:32]),
+        "advice": verdict.advice,
+    }
+    return HangFinding(event, hang_lines(verdict), verdict.kind not in (HangKind.SLOW, HangKind.UNKNOWN))
+
+
+def tell(lines: Sequence[str]) -> None:
+    """Show lines to the user, marked as ours."""
+    sys.stderr.write("".join(f"clusterscape: {one_line(line)}\n" for line in lines))
+    sys.stderr.flush()
 
 
 def find_command(words: Sequence[str]) -> list[str]:

@@ -12,6 +12,7 @@ Modules that several sources share:
 ``schedule``: polls every collector at its interval.
 ``targets``: the list of exporters to scrape, and how shards split it.
 ``unpacking``: limits the decompressed size of a file.
+``hangs``: reads dumps and stacks of runs that hang.
 ``job_traces``: reads recorded job histories.
 ``traces``: reads profiler traces of distributed runs.
 """

@@ -7,6 +7,7 @@ Names are imported on first use, so that a tracked script does not load numpy or
 ``durations``: lengths of time in seconds and milliseconds.
 ``findings``: findings of a diagnosis.
 ``identity_fields``: markers of fields that may identify a person.
+``hangs``: looks at a run that makes no steps, and the verdict.
 ``ids``: branded identifiers and times.
 ``inventory``: nodes, partitions, units, reservations and preemption.
 ``jobs``: a job trace as columns.

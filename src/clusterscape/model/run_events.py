@@ -136,6 +136,30 @@ class ExceptionNoted(_Event, tag="exception"):
     text: str | None = None
 
 
+class HangFound(_Event, tag="hang"):
+    """The run makes no steps: who hangs, where and why."""
+
+    at: Time
+    kind: Word
+    title: str
+    reason: str | None = None
+    ranks: Annotated[list[Rank], Meta(max_length=1024)] = []
+    place: str | None = None
+    group: str | None = None
+    collective: str | None = None
+    sequence: Count | None = None
+    since: Time | None = None
+    certainty: Word | None = None
+    evidence: Annotated[list[str], Meta(max_length=32)] = []
+    advice: str | None = None
+
+
+class HangEnded(_Event, tag="hang_end"):
+    """A run that was found to hang makes steps again."""
+
+    at: Time
+
+
 class LeftoversFound(_Event, tag="leftovers"):
     """Processes of the run still existed after its end."""
 
@@ -189,6 +213,8 @@ RunEvent = (
     | Marked
     | ListenerReported
     | ExceptionNoted
+    | HangFound
+    | HangEnded
     | LeftoversFound
     | SamplesDropped
     | EnvironmentDescribed

@@ -4,6 +4,7 @@ Counts are limited here: the first items are kept, and ``left_out`` counts the r
 settings; readers of local files have no limits.
 """
 
+import dataclasses
 import re
 from collections.abc import Iterable, Mapping
 
@@ -14,6 +15,8 @@ from clusterscape.model.run_events import (
     Ended,
     EnvironmentDescribed,
     ExceptionNoted,
+    HangEnded,
+    HangFound,
     LeftoversFound,
     ListenerReported,
     Marked,
@@ -27,7 +30,7 @@ from clusterscape.model.run_events import (
     SeriesNamed,
     TagsSet,
 )
-from clusterscape.model.runs import RunAbout, RunEnd, RunInstance, RunListener, RunMark, StoredRun
+from clusterscape.model.runs import RunAbout, RunEnd, RunHang, RunInstance, RunListener, RunMark, StoredRun
 
 NAME_CHARS = 1000
 PATH_CHARS = 4096
@@ -35,6 +38,7 @@ TEXT_CHARS = 8000
 METRIC_CHARS = 256
 MOST_EXCEPTIONS = 20
 MOST_LISTENERS = 64
+MOST_HANGS = 20
 MOST_COUNT = 2**53
 _EPOCH = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,9})?")
 
@@ -80,6 +84,11 @@ def fold_event(event: RunEvent, run: StoredRun, limits: FoldLimits) -> None:
             detail.environment = {key: fields[key] for key in fields if key != "event" and fields[key] is not None}
         case ExceptionNoted():
             detail.exceptions = [*detail.exceptions[1 - MOST_EXCEPTIONS :], _cut(event.text, TEXT_CHARS)]
+        case HangFound():
+            detail.hangs = [*detail.hangs[1 - MOST_HANGS :], _hang_of(event)]
+        case HangEnded():
+            if detail.hangs and detail.hangs[-1].ended_at is None:
+                detail.hangs = [*detail.hangs[:-1], dataclasses.replace(detail.hangs[-1], ended_at=event.at)]
         case LeftoversFound():
             detail.leftovers = min(MOST_COUNT, detail.leftovers + event.count)
         case SamplesDropped():
@@ -174,6 +183,24 @@ def _end_of(event: Ended) -> RunEnd:
         exit_signal=event.exit_signal,
         at=event.at,
         is_closing=event.is_closing,
+    )
+
+
+def _hang_of(event: HangFound) -> RunHang:
+    return RunHang(
+        kind=event.kind,
+        title=event.title[:NAME_CHARS],
+        reason=_cut(event.reason, TEXT_CHARS),
+        ranks=event.ranks,
+        place=_cut(event.place, NAME_CHARS),
+        group=_cut(event.group, NAME_CHARS),
+        collective=_cut(event.collective, NAME_CHARS),
+        sequence=event.sequence,
+        since=event.since,
+        at=event.at,
+        certainty=event.certainty,
+        evidence=[text[:NAME_CHARS] for text in event.evidence],
+        advice=_cut(event.advice, NAME_CHARS),
     )
 
 

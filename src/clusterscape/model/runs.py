@@ -7,6 +7,7 @@ measurements of a whole GPU, a MIG instance or a host are ``run:ID/at/UNIT``: a 
 Unknown fields are ignored, and fields that earlier versions did not write have defaults. Does not import numpy.
 """
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -218,6 +219,27 @@ class RunListener:
     missed: int | None = None
 
 
+@access_checked("run")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunHang:
+    """A verdict on a run that made no steps (``model/hangs.py``). ``ended_at``: when it made steps again."""
+
+    kind: str
+    title: str
+    reason: str | None = None
+    ranks: list[int] = dataclasses.field(default_factory=list)
+    place: str | None = None
+    group: str | None = None
+    collective: str | None = None
+    sequence: int | None = None
+    since: int | None = None
+    at: int | None = None
+    ended_at: int | None = None
+    certainty: str | None = None
+    evidence: list[str] = dataclasses.field(default_factory=list)
+    advice: str | None = None
+
+
 class RunFile(Struct, kw_only=True):
     """How much of a run's file is stored, and the (metric, unit) of each code in its samples."""
 
@@ -239,6 +261,7 @@ class RunDetail(Struct, omit_defaults=True, kw_only=True):
     listeners: dict[str, RunListener] = {}
     environment: dict[str, Any] = {}  # free-form: what the tracker reports, shown unchanged
     exceptions: list[str | None] = []
+    hangs: list[RunHang] = []
     leftovers: int = 0
     holds: dict[str, str] | None = None
     files: dict[str, RunFile] = {}

@@ -1,11 +1,12 @@
 """The tracker: starts a training script, samples its hardware, spools its logs and metrics, and uploads them.
 
 Imports are light, so that ``import clusterscape`` in a script is fast.
-``startup`` contains the one file that is put on the path of tracked Python processes.
+``startup`` contains the files that are put on the path of tracked Python processes.
 
 ``api``: ``clusterscape.run()``.
 ``capture``: describes the model and process groups of a PyTorch run, in addition to its trace.
 ``devices``: which GPUs and MIG instances a run may use.
+``hang_watch``: notices that a run makes no steps, and looks at its ranks.
 ``listeners``: sample hardware metrics.
 ``mlflow``: MLflow on both sides of a run.
 ``places``: folders and files of the tracker.

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
+from clusterscape.track.hang_watch import HangWatch, Judge
 from clusterscape.track.listeners.contract import ListenedRun, ListenerContext
 from clusterscape.track.listeners.ticker import Ticker
 from clusterscape.track.places import host_folder
@@ -43,6 +44,8 @@ class TrackOptions(NamedTuple):
     start_background: Callable[[Sequence[Path]], "BackgroundWork | None"] | None = None
     announce: Callable[[Sequence[RunRequest]], None] | None = None  # called before anything is started
     variables: Sequence[str] = RECORDED_VARIABLES  # patterns of environment variables that are recorded
+    judge_hang: Judge | None = None  # judges looks at a run that makes no steps; None: runs are not watched for hangs
+    tell: Callable[[Sequence[str]], None] | None = None  # shows lines on a hang to the user
 
 
 class BackgroundWork:
@@ -154,9 +157,12 @@ class _Following:
         self._tickers = self._start_tickers()
         describing = threading.Thread(target=self._describe, name="reproducibility", daemon=True)
         describing.start()
+        watches = self._start_watches()
         folders = [each.run.folder for each in self._followed]
         background = self._options.start_background(folders) if self._options.start_background else None
         self._wait(failures)
+        for watch in watches:
+            watch.stop()
         for ticker in self._tickers:
             ticker.stop(LISTENER_END_S)
         describing.join(LISTENER_END_S)
@@ -177,6 +183,30 @@ class _Following:
         for ticker in tickers:
             ticker.start()
         return tickers
+
+    def _start_watches(self) -> list[HangWatch]:
+        judge = self._options.judge_hang
+        if judge is None:
+            return []
+        watches = [
+            HangWatch(
+                each.run.folder,
+                each.tree,
+                judge,
+                each.run.spool.event,
+                self._teller(each.run.id),
+                self._clock.now_ms,
+                self._memory,
+            )
+            for each in self._followed
+        ]
+        for watch in watches:
+            watch.start()
+        return watches
+
+    def _teller(self, run: str) -> Callable[[Sequence[str]], None]:
+        tell = self._options.tell
+        return (lambda lines: tell([f"run {run}:", *lines])) if tell is not None else (lambda _: None)
 
     def _describe(self) -> None:
         from clusterscape.track.reproduce import describe

@@ -1321,6 +1321,7 @@ export interface RunAnswer {
   readonly dropped: number;
   readonly environment: Readonly<Record<string, unknown>>;
   readonly exceptions: readonly string[];
+  readonly hangs: readonly RunHang[];
   readonly left_out: Readonly<Record<string, number>>;
   readonly leftovers: number;
   readonly listeners: Readonly<Record<string, RunListener>>;
@@ -1351,6 +1352,24 @@ export interface RunExperiment {
 /** Number of stored bytes of each file. */
 export interface RunFiles {
   readonly offsets: Readonly<Record<string, number>>;
+}
+
+/** A verdict on a run that made no steps (`model/hangs.py`). `ended_at`: when it made steps again. */
+export interface RunHang {
+  readonly advice?: string | null;
+  readonly at?: number | null;
+  readonly certainty?: string | null;
+  readonly collective?: string | null;
+  readonly ended_at?: number | null;
+  readonly evidence?: readonly string[];
+  readonly group?: string | null;
+  readonly kind: string;
+  readonly place?: string | null;
+  readonly ranks?: readonly number[];
+  readonly reason?: string | null;
+  readonly sequence?: number | null;
+  readonly since?: number | null;
+  readonly title: string;
 }
 
 /** The last report of a listener. */

@@ -9,7 +9,7 @@ from typing import Any
 
 from clusterscape.analyze.runs.lines import Estimate
 from clusterscape.model.identity_fields import access_checked
-from clusterscape.model.runs import RunEnergy, RunListener, RunMark, RunWork
+from clusterscape.model.runs import RunEnergy, RunHang, RunListener, RunMark, RunWork
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +164,7 @@ class RunAnswer:
     listeners: dict[str, RunListener]
     environment: dict[str, Any]
     exceptions: list[str]
+    hangs: list[RunHang]  # oldest first
     series: list[RunMetric]
     not_finite: int  # samples that were NaN or infinite, which the store does not hold
     dropped: int

@@ -112,6 +112,7 @@ class RunQuery:
             listeners=detail.listeners,
             environment=detail.environment,
             exceptions=[str(text) for text in detail.exceptions],
+            hangs=detail.hangs,
             series=metrics_of(stored),
             not_finite=summary.not_finite,
             dropped=summary.dropped,

@@ -124,7 +124,20 @@ def _run_hidden() -> None:
         spec.loader.exec_module(module_from_spec(spec))
 
 
+def _offer_looks() -> None:
+    """Let the tracker look at this process when its run makes no steps any more."""
+    folder = os.environ.get("CLUSTERSCAPE_RUN", "").partition(":")[2]
+    if folder and "CLUSTERSCAPE_NO_HANG_WATCH" not in os.environ:
+        try:
+            import _clusterscape_looks  # type: ignore[import-not-found] # it is next to this file, on the path
+
+            _clusterscape_looks.offer(folder)
+        except Exception as failure:  # the script must still run
+            sys.stderr.write(f"clusterscape: hangs of this process cannot be looked at: {failure}\n")
+
+
 sys.excepthook = _note
 if _folder:
     sys.meta_path.insert(0, _MlflowHook())
+_offer_looks()
 _run_hidden()

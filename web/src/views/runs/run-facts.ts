@@ -1,6 +1,6 @@
 // Facts of one run and summaries of all compared runs. Pure.
 
-import type { RunAnswer, RunListener, RunRow } from "../../api/generated.ts";
+import type { RunAnswer, RunHang, RunListener, RunRow } from "../../api/generated.ts";
 import { isKnown, MISSING } from "../../base/format.ts";
 import { formatDuration } from "../../base/time.ts";
 import type { Fact } from "../../widgets/facts.tsx";
@@ -101,13 +101,22 @@ function describeListener([name, { state, message, missed }]: [string, RunListen
   return missed ? [`Listener ${name} missed ${missed} ${missed === 1 ? "sample" : "samples"}.`] : [];
 }
 
-type WithProblems = Pick<RunAnswer, "exceptions" | "listeners" | "not_finite" | "dropped" | "leftovers" | "left_out">;
+type WithProblems = Pick<
+  RunAnswer,
+  "exceptions" | "hangs" | "listeners" | "not_finite" | "dropped" | "leftovers" | "left_out"
+>;
+
+function describeHang({ title, reason, place, ended_at }: RunHang): string {
+  const where = place ? ` (${place})` : "";
+  return `${ended_at ? "Went on since: " : ""}${title}${where}. ${reason ?? ""}`.trim();
+}
 
 /** All problems of a run, one line each. */
 export function listProblems(answer: WithProblems): readonly string[] {
-  const { exceptions, listeners, not_finite, dropped, leftovers, left_out } = answer;
+  const { exceptions, hangs, listeners, not_finite, dropped, leftovers, left_out } = answer;
   return [
     ...exceptions,
+    ...hangs.map(describeHang),
     ...Object.entries(listeners).flatMap(describeListener),
     not_finite > 0
       ? `${not_finite} ${not_finite === 1 ? "value was not finite and is" : "values were not finite and are"} not shown.`

@@ -323,7 +323,7 @@ describe("the environment of a run", () => {
 });
 
 describe("problems of a run", () => {
-  const noProblems = { exceptions: [], listeners: {}, not_finite: 0, dropped: 0, leftovers: 0, left_out: {} };
+  const noProblems = { exceptions: [], hangs: [], listeners: {}, not_finite: 0, dropped: 0, leftovers: 0, left_out: {} };
 
   it("are none where nothing went wrong", () => {
     expect(listProblems({ ...noProblems, listeners: { nvml: { state: "ended", missed: 0 } } })).toEqual([]);
@@ -332,6 +332,10 @@ describe("problems of a run", () => {
   it("are listed one per line, listeners with their reason", () => {
     const answer: Pick<RunAnswer, keyof typeof noProblems> = {
       exceptions: ["ValueError: no data"],
+      hangs: [
+        { kind: "deadlock", title: "Rank 1 waits for a lock", place: "train.py:7 in load", reason: "Rank 0 waits." },
+        { kind: "absent", title: "Rank 2 sleeps", ended_at: 5 },
+      ],
       listeners: {
         nvml: { state: "unavailable", message: "no driver" },
         host: { state: "ended", missed: 3 },
@@ -343,6 +347,8 @@ describe("problems of a run", () => {
     };
     expect(listProblems(answer)).toEqual([
       "ValueError: no data",
+      "Rank 1 waits for a lock (train.py:7 in load). Rank 0 waits.",
+      "Went on since: Rank 2 sleeps.",
       "Listener nvml unavailable: no driver.",
       "Listener host missed 3 samples.",
       "2 values were not finite and are not shown.",

@@ -1,0 +1,300 @@
+"""Reads a folder of dumps into looks: finds the files, detects the format of each, and determines its rank and its look.
+
+Names may be any. A rank is the number after ``rank`` in a name, else the number that differs between names, else the pid that
+another source gives a rank. Two files of one rank and format are two looks; the folder, then the time, then the name order them.
+"""
+
+import gc
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from clusterscape.collect.hangs import flight_recorder, nccl_ras, stacks
+from clusterscape.errors import ClusterScapeError, SourceError
+from clusterscape.model.hangs import CommunicatorLook, HangLook, ProcessLook, RankLook
+
+MAX_FILES = 50_000
+MAX_FILE_BYTES = 256 << 20
+OBSERVATIONS = "clusterscape_processes"
+"""Key of a file of observed processes, as ``track/hang_watch.py`` writes it; its value is the version."""
+_AFTER_RANK = re.compile(r"rank[\s_\-=.]*0*(\d{1,7})(?!\d)", re.IGNORECASE)
+_DIGITS = re.compile(r"\d+")
+_MAX_RANK = 10_000_000
+_RECORDER, _STACKS, _RAS, _PROCESSES = "recorder", "stacks", "RAS", "processes"
+
+
+@dataclass(slots=True)
+class _ReadFile:
+    """One file that was read. ``rank`` is None until it is determined."""
+
+    path: Path
+    kind: str
+    look: RankLook | None = None
+    pid: int | None = None
+    rank: int | None = None
+    communicators: tuple[CommunicatorLook, ...] = ()
+    observed: dict[str, Any] | None = None
+
+
+def read_looks(paths: Sequence[Path], progress: Callable[[int, int], None] | None = None) -> list[HangLook]:
+    """The looks in the given files and folders, the oldest first. Grows with the size of the files.
+
+    Raises
+    ------
+    SourceError
+        If there is no file, or none can be read.
+    """
+    files = list(_find_files(paths))
+    if not files:
+        raise SourceError(
+            f"no files in {', '.join(map(str, paths[:3]))}", hint="Name dumps, or folders that contain them."
+        )
+    was_collecting = gc.isenabled()
+    gc.disable()  # millions of new values and no cycles: full collections would take a third of the time
+    try:
+        read, notes = _read_all(files, progress)
+    finally:
+        if was_collecting:
+            gc.enable()
+    if not read:
+        reason = notes[0] if notes else "no file has a known format"
+        raise SourceError(
+            f"nothing could be read: {reason}",
+            hint="Supported: Flight Recorder (pickle, JSON), NCCL RAS, py-spy dump --json, faulthandler.",
+        )
+    return _join(read, notes)
+
+
+def _find_files(paths: Sequence[Path]) -> Iterator[Path]:
+    count = 0
+    for path in paths:
+        if not path.exists():
+            raise SourceError(f"{path} does not exist", hint="Check the path.")
+        inside = sorted(path.rglob("*"), key=_natural) if path.is_dir() else [path]
+        for file in inside:
+            if file.is_file() and not file.name.startswith("."):
+                count += 1
+                if count > MAX_FILES:
+                    raise SourceError(f"more than {MAX_FILES:,} files", hint="Name the folder of the dumps.")
+                yield file
+
+
+def _natural(path: Path) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d{1,18})", str(path)) if part]
+
+
+def _read_all(files: Sequence[Path], progress: Callable[[int, int], None] | None) -> tuple[list[_ReadFile], list[str]]:
+    read, notes = [], []
+    skipped = 0
+    for number, path in enumerate(files, start=1):
+        try:
+            if path.stat().st_size > MAX_FILE_BYTES:
+                raise SourceError(f"it is larger than {MAX_FILE_BYTES >> 20} MiB")
+            file = _read_file(path, path.read_bytes())
+            if file is None:
+                skipped += 1
+            else:
+                read.append(file)
+        except OSError as error:
+            notes.append(f"Cannot read {path.name}: {error.strerror}.")
+        except ClusterScapeError as error:
+            notes.append(f"Cannot read {path.name}: {error.message}.")
+        if progress is not None:
+            progress(number, len(files))
+    if skipped:
+        notes.append(f"{skipped} of {len(files)} files have no known format.")
+    return read, notes
+
+
+def _read_file(path: Path, data: bytes) -> _ReadFile | None:
+    """None if the format is unknown."""
+    if not data:
+        raise SourceError("it is empty", hint="Was the process killed before it wrote the file?")
+    if flight_recorder.is_pickle(data):
+        return _ReadFile(path, _RECORDER, flight_recorder.parse_dump(data))
+    start = data[:64].lstrip()
+    if start[:1] in (b"{", b"["):
+        return _read_json(path, data)
+    text = data.decode("utf-8", "replace")
+    if nccl_ras.is_ras_text(text):
+        return _ReadFile(path, _RAS, communicators=nccl_ras.parse_ras_text(text))
+    if stacks.is_faulthandler_text(text):
+        return _ReadFile(path, _STACKS, RankLook(-1, stacks=stacks.parse_faulthandler(text)))
+    return None
+
+
+def _read_json(path: Path, data: bytes) -> _ReadFile | None:
+    try:
+        document = msgspec.json.decode(nccl_ras.repair_json(data))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise SourceError(f"it is not valid JSON ({error})", hint="Was it truncated?") from None
+    if flight_recorder.is_dump(document):
+        return _ReadFile(path, _RECORDER, flight_recorder.read_document(document))
+    if nccl_ras.is_ras_document(document):
+        return _ReadFile(path, _RAS, communicators=nccl_ras.read_ras_document(document))
+    if stacks.is_pyspy_document(document):
+        threads, pid = stacks.read_pyspy(document)
+        return _ReadFile(path, _STACKS, RankLook(-1, stacks=threads), pid=pid)
+    if isinstance(document, dict) and OBSERVATIONS in document:
+        return _ReadFile(path, _PROCESSES, observed=document)
+    return None
+
+
+def _join(read: list[_ReadFile], notes: list[str]) -> list[HangLook]:
+    """Sort the files into looks, and join what is known of each rank."""
+    by_pid = _ranks_by_pid(read)
+    for kind in (_RECORDER, _STACKS):
+        notes += _assign_ranks([file for file in read if file.kind == kind], by_pid)
+    looks: list[dict[str, list[_ReadFile]]] = []
+    counts: dict[tuple[str, int | None], int] = {}
+    for file in sorted(read, key=_order):
+        if file.kind in (_RECORDER, _STACKS) and file.rank is None:
+            continue
+        # A rank's pickle and JSON of one moment are one source; a second pickle is a second look.
+        key = (file.kind + (file.path.suffix if file.kind == _RECORDER else ""), file.rank)
+        place = counts.get(key, 0)
+        counts[key] = place + 1
+        while len(looks) <= place:
+            looks.append({})
+        looks[place].setdefault(file.kind, []).append(file)
+    return [_look_of(files, notes) for files in looks]
+
+
+def _order(file: _ReadFile) -> tuple[Any, ...]:
+    try:
+        changed = file.path.stat().st_mtime_ns
+    except OSError:
+        changed = 0
+    return (_natural(file.path.parent), changed, _natural(file.path))
+
+
+def _ranks_by_pid(read: Sequence[_ReadFile]) -> dict[int, int]:
+    """Rank by pid, from observed processes, else from the largest communicator; a pid of several hosts is left out."""
+    ranks: dict[int, int] = {}
+    for file in read:
+        for process in (file.observed or {}).get("processes") or ():
+            if (
+                isinstance(process, dict)
+                and isinstance(process.get("pid"), int)
+                and isinstance(process.get("rank"), int)
+            ):
+                ranks[process["pid"]] = process["rank"]
+    communicators = [communicator for file in read for communicator in file.communicators]
+    if ranks or not communicators:
+        return ranks
+    largest = max(communicators, key=lambda communicator: communicator.size or 0)
+    pids = [pid for _, pid in largest.processes.values()]
+    return {pid: rank for rank, (_, pid) in largest.processes.items() if pids.count(pid) == 1}
+
+
+def _assign_ranks(files: Sequence[_ReadFile], by_pid: Mapping[int, int]) -> list[str]:
+    """Set the rank of each file of one format; notes on those that have none."""
+    notes = []
+    for file in files:
+        match = _AFTER_RANK.search(file.path.name)
+        pid = file.pid or next((int(word) for word in _DIGITS.findall(file.path.name) if int(word) in by_pid), None)
+        if match:
+            file.rank = int(match[1])
+        elif pid is not None and pid in by_pid:
+            file.rank = by_pid[pid]
+    unknown = [file for file in files if file.rank is None]
+    if len(unknown) == len(files):
+        note = _assign_by_number(unknown)
+        if note and unknown:
+            notes.append(note)
+    for file in files:
+        if file.rank is None:
+            notes.append(f"The rank of {file.path.name} is unknown: its name has no number.")
+        elif file.look is not None:
+            file.look = replace(file.look, rank=file.rank, files=(file.path.name,))
+    return notes
+
+
+def _assign_by_number(files: Sequence[_ReadFile]) -> str | None:
+    """Ranks from the numbers in names, among files whose names differ only in numbers; a note if they are a guess."""
+    alike: dict[tuple[Path, str], list[_ReadFile]] = {}
+    for file in files:
+        alike.setdefault((file.path.parent, _DIGITS.sub("#", file.path.name)), []).append(file)
+    if len(alike) == len(files) > 1:  # a folder per rank, or names without numbers
+        named = [f"{file.path.parent.name}/{file.path.name}" for file in files]
+        return _assign_numbered(files, named)
+    notes = [_assign_numbered(inside, [file.path.name for file in inside]) for inside in alike.values()]
+    return next(filter(None, notes), None)
+
+
+def _assign_numbered(files: Sequence[_ReadFile], names: Sequence[str]) -> str | None:
+    """The last number that differs between all names, else two numbers together (node and local rank), else the order."""
+    numbers = [[int(word) for word in _DIGITS.findall(name)] for name in names]
+    width = min(map(len, numbers))
+    columns = [[row[place] for row in numbers] for place in range(width)]
+    if any(len(row) != width for row in numbers):
+        columns = []
+    differing = [column for column in columns if len(set(column)) == len(files) and max(column) < _MAX_RANK]
+    small = [column for column in differing if max(column) < max(4 * len(files), 64)]  # a port or a pid is larger
+    if small:
+        for file, rank in zip(files, small[-1], strict=True):
+            file.rank = rank
+        return None
+    varying = [column for column in columns if len(set(column)) > 1]
+    members = max((len(about.members or ()) for file in files for about in _look(file).groups.values()), default=0)
+    if varying and members and len(set(varying[-1])) == members < len(files):  # the other number is of the look
+        for file, rank in zip(files, varying[-1], strict=True):
+            file.rank = rank
+        return None
+    if len(varying) >= 2 and len(set(zip(*varying[-2:], strict=True))) == len(files):
+        node, local = varying[-2:]
+        per_node = max(local) - min(local) + 1
+        nodes = sorted(set(node))
+        for file, at, place in zip(files, node, local, strict=True):
+            file.rank = nodes.index(at) * per_node + place - min(local)
+        return f"Ranks are computed from two numbers of the file names, {per_node} for each value of the first."
+    for rank, file in enumerate(sorted(files, key=lambda file: _natural(file.path))):
+        file.rank = rank
+    return "The file names contain no ranks: ranks are the order of the names."
+
+
+def _look_of(files: Mapping[str, Sequence[_ReadFile]], notes: Sequence[str]) -> HangLook:
+    ranks: dict[int, RankLook] = {}
+    world_size = taken_ms = None
+    # Pickles first: only they contain stacks.
+    recorders = sorted(files.get(_RECORDER, ()), key=lambda file: not any(call.frames for call in _look(file).calls))
+    for file in (*recorders, *files.get(_STACKS, ())):
+        look = _look(file)
+        ranks[look.rank] = ranks[look.rank].merge(look) if look.rank in ranks else look
+    for file in files.get(_PROCESSES, ()):
+        document = file.observed or {}
+        world_size = _as_int(document.get("world_size")) or world_size
+        taken_ms = _as_int(document.get("taken_ms")) or taken_ms
+        for entry in document.get("processes") or ():
+            rank = _as_int(entry.get("rank")) if isinstance(entry, dict) else None
+            if rank is not None:
+                look = RankLook(rank, process=_process_of(entry))
+                ranks[rank] = ranks[rank].merge(look) if rank in ranks else look
+    communicators = tuple(communicator for file in files.get(_RAS, ()) for communicator in file.communicators)
+    return HangLook(dict(sorted(ranks.items())), communicators, world_size, taken_ms, tuple(notes))
+
+
+def _look(file: _ReadFile) -> RankLook:
+    assert file.look is not None
+    return file.look
+
+
+def _as_int(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _process_of(entry: Mapping[str, Any]) -> ProcessLook:
+    state, channel = entry.get("state"), entry.get("wait_channel")
+    return ProcessLook(
+        pid=_as_int(entry.get("pid")),
+        state=state if isinstance(state, str) else None,
+        wait_channel=channel[:100] if isinstance(channel, str) else None,
+        cpu_ticks=_as_int(entry.get("cpu_ticks")),
+        exit_code=_as_int(entry.get("exit_code")),
+        exit_signal=_as_int(entry.get("exit_signal")),
+        ran_out_of_memory=entry.get("ran_out_of_memory") is True,
+    )

@@ -1,0 +1,298 @@
+"""Notices that a run no longer makes steps, and looks twice at all its ranks on this machine.
+
+Progress is what the script logs. How long it may be silent is learned from its own rhythm. Until then the watch only asks for
+the sizes of the run's files; nothing is attached to the run's processes.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import statistics
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from clusterscape.track.processes import MemoryKills, ProcessTree, read_stat
+from clusterscape.track.startup import _clusterscape_looks as offered
+
+POLL_S = 0.5
+LEAST_GAPS = 4
+"""Fewer pauses between logged steps are no rhythm."""
+LEAST_SILENCE_S = 5.0
+"""Shorter pauses are no hang, whatever the rhythm: the kernel, a disk or a neighbour may take that long."""
+KEPT_GAPS = 512
+LOOK_S = 2.0
+"""The longest that one look waits for answers of processes."""
+LEAST_APART_S = 1.0
+MEMBERS_EVERY_S = 5.0
+MOST_STACK_BYTES = 4 << 20
+
+
+class HangFinding(NamedTuple):
+    """A verdict as the run's event, and the lines for the terminal. ``is_hang``: not only slow, and not unknown."""
+
+    event: Mapping[str, Any]
+    lines: Sequence[str]
+    is_hang: bool
+
+
+Judge = Callable[[Sequence[Path]], HangFinding | None]
+"""The verdict on folders of looks, the oldest first; None if there is none."""
+
+
+class Rhythm:
+    """Pauses between logged steps. A pause may last twice the longest so far, and eight usual ones."""
+
+    def __init__(self) -> None:
+        self._gaps: deque[float] = deque(maxlen=KEPT_GAPS)
+        self._longest = 0.0
+
+    def add(self, gap_s: float) -> None:
+        """A pause has ended."""
+        self._gaps.append(gap_s)
+        self._longest = max(self._longest, gap_s)
+
+    @property
+    def usual_s(self) -> float:
+        """The median pause (s); 0 before the first."""
+        return statistics.median(self._gaps) if self._gaps else 0.0
+
+    @property
+    def tolerance_s(self) -> float | None:
+        """The longest pause that is no stall (s); None while there is no rhythm."""
+        if len(self._gaps) < LEAST_GAPS:
+            return None
+        return max(2 * self._longest, 8 * self.usual_s, LEAST_SILENCE_S)
+
+
+class HangWatch:
+    """Watches one run in a thread. ``note`` writes an event of the run, ``tell`` lines to the terminal."""
+
+    def __init__(
+        self,
+        folder: Path,
+        tree: ProcessTree,
+        judge: Judge,
+        note: Callable[..., object],
+        tell: Callable[[Sequence[str]], None],
+        now_ms: Callable[[], int],
+        memory: MemoryKills | None = None,
+    ) -> None:
+        self._folder = folder
+        self._judge = judge
+        self._note = note
+        self._tell = tell
+        self._now_ms = now_ms
+        self._looker = Looker(folder, tree, now_ms, memory)
+        self._rhythm = Rhythm()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="hang watch", daemon=True)
+        self._announced = False
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop watching, and remove what was looked at."""
+        self._stop.set()
+        self._thread.join(LOOK_S + 1)
+        self._looker.clear()
+
+    def _run(self) -> None:
+        size, last, looked_at = _logged_bytes(self._folder), time.monotonic(), 0.0
+        has_logged = size > 0
+        members_at = 0.0
+        while not self._stop.wait(POLL_S):
+            now, new_size = time.monotonic(), _logged_bytes(self._folder)
+            if new_size != size:
+                if has_logged:
+                    self._rhythm.add(now - last)
+                if self._announced:
+                    self._announced = False
+                    self._note("hang_end", at=self._now_ms())
+                    self._tell([f"the run logs steps again after {now - last:.0f} s"])
+                size, last, looked_at, has_logged = new_size, now, 0.0, True
+                continue
+            if has_logged and now - members_at > MEMBERS_EVERY_S:
+                members_at = now
+                self._looker.find_ranks()
+            tolerance = self._rhythm.tolerance_s
+            # Once looked at, look again only when it lasts twice as long.
+            if tolerance is not None and now - last > max(tolerance, 2 * looked_at):
+                looked_at = now - last
+                with contextlib.suppress(OSError):  # a full disk, or processes that end meanwhile
+                    self._look_twice(size)
+
+    def _look_twice(self, size: int) -> None:
+        first = self._looker.look(1)
+        if self._stop.wait(max(LEAST_APART_S, 2 * self._rhythm.usual_s)) or _logged_bytes(self._folder) != size:
+            return
+        second = self._looker.look(2)
+        finding = self._judge([first, second])
+        if finding is None or not finding.is_hang or self._announced or _logged_bytes(self._folder) != size:
+            return
+        self._announced = True
+        self._note("hang", at=self._now_ms(), **finding.event)
+        self._tell(finding.lines)
+
+
+def _logged_bytes(folder: Path) -> int:
+    """Total size of the files that the script's processes log to."""
+    total = 0
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".spool") and entry.name != "tracker.spool":
+                total += entry.stat().st_size
+    return total
+
+
+class Looker:
+    """Takes looks at the processes of a run, as files that ``collect/hangs`` reads."""
+
+    def __init__(
+        self, folder: Path, tree: ProcessTree, now_ms: Callable[[], int], memory: MemoryKills | None = None
+    ) -> None:
+        self._folder = folder / offered.FOLDER
+        self._tree = tree
+        self._now_ms = now_ms
+        self._memory = memory
+        self._ranks: dict[int, tuple[int, int]] = {}  # by pid: rank and start, also of processes that have ended
+        self._world_size: int | None = None
+
+    def find_ranks(self) -> None:
+        """Learn which processes are ranks, from their environment."""
+        for stat in self._tree.living():
+            earlier = self._ranks.get(stat.pid)
+            if earlier is not None and earlier[1] == stat.started_ticks:
+                continue
+            environ = _read_environ(stat.pid)
+            rank = environ.get("RANK", "") if "LOCAL_RANK" in environ or "WORLD_SIZE" in environ else ""
+            if rank.isdigit() and not self._is_below_rank(stat.parent, int(rank)):
+                self._ranks[stat.pid] = (int(rank), stat.started_ticks)
+                size = environ.get("WORLD_SIZE", "")
+                self._world_size = int(size) if size.isdigit() else self._world_size
+
+    def _is_below_rank(self, parent: int, rank: int) -> bool:
+        """Whether the parent is the rank itself: its helpers inherit its variables."""
+        return parent in self._ranks and self._ranks[parent][0] == rank
+
+    def look(self, number: int) -> Path:
+        """Take a look at all ranks; without any, at the first process as rank 0. Returns its folder."""
+        self.find_ranks()
+        ranks = self._ranks or {self._tree.root: (0, _started(self._tree.root))}
+        into = self._folder / f"look{number}"
+        into.mkdir(parents=True, exist_ok=True)
+        for file in into.iterdir():
+            file.unlink()
+        living = {pid: rank for pid, (rank, started) in ranks.items() if _started(pid) == started}
+        processes = [
+            _observe(pid, rank) if pid in living else self._ended(pid, rank) for pid, (rank, _) in sorted(ranks.items())
+        ]
+        answers = {
+            pid: into / f"recorder-rank{rank}.json" for pid, rank in living.items() if self._ask(pid, rank, number)
+        }
+        for pid, rank in living.items():
+            if text := self._stacks_of(pid):
+                (into / f"stacks-rank{rank}.txt").write_bytes(text)
+        deadline = time.monotonic() + LOOK_S
+        while any(not file.exists() for file in answers.values()) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        document = {
+            "clusterscape_processes": 1,
+            "taken_ms": self._now_ms(),
+            "world_size": self._world_size,
+            "processes": processes,
+        }
+        (into / "processes.json").write_text(json.dumps(document))
+        return into
+
+    def clear(self) -> None:
+        """Remove the pipes; looks stay with the run."""
+        with contextlib.suppress(OSError):
+            for file in self._folder.iterdir():
+                if file.name.startswith("ask-") or (file.name == offered.STACKS and file.stat().st_size == 0):
+                    file.unlink()
+            self._folder.rmdir()  # only if nothing was looked at
+
+    def _ended(self, pid: int, rank: int) -> dict[str, Any]:
+        killed = self._memory is not None and bool(self._memory.has_risen())
+        return {"rank": rank, "pid": pid, "state": "X", "ran_out_of_memory": killed}
+
+    def _ask(self, pid: int, rank: int, number: int) -> bool:
+        """Ask a rank's thread for its recorder's dump."""
+        try:
+            fd = os.open(self._folder / f"ask-{pid}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            os.write(fd, f"look{number}/recorder-rank{rank}.json\n".encode())
+        except OSError:
+            return False
+        finally:
+            os.close(fd)
+        return True
+
+    def _stacks_of(self, pid: int) -> bytes:
+        """The stacks that the process appends to the common file; empty without its handler, or without an answer."""
+        number = signal.SIGRTMAX - offered.SIGNAL_BELOW_MAX
+        if not _catches(pid, number):  # the signal would end it
+            return b""
+        file = self._folder / offered.STACKS
+        try:
+            begin = file.stat().st_size
+            os.kill(pid, number)
+        except OSError:
+            return b""
+        deadline, size = time.monotonic() + LOOK_S / 4, begin
+        while time.monotonic() < deadline:
+            time.sleep(0.01)
+            new_size = file.stat().st_size
+            if new_size == size > begin:
+                break
+            size = new_size
+        with file.open("rb") as source:
+            source.seek(begin)
+            return source.read(min(size - begin, MOST_STACK_BYTES))
+
+
+def _started(pid: int) -> int:
+    """The start of a process that runs; −1 if it does not."""
+    stat = read_stat(pid)
+    return -1 if stat is None or stat.state == "Z" else stat.started_ticks
+
+
+def _observe(pid: int, rank: int) -> dict[str, Any]:
+    stat = read_stat(pid)
+    channel = None
+    with contextlib.suppress(OSError):
+        channel = Path(f"/proc/{pid}/wchan").read_text()
+    return {
+        "rank": rank,
+        "pid": pid,
+        "state": stat.state if stat else "X",
+        "wait_channel": channel,
+        "cpu_ticks": stat.cpu_ticks if stat else None,
+    }
+
+
+def _catches(pid: int, number: int) -> bool:
+    """Whether the process has a handler for the signal."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return False
+    mask = next((int(line.split()[1], 16) for line in lines if line.startswith("SigCgt:")), 0)
+    return bool(mask >> (number - 1) & 1)
+
+
+def _read_environ(pid: int) -> dict[str, str]:
+    try:
+        text = Path(f"/proc/{pid}/environ").read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return {}
+    return dict(entry.split("=", 1) for entry in text.split("\0") if "=" in entry)
