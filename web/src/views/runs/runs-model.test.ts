@@ -323,7 +323,15 @@ describe("the environment of a run", () => {
 });
 
 describe("problems of a run", () => {
-  const noProblems = { exceptions: [], hangs: [], listeners: {}, not_finite: 0, dropped: 0, leftovers: 0, left_out: {} };
+  const noProblems = {
+    exceptions: [],
+    hangs: [],
+    listeners: {},
+    not_finite: 0,
+    dropped: 0,
+    leftovers: 0,
+    left_out: {},
+  };
 
   it("are none where nothing went wrong", () => {
     expect(listProblems({ ...noProblems, listeners: { nvml: { state: "ended", missed: 0 } } })).toEqual([]);

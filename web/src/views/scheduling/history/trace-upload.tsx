@@ -55,7 +55,8 @@ export function TraceUpload({ onUploaded }: { onUploaded(row: JobTraceRow): void
         />
       </label>
       <p>
-        SWF, sacct, Torque, CSV with usual column names, Lumos, Philly, Helios, Acme, Alibaba, Google Borg; also compressed.
+        SWF, sacct, Torque, CSV with usual column names, Lumos, Philly, Helios, Acme, Alibaba, Google Borg; also
+        compressed.
       </p>
       {problem && (
         <p role="alert">
