@@ -40,13 +40,14 @@ def score(cases: Sequence[Mapping[str, Any]], answers: Mapping[str, Answer]) -> 
         "by_source": {},
         "by_kind": {},
     }
-    for name, read in (
-        ("by_rhythm", lambda case: case["fault"]["rhythm"]),
-        ("by_source", lambda case: case["source"]),
-        ("by_kind", lambda case: case["truth"]["root_kind"]),
-    ):
-        for value in sorted({read(case) for case in faults}):
-            part = [case for case in faults if read(case) == value]
+    values = {
+        "by_rhythm": [case["fault"]["rhythm"] for case in faults],
+        "by_source": [case["source"] for case in faults],
+        "by_kind": [case["truth"]["root_kind"] for case in faults],
+    }
+    for name, of_cases in values.items():
+        for value in sorted(set(of_cases)):
+            part = [case for case, own in zip(faults, of_cases, strict=True) if own == value]
             result[name][value] = {"faults": len(part), "first_right_ratio": _share(part, answers, _is_cause_right)}
     return result
 

@@ -65,7 +65,7 @@ class _MlflowHook:
             return None
         for finder in sys.meta_path:
             find = getattr(finder, "find_spec", None)
-            spec = find(name, path, target) if find and finder is not self else None
+            spec: ModuleSpec | None = find(name, path, target) if find and finder is not self else None
             if spec is not None:
                 if spec.loader is not None and hasattr(spec.loader, "exec_module"):
                     spec.loader = _RecordingLoader(spec.loader)
