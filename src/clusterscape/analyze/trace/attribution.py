@@ -196,12 +196,12 @@ class _RankSpans:
         self.scalar_reads: Int64s = np.sort(sync_starts[_contains(reads, sync_starts)])
 
     def _is(self, span_class: SpanClass) -> Bools:
-        found: Bools = self._class == list(SpanClass).index(span_class)
-        return found
+        is_of_class: Bools = self._class == list(SpanClass).index(span_class)
+        return is_of_class
 
     def _named(self, kind: TimeKind) -> Bools:
-        found: Bools = (self._code == KINDS.index(kind)) & ~self._is_device
-        return found
+        is_named: Bools = (self._code == KINDS.index(kind)) & ~self._is_device
+        return is_named
 
     def _select(self, chosen: Bools) -> Times:
         return join_times(self._start[chosen], self._end[chosen])
@@ -232,10 +232,10 @@ class _RankSpans:
             nonlocal left
             if not times.starts.size or not left.starts.size:
                 return
-            taken = _intersect(left, times)
-            if taken.starts.size:
-                divided[kind] = _union(divided[kind], taken) if kind in divided else taken
-                left = subtract_times(left, taken)
+            claimed = _intersect(left, times)
+            if claimed.starts.size:
+                divided[kind] = _union(divided[kind], claimed) if kind in divided else claimed
+                left = subtract_times(left, claimed)
 
         if not self.has_device:
             for kind, times in host.items():
@@ -256,7 +256,7 @@ class _RankSpans:
         return divided
 
     def _explicit_host(self) -> dict[TimeKind, Times]:
-        """What the host does besides launching, in the order in which it claims idle time."""
+        """What the host does other than launching, in the order in which it claims idle time."""
         return {
             TimeKind.GARBAGE_COLLECTION: self._select(self._named(TimeKind.GARBAGE_COLLECTION)),
             TimeKind.DATA_LOADING: self.loading,
@@ -322,8 +322,8 @@ def _contains(times: Times, moments: Int64s) -> Bools:
     if not times.starts.size:
         return np.zeros(moments.size, bool)
     at = np.searchsorted(times.starts, moments, side="right") - 1
-    found: Bools = (at >= 0) & (times.ends[np.maximum(at, 0)] > moments)
-    return found
+    is_inside: Bools = (at >= 0) & (times.ends[np.maximum(at, 0)] > moments)
+    return is_inside
 
 
 def find_longest(times: Times, starts: Sequence[int], ends: Sequence[int]) -> list[tuple[int, int]]:

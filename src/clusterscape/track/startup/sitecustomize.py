@@ -68,7 +68,7 @@ class _MlflowHook:
             spec: ModuleSpec | None = find(name, path, target) if find and finder is not self else None
             if spec is not None:
                 if spec.loader is not None and hasattr(spec.loader, "exec_module"):
-                    spec.loader = _RecordingLoader(spec.loader)
+                    spec.loader = _RecordingLoader(spec.loader)  # type: ignore[assignment] # it is all that imports need of a loader
                 return spec
         return None
 
