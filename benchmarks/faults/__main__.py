@@ -4,7 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from benchmarks.faults.kinds import draw_cases
+from benchmarks.faults.kinds import Source, draw_cases
 from benchmarks.faults.recording import record_cases
 
 CASES = Path(__file__).parents[2] / "build/faults"
@@ -26,7 +26,7 @@ def main() -> None:
         command.add_argument("--tools", nargs="*", default=[])
     arguments = parser.parse_args()
     if arguments.command in ("record", "simulate"):
-        source = "recorded" if arguments.command == "record" else "simulated"
+        source: Source = "recorded" if arguments.command == "record" else "simulated"
         cases = [case for seed in range(*arguments.seeds) for case in draw_cases(source, seed)]
         cases = [case for case in cases if not arguments.kinds or any(kind in case.case_id for kind in arguments.kinds)]
         if source == "recorded":

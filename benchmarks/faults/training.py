@@ -225,7 +225,7 @@ _collecting: list[Any] = []
 def _name_collections(phase: str, _: dict[str, int]) -> None:
     """Names the interpreter's collections in the trace, as a profiler with stacks does."""
     if phase == "start":
-        mark = record_function("Python GC")
+        mark: Any = record_function("Python GC")
         mark.__enter__()
         _collecting.append(mark)
     elif _collecting:

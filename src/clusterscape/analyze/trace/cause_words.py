@@ -219,10 +219,10 @@ def describe_slow_work(
     if extra is not None and extra[1] > MAIN_SHARE * compute_s:
         evidence |= {"extra_work": extra[0], "extra_work_s": extra[1]}
         return f", mostly in “{extra[0]}” ({extra[1] * 1e3:,.1f} ms per step)", evidence
-    found = find_slow_operator(spans, cause.rank, attribution)
-    if found is None:
+    slow_operator = find_slow_operator(spans, cause.rank, attribution)
+    if slow_operator is None:
         return "", evidence
-    name, longer_s, more_calls = found
+    name, longer_s, more_calls = slow_operator
     if more_calls >= 1:
         evidence |= {"operator": name, "operator_s": longer_s, "more_calls": more_calls}
         return f": it runs “{name}” {more_calls:,.0f} times more per step ({longer_s * 1e3:,.1f} ms)", evidence
@@ -269,5 +269,5 @@ def advise(cause: Cause) -> str:
     if cause.is_work:
         return WORK_ADVICE
     if cause.is_extra_work:
-        return "Look at what this rank runs besides the training step: logging, evaluation, another branch."
+        return "Look at what this rank runs in addition to the training step: logging, evaluation, another branch."
     return WORDS[cause.kind].advice

@@ -217,8 +217,8 @@ def analyze_trace(
         run = ChangedRun(add_counterparts(trace.spans, parts, matches), steady_steps, generator)
         changes = answer_standard_questions(run, [] if bubble is not None else late_ranks)
         uneven = finder.find_uneven_work()
-        found = [*finder.find_of_ranks(), *finder.find_shared(), *([] if uneven is None else [uneven])]
-        savings = rank_causes(found, run.graphs, attribution)
+        causes = [*finder.find_of_ranks(), *finder.find_shared(), *([] if uneven is None else [uneven])]
+        savings = rank_causes(causes, run.graphs, attribution)
         notes += describe_missing(attribution, finder)
     verdict_slack = slack
     if bubble is not None:
