@@ -65,7 +65,7 @@ class Rank:
         start = max(self.device, self.host + 3.0)
         self.device = start + self.jitter(length_us)
         self.write("kernel", name, start, self.device, 7, correlation=self.correlation, stream=7)
-        arguments = (
+        arguments: dict[str, Any] = (
             {} if shape is None else {"Input Dims": [[shape, 512], [512, 512]], "Input type": ["float", "float"]}
         )
         self.write("cpu_op", operator, begin, self.host, **arguments)
