@@ -232,10 +232,10 @@ class _RankSpans:
             nonlocal left
             if not times.starts.size or not left.starts.size:
                 return
-            taken = _intersect(left, times)
-            if taken.starts.size:
-                divided[kind] = _union(divided[kind], taken) if kind in divided else taken
-                left = subtract_times(left, taken)
+            claimed = _intersect(left, times)
+            if claimed.starts.size:
+                divided[kind] = _union(divided[kind], claimed) if kind in divided else claimed
+                left = subtract_times(left, claimed)
 
         if not self.has_device:
             for kind, times in host.items():
