@@ -3,7 +3,7 @@ nothing was planted. Faults too small to find (2 % of a step) are left out and c
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +40,14 @@ def score(cases: Sequence[Mapping[str, Any]], answers: Mapping[str, Answer]) -> 
         "by_source": {},
         "by_kind": {},
     }
-    values = {
-        "by_rhythm": [case["fault"]["rhythm"] for case in faults],
-        "by_source": [case["source"] for case in faults],
-        "by_kind": [case["truth"]["root_kind"] for case in faults],
+    reads: dict[str, Callable[[Mapping[str, Any]], str]] = {
+        "by_rhythm": lambda case: str(case["fault"]["rhythm"]),
+        "by_source": lambda case: str(case["source"]),
+        "by_kind": lambda case: str(case["truth"]["root_kind"]),
     }
-    for name, of_cases in values.items():
-        for value in sorted(set(of_cases)):
-            part = [case for case, own in zip(faults, of_cases, strict=True) if own == value]
+    for name, read in reads.items():
+        for value in sorted({read(case) for case in faults}):
+            part = [case for case in faults if read(case) == value]
             result[name][value] = {"faults": len(part), "first_right_ratio": _share(part, answers, _is_cause_right)}
     return result
 

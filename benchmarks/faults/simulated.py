@@ -97,7 +97,12 @@ class Rank:
         self.correlation += 1
         launched = min(self.host, arrival)
         self.write("cuda_runtime", "cudaLaunchKernelExC", launched - 4.0, launched, correlation=self.correlation)
-        facts = {"Collective name": "allreduce", "Process Group Name": "0", "In msg nelems": 1 << 20, "dtype": "Float"}
+        facts: dict[str, Any] = {
+            "Collective name": "allreduce",
+            "Process Group Name": "0",
+            "In msg nelems": 1 << 20,
+            "dtype": "Float",
+        }
         name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
         self.write("kernel", name, arrival, end, 20, correlation=self.correlation, stream=20, **facts)
         self.reduced = end + 1.0

@@ -196,12 +196,12 @@ class _RankSpans:
         self.scalar_reads: Int64s = np.sort(sync_starts[_contains(reads, sync_starts)])
 
     def _is(self, span_class: SpanClass) -> Bools:
-        is_of_class: Bools = self._class == list(SpanClass).index(span_class)
-        return is_of_class
+        matches: Bools = self._class == list(SpanClass).index(span_class)
+        return matches
 
     def _named(self, kind: TimeKind) -> Bools:
-        is_named: Bools = (self._code == KINDS.index(kind)) & ~self._is_device
-        return is_named
+        matches: Bools = (self._code == KINDS.index(kind)) & ~self._is_device
+        return matches
 
     def _select(self, chosen: Bools) -> Times:
         return join_times(self._start[chosen], self._end[chosen])
@@ -256,7 +256,7 @@ class _RankSpans:
         return divided
 
     def _explicit_host(self) -> dict[TimeKind, Times]:
-        """What the host does other than launching, in the order in which it claims idle time."""
+        """What the host does apart from launching, in the order in which it claims idle time."""
         return {
             TimeKind.GARBAGE_COLLECTION: self._select(self._named(TimeKind.GARBAGE_COLLECTION)),
             TimeKind.DATA_LOADING: self.loading,
@@ -322,8 +322,8 @@ def _contains(times: Times, moments: Int64s) -> Bools:
     if not times.starts.size:
         return np.zeros(moments.size, bool)
     at = np.searchsorted(times.starts, moments, side="right") - 1
-    is_inside: Bools = (at >= 0) & (times.ends[np.maximum(at, 0)] > moments)
-    return is_inside
+    matches: Bools = (at >= 0) & (times.ends[np.maximum(at, 0)] > moments)
+    return matches
 
 
 def find_longest(times: Times, starts: Sequence[int], ends: Sequence[int]) -> list[tuple[int, int]]:

@@ -184,11 +184,11 @@ def measure_chance(excess: Float64s, row: int, generator: np.random.Generator) -
     ranks, steps = positive.shape
     if ranks < 2 or steps < 2:
         return None
-    excess_s = positive[row].sum()
+    own = positive[row].sum()
     draws = int(np.clip(MAX_DRAWN // positive.size, 200, CHANCE_DRAWS))
     shuffled = generator.permuted(np.broadcast_to(positive, (draws, ranks, steps)), axis=1)
     largest = shuffled.sum(axis=2).max(axis=1)
-    return float((1 + np.count_nonzero(largest >= excess_s * (1 - 1e-9))) / (1 + draws))
+    return float((1 + np.count_nonzero(largest >= own * (1 - 1e-9))) / (1 + draws))
 
 
 def describe_rhythm(
