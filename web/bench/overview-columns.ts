@@ -166,7 +166,7 @@ function computeByRows(
   const rows = toRows(units);
   const { tests, search } = toTest(where, text);
   const counts = FACETS.map(() => new Map<string, number>());
-  const drawn = rows.filter((row) => row["unit_state"] !== "requested");
+  const drawn = rows.filter((row) => row.unit_state !== "requested");
   const matching = drawn.filter(search);
   FACETS.forEach((facet, index) => {
     const own = where.findIndex(
@@ -178,14 +178,14 @@ function computeByRows(
     }
   });
   const passing = matching.filter((row) => tests.every((test) => test(row)));
-  const values = passing.map((row) => row["gpu_util_ratio"]).filter((value) => typeof value === "number");
+  const values = passing.map((row) => row.gpu_util_ratio).filter((value) => typeof value === "number");
   const low = values.reduce((least, value) => Math.min(least, value), 1);
   const bins = Object.groupBy(values, (value) => Math.min(47, Math.floor(value * 48)));
   const colors = drawn.map((row) => {
-    const value = row["gpu_util_ratio"];
+    const value = row.gpu_util_ratio;
     return {
       color: typeof value === "number" ? Math.round((value - low) * 255) : null,
-      shape: row["unit_state"],
+      shape: row.unit_state,
       bins,
     };
   });

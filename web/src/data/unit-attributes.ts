@@ -69,7 +69,7 @@ function computeSpans({ snapshot, tick }: Units, from: UnitNumberColumn, to: Uni
   for (let row = 0; row < spans.length; row += 1) {
     const end = ends?.[row] ?? Number.NaN;
     const seconds = ((Number.isNaN(end) ? now : end) - (starts[row] ?? Number.NaN)) / 1000;
-    spans[row] = seconds < 0 ? 0 : seconds;
+    spans[row] = Math.max(0, seconds);
   }
   return spans;
 }
