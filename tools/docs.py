@@ -1,4 +1,4 @@
-"""Writes ``docs/reference`` from the code: settings, metrics, commands, the API; and the table of limits of
+"""Writes ``docs/reference`` from the code: settings, metrics, XIDs, commands, the API; and the table of limits of
 ``docs/design/access.md``. ``--check`` fails if one is out of date."""
 
 import sys
@@ -16,6 +16,7 @@ from clusterscape.analyze.rules.reference import reference_page
 from clusterscape.cli.entry import app as command
 from clusterscape.cli.run import build_parser
 from clusterscape.model import CATALOGUE
+from clusterscape.model.xids import ADVICE, XIDS, XidAction
 from clusterscape.serve.app import ROUTES
 from clusterscape.settings import CHANNEL_KINDS, AlertsSettings, ChannelSettings, Settings
 from clusterscape.settings.limits import LimitsSettings
@@ -106,6 +107,23 @@ Canonical names and units; a source's value is multiplied into the canonical uni
 
 | name | label | unit | kind | meaning | names at the sources |
 |---|---|---|---|---|---|"""
+    return "\n".join([head, *rows])
+
+
+def xids_page() -> str:
+    """The page of XID codes."""
+    rows = [
+        f"| {xid.code} | {xid.meaning} | {ADVICE[xid.action]} | {'yes' if xid.needs_operator else ''} |"
+        for _, xid in sorted(XIDS.items())
+    ]
+    head = f"""# XID errors
+
+What each error code of NVIDIA's driver requires. Codes marked *hardware* break the rules *Faulty GPU* and *XID, ECC or
+row-remap error*, through the metric `xid_hardware_code`; the others are of programs, or harmless. Any code that is not
+listed counts as hardware: {ADVICE[XidAction.REPORT]}. From `model/xids.py`, after NVIDIA's XID catalogue.
+
+| XID | meaning | what to do | hardware |
+|---|---|---|---|"""
     return "\n".join([head, *rows])
 
 
@@ -204,6 +222,7 @@ def api_page() -> str:
 PAGES = {
     "settings.md": settings_page,
     "metrics.md": metrics_page,
+    "xids.md": xids_page,
     "commands.md": commands_page,
     "api.md": api_page,
     "rules.md": reference_page,

@@ -25,7 +25,7 @@ WARM_UP_S = 300.0
 
 log = logging.getLogger(__name__)
 
-_JOINED = frozenset({"metrics", "units", "ranks", "compare"})
+_JOINED = frozenset({"metrics", "units", "ranks", "nodes", "compare"})
 """Parameters whose values are joined by commas; of the others, a list is repeated."""
 
 Value = str | int | float | bool | None

@@ -147,7 +147,7 @@ async def test_faults_of_free_gpus_are_reported_and_listed_when_no_job_runs(site
     await site.look(9)
     assert site.faults == set()
     (fault,) = site.queries.cluster.node("gpu01").faults
-    assert (fault.rule_name, fault.unit, fault.readings) == ("Faulty GPU", "gpu01:3", "xid_error now 79")
+    assert (fault.rule_name, fault.unit, fault.readings) == ("Faulty GPU", "gpu01:3", "xid_hardware now 79")
     assert fault.until is not None
     assert fault.since < fault.until < site.clock()
 

@@ -1,4 +1,4 @@
-"""Samples of the hardware state that ingest derives: missing GPUs, silent exporters, nodes out of service.
+"""Samples of the hardware state that ingest derives: missing GPUs, silent exporters, nodes out of service, XIDs of hardware.
 
 As samples, they have a history and rules apply to them as to any metric. Stores nothing.
 """
@@ -10,6 +10,7 @@ import numpy as np
 
 from clusterscape.model import Names, Node, NodeId, NodeState, SampleBatch, SourceStatus, Unit, UnitId, UnitKind, UnixMs
 from clusterscape.model.rules import find_exporters_up, source_unit
+from clusterscape.model.xids import XIDS
 
 SAMPLE_EVERY_MS = 15_000
 SAMPLE_GPUS_EVERY_MS = 60_000
@@ -21,6 +22,27 @@ MISSING_AFTER_MS = 120_000
 Row = tuple[str, str, float]  # unit, metric, value
 LastSeen = Callable[[], Mapping[UnitId, UnixMs]]
 """Returns the time of the latest sample of each unit; called only if needed."""
+
+
+_PROGRAM_XIDS = np.array([code for code, xid in XIDS.items() if not xid.needs_operator], np.float64)
+
+
+def add_hardware_xids(batch: SampleBatch) -> SampleBatch:
+    """The batch, with one sample of ``xid_hardware_code`` for each sample of ``xid_error_code``."""
+    code = batch.metrics.find("xid_error_code")
+    rows = np.flatnonzero(batch.metric == code) if code is not None else ()
+    if not len(rows):
+        return batch
+    value = batch.value[rows]
+    hardware = np.full(len(rows), batch.metrics.code("xid_hardware_code"), np.int32)
+    return SampleBatch(
+        batch.units,
+        batch.metrics,
+        np.concatenate([batch.unit, batch.unit[rows]]),
+        np.concatenate([batch.metric, hardware]),
+        np.concatenate([batch.time_ms, batch.time_ms[rows]]),
+        np.concatenate([batch.value, np.where(np.isin(value, _PROGRAM_XIDS), 0.0, value)]),
+    )
 
 
 class HardwareState:

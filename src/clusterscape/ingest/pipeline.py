@@ -13,7 +13,7 @@ import msgspec
 from clusterscape.errors import StoreError
 from clusterscape.ingest.drops import DropCount, Drops
 from clusterscape.ingest.exporter_matching import ExporterMatcher
-from clusterscape.ingest.hardware_state import HardwareState
+from clusterscape.ingest.hardware_state import HardwareState, add_hardware_xids
 from clusterscape.ingest.ledger import EXPORTERS, ExporterFacts, InventoryChange, Ledger, QueueChange
 from clusterscape.ingest.name_questions import MatchRecords
 from clusterscape.ingest.normalize import Normalizer
@@ -434,11 +434,12 @@ class Ingest:
         self._note_names(scrape.at)
         self._write_facts(normalized.facts, scrape.at)
         if len(normalized.batch):
-            self._metrics.append(normalized.batch)
-            self.samples_total += len(normalized.batch)
+            batch = add_hardware_xids(normalized.batch)
+            self._metrics.append(batch)
+            self.samples_total += len(batch)
             self.last_scrape_at = scrape.at
-            self._notify(lambda listener: listener.on_samples(normalized.batch))
-            self._changes.bump_tick(UnixMs(int(normalized.batch.time_ms.max())))
+            self._notify(lambda listener: listener.on_samples(batch))
+            self._changes.bump_tick(UnixMs(int(batch.time_ms.max())))
 
     def _write_inventory(self, change: InventoryChange, at: UnixMs) -> None:
         if not change:

@@ -26,6 +26,7 @@ Names are imported on first use, so that a tracked script does not load numpy or
 ``trace_report``: a trace's report.
 ``traces``: an imported trace as it is stored.
 ``workloads``: workloads, executions and allocations.
+``xids``: XID error codes, what they mean and require.
 """
 
 from importlib import import_module

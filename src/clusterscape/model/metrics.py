@@ -500,6 +500,15 @@ CATALOGUE: tuple[Metric, ...] = (
     ),
     _computed("node_down", "Node down", "Of a node: 1 while the scheduler reports it as down."),
     _computed("node_drained", "Node drained", "Of a node: 1 while the scheduler reports it as draining or drained."),
+    Metric(
+        "xid_hardware_code",
+        "Last hardware XID",
+        MetricUnit.COUNT,
+        "Code of the last XID error if it requires the operator (reset, reboot, repair); 0 if it is of a program or harmless.",
+        MappingProxyType({}),
+        is_own=True,
+        is_status=True,
+    ),
     _computed(
         "source_failing_ratio",
         "Source failing",

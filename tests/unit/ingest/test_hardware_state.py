@@ -2,8 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from clusterscape.ingest.hardware_state import MISSING_AFTER_MS, HardwareState
+import numpy as np
+import pytest
+
+from clusterscape.ingest.hardware_state import MISSING_AFTER_MS, HardwareState, add_hardware_xids
 from clusterscape.model import (
+    METRICS,
+    Names,
     Node,
     NodeId,
     NodeState,
@@ -148,3 +153,31 @@ def test_samples_are_due_when_the_clock_went_back() -> None:
     assert not state.is_due(UnixMs(START + 1_000))
     assert state.is_due(UnixMs(START + 15_000))
     assert state.is_due(UnixMs(START - 3_600_000))
+
+
+@pytest.mark.parametrize(
+    ("code", "hardware"),
+    [(0, 0), (31, 0), (43, 0), (63, 0), (69, 0), (92, 0), (94, 0), (48, 48), (64, 64), (79, 79), (95, 95), (999, 999)],
+)
+def test_xid_counts_as_hardware_when_the_catalogue_assigns_it_to_the_operator(code: int, hardware: int) -> None:
+    metrics = Names(METRICS)
+    values = {"xid_error_code": float(code), "power_watts": 94.0}
+    scraped = SampleBatch(
+        Names([GPUS[0].id]),
+        metrics,
+        np.zeros(len(values), np.int32),
+        np.array([metrics.code(name) for name in values], np.int32),
+        np.full(len(values), START, np.int64),
+        np.array(list(values.values())),
+    )
+
+    batch = add_hardware_xids(scraped)
+
+    added = {metrics.values[metric]: value for metric, value in zip(batch.metric, batch.value, strict=True)}
+    assert added == values | {"xid_hardware_code": float(hardware)}
+
+
+def test_batch_is_unchanged_when_it_has_no_xid() -> None:
+    empty = np.zeros(0, np.int32)
+    scraped = SampleBatch(Names(), Names(METRICS), empty, empty, empty.astype(np.int64), np.zeros(0))
+    assert add_hardware_xids(scraped) is scraped

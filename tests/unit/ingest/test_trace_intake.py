@@ -51,7 +51,7 @@ def test_trace_is_ready_with_its_headline_when_its_files_were_sent(
     done = intake.wait(trace.trace_id)
     assert (done.state, done.ranks, done.steps, done.workload_id) == (TraceState.READY, 4, 3, "slurm:7")
     assert done.headline is not None
-    assert done.headline.startswith("Rank 0 comes last")
+    assert done.headline.startswith("Rank 0 computes longer than its peers")
     assert done.origin_ms == pytest.approx(1_794_724_163_500, abs=20_000)
     kept = {artifact.key.rpartition("/")[2] for artifact in store.list(trace_key(trace.trace_id, ""))}
     assert kept == {"about.json", "spans.parquet", "steps.parquet", "report.json"}

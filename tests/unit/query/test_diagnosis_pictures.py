@@ -108,6 +108,8 @@ def test_events_are_listed_when_a_workload_changed_often(run_site: RunSite) -> N
         (EventKind.XID, run_site.units[9]),
         (EventKind.ANNOTATION, None),
     ]
+    xid = next(event.text for event in run_site.diagnosis.events(JOB) if event.kind is EventKind.XID)
+    assert xid == "XID 79: GPU has fallen off the bus; drain the node and reboot it"
     early = run_site.diagnosis.events(JOB, start_ms=int(times[0]), end_ms=int(times[50]))
     assert [event.kind for event in early] == [EventKind.START]
 

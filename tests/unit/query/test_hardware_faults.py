@@ -25,7 +25,7 @@ class Faulty:
 
     def tell(self, **values: float) -> None:
         """Samples of now under the node's name or, where the metric is of a GPU, under ``n1:3``."""
-        gpu_metrics = {"xid_error_code", "gpu_missing"}
+        gpu_metrics = {"xid_hardware_code", "gpu_missing"}
         units, metrics = Names([NODE, UnitId("n1:3")]), Names(values)
         self.site.metrics.append(
             SampleBatch(
@@ -50,7 +50,7 @@ def faulty(tmp_path: Path) -> Iterator[Faulty]:
     )
     result = Faulty(site, open_queries(context, watch=site.watch))
     site.now = UnixMs(site.now + 60_000)
-    result.tell(xid_error_code=79.0, node_drained=1.0)
+    result.tell(xid_hardware_code=79.0, node_drained=1.0)
     yield result
     site.close()
 
@@ -60,7 +60,7 @@ def test_node_lists_its_faults_and_turns_when_it_is_asked_for(faulty: Faulty) ->
 
     listed = [(fault.rule, fault.unit, fault.severity.value, fault.until, fault.readings) for fault in detail.faults]
     assert sorted(listed) == [
-        ("gpu-fault", "n1:3", "critical", None, "xid_error now 79"),
+        ("gpu-fault", "n1:3", "critical", None, "xid_hardware now 79"),
         ("node-drained", None, "info", None, "node_drained now 1"),
     ]
     assert [(turn.state.value, turn.reason) for turn in detail.turns] == [("drained", "XID 79 on GPU 3")]
@@ -69,7 +69,7 @@ def test_node_lists_its_faults_and_turns_when_it_is_asked_for(faulty: Faulty) ->
 def test_ended_fault_comes_after_ongoing_ones_in_node_details(faulty: Faulty) -> None:
     for _ in range(8):
         faulty.site.now = UnixMs(faulty.site.now + 60_000)
-        faulty.tell(xid_error_code=0.0, node_drained=1.0)
+        faulty.tell(xid_hardware_code=0.0, node_drained=1.0)
 
     faults = faulty.queries.cluster.node("n1").faults
     assert [(fault.rule, fault.until is None) for fault in faults] == [("node-drained", True), ("gpu-fault", False)]

@@ -13,6 +13,7 @@ from clusterscape.model import UnixMs
 from clusterscape.model.arrays import Float64s
 from clusterscape.model.durations import HOUR_MS
 from clusterscape.model.rules import Rule, Violation
+from clusterscape.model.xids import find_xid
 from clusterscape.query.context import QueryContext
 from clusterscape.query.diagnosis.answers import EnergySource, EventKind, WorkloadEvent
 from clusterscape.query.diagnosis.holding import WorkloadHolding
@@ -154,7 +155,7 @@ def _xids(context: QueryContext, holding: WorkloadHolding) -> Iterator[WorkloadE
     spans = {held.unit: held.clip(start, end) for held in holding.units}
     for unit, at, code in changes.select("unit", "time_ms", "max").iter_rows():
         if any(begin <= at < stop for begin, stop in spans[unit]):
-            yield _event(at, EventKind.XID, f"XID {code:.0f}", unit=unit)
+            yield _event(at, EventKind.XID, find_xid(int(code)).describe(), unit=unit)
 
 
 def _cotenants(context: QueryContext, holding: WorkloadHolding) -> Iterator[WorkloadEvent]:

@@ -137,13 +137,13 @@ def test_hot_gpu_is_found_when_it_throttles_or_is_near_its_limit() -> None:
 
 def test_hardware_error_is_found_when_it_happens_during_the_life() -> None:
     whole = {
-        "xid_error_code": np.full(240, 0.0),
+        "xid_hardware_code": np.full(240, 0.0),
         "ecc_dbe_volatile_count": np.full(240, 3.0),
         "remapped_rows_uncorrectable_count": np.full(240, 1.0),
         "row_remap_failure": np.zeros(240),
     }
-    fell = whole | {"xid_error_code": steps((100, 0.0), (140, 79.0))}
-    old = whole | {"xid_error_code": np.full(240, 79.0)}
+    fell = whole | {"xid_hardware_code": steps((100, 0.0), (140, 79.0))}
+    old = whole | {"xid_hardware_code": np.full(240, 79.0)}
     own_fault = whole | {"xid_error_code": steps((100, 0.0), (140, 31.0))}
     double_bit = whole | {"ecc_dbe_volatile_count": steps((200, 3.0), (40, 4.0))}
     assert broken("gpu-error", whole, fell, old, own_fault, double_bit) == [False, True, False, False, True]
