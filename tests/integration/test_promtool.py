@@ -129,3 +129,18 @@ def test_workload_fires_once_when_any_of_its_units_is_enough(tmp_path: Path) -> 
 def test_share_of_time_is_judged_when_it_is_over_the_value(tmp_path: Path) -> None:
     series = {unit(UTIL, 0, "7"): "0x20 100x40", unit(UTIL, 1, "7"): "0x40 100x20"}
     assert fired(tmp_path, [rule("share of gpu_util below 5% over last 1h > 50%")], series, 60) == {("7", "1")}
+
+
+def test_xid_counts_when_its_code_is_of_hardware(tmp_path: Path) -> None:
+    error = rule("xid_hardware now > 0 and xid_hardware std > 0 with 2 samples after 0s")
+    codes = {
+        "0": "0x60",
+        "1": "0x20 13x40",
+        "2": "0x20 79x40",
+        "3": "13x20 79x40",
+        "4": "79x60",
+        "5": "0x20 79x20 31x20",
+    }
+    series = {unit(UTIL, int(gpu), "7"): "100x60" for gpu in codes}
+    series |= {unit("DCGM_FI_DEV_XID_ERRORS", int(gpu), "7"): values for gpu, values in codes.items()}
+    assert fired(tmp_path, [error], series, 55) == {("7", "2"), ("7", "3")}

@@ -86,7 +86,7 @@ def test_all_communication_is_matched_when_gloo_names_no_groups(report: TraceRep
 
 def test_the_held_up_rank_is_named_first_when_it_sleeps_in_its_forward(report: TraceReport) -> None:
     first = report.verdicts[0]
-    assert (first.kind, first.rank) == (VerdictKind.SLOW_WORKER, DELAYED_RANK)
+    assert (first.kind, first.rank) == (VerdictKind.HOST_PAUSE, DELAYED_RANK)
     assert first.seconds_per_step > 0.5 * DELAY_S * MICRO_BATCHES
     assert first.spans
     assert report.bubble is not None

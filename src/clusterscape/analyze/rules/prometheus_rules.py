@@ -25,6 +25,7 @@ from clusterscape.model.rules import (
     Subject,
 )
 from clusterscape.model.statistics import STATISTICS, MeasuredThing
+from clusterscape.model.xids import XIDS
 
 LIFE_WINDOW_MS = 86_400_000
 _PRESENCE = "DCGM_FI_DEV_GPU_UTIL"  # every exporter has it: lists the units
@@ -37,6 +38,8 @@ _LIMITS = {
     "memory_free_bytes": "(DCGM_FI_DEV_FB_USED{job} + DCGM_FI_DEV_FB_FREE{job})",
     "memory_reserved_bytes": "(DCGM_FI_DEV_FB_USED{job} + DCGM_FI_DEV_FB_FREE{job})",
 }
+_HARDWARE_XID = "xid_hardware_code"  # computed by ingest from the exporter's last XID
+_XID_SERIES = "DCGM_FI_DEV_XID_ERRORS"
 _ACROSS = {Across.LEAST: "min", Across.MOST: "max", Across.AVERAGE: "avg"}
 
 
@@ -91,7 +94,7 @@ class _Writer:
         is_counted = self.min_samples > 1 and condition.statistic.kind is not StatisticKind.NOW
         if not is_counted:
             return text
-        metric = self.series(_dcgm_name(condition.metric))
+        metric = self.series(_exported_name(condition.metric))
         return f"{text} and count_over_time({metric}[{window}]) >= {self.min_samples}"
 
     def across(self, condition: Condition, subject: str, operator: str) -> str:
@@ -112,16 +115,18 @@ class _Writer:
     def statistic(self, condition: Condition) -> tuple[str, str]:
         """The compared expression and its window."""
         statistic = condition.statistic
-        series = self.series(_dcgm_name(condition.metric))
+        series = self.series(_exported_name(condition.metric))
         window = self.window(condition)
         entry = STATISTICS[statistic.kind]
         if entry.promql is None:
             raise _InexpressibleError(f"PromQL cannot express the {entry.label} a value")
         if entry.promql_note is not None:
             self.note(entry.promql_note)
+        is_computed = condition.metric == _HARDWARE_XID
         text = entry.promql.format(
-            series=series,
-            window=window,
+            series=_hardware_xids(series) if is_computed else series,
+            # A range of an expression is a subquery, which needs a step.
+            window=f"{window}:{_STEP}" if is_computed and "{step}" not in entry.promql else window,
             rank="" if statistic.percentile is None else _number(statistic.percentile / 100),
             bound="" if statistic.threshold is None else self.quantity(condition.metric, statistic.threshold),
             step=_STEP,
@@ -148,7 +153,7 @@ class _Writer:
     def quantity(self, metric: str, quantity: Quantity) -> str:
         if quantity.basis is Basis.LIMIT:
             return f"{_number(quantity.number)} * {self.limit(metric)}"
-        return _number(quantity.number / METRICS[metric].aliases[_dcgm_name(metric)])
+        return _number(quantity.number / METRICS[metric].aliases.get(_exported_name(metric), 1.0))
 
     def limit(self, metric: str) -> str:
         name = _LIMITS.get(metric)
@@ -242,7 +247,16 @@ def _entry(rule: Rule, expression: str, notes: Sequence[str], job_label: str | N
     return "\n".join(f"      {line}" for line in lines)
 
 
-def _dcgm_name(metric: str) -> str:
+def _hardware_xids(series: str) -> str:
+    """Like ``xid_hardware_code``: the last XID, and 0 in place of codes of programs. Both sides drop the metric's name."""
+    program_codes = "".join(f" != {code}" for code, xid in sorted(XIDS.items()) if not xid.needs_operator)
+    return f"({series} * 1{program_codes} or {series} * 0)"
+
+
+def _exported_name(metric: str) -> str:
+    """The exporter's series that the metric is, or is computed from."""
+    if metric == _HARDWARE_XID:
+        return _XID_SERIES
     entry = METRICS.get(metric)
     for alias in entry.aliases if entry else ():
         if alias.startswith("DCGM_"):
