@@ -134,7 +134,7 @@ def _define_r1_by_form(page: Page) -> None:
     sheet.get_by_label("Condition 1: percentile").fill("5")
     value = sheet.get_by_label("Condition 1: value")
     value.fill("much")
-    expect(sheet.get_by_role("alert").filter(has_text="`much` is no number")).to_be_visible(timeout=SLOW_MS)
+    expect(sheet.get_by_role("alert").filter(has_text="`much` is not a number")).to_be_visible(timeout=SLOW_MS)
     value.fill("15")
     expect(sheet.get_by_text("GPU utilization, 5th percentile")).to_be_visible(timeout=SLOW_MS)
     expect(sheet.locator("code", has_text=R1)).to_be_visible()

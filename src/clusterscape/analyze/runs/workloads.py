@@ -48,7 +48,7 @@ class RunFacts:
 
     @property
     def likeness(self) -> tuple[object, ...]:
-        """Runs with the same one do the same work on the same kind of device."""
+        """Identifies the work and the kind of device: runs with equal ``likeness`` are comparable."""
         return (self.command, self.params, self.device_type, len(self.devices))
 
 

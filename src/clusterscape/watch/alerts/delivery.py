@@ -17,7 +17,7 @@ from clusterscape.watch.alerts.turns import AlertTurn
 log = logging.getLogger(__name__)
 
 GRACE_S = 3.0
-"""On shutdown, a message that is being sent gets so long to finish, so that its result is not lost."""
+"""On shutdown, the time that a message being sent has to finish, so that its result is not lost."""
 FIRST_RETRY_MS = 5_000
 LONGEST_RETRY_MS = 10 * MINUTE_MS
 LASTING_RETRY_MS = 30 * MINUTE_MS
