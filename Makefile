@@ -22,7 +22,7 @@ demo: .venv/.runtime $(CLIENT) ## A pretend cluster on http://127.0.0.1:8321
 test: .venv/.dev $(CLIENT) system check ## Everything: checks, unit tests, real servers, browser
 	cd web && npm test --silent
 	$(BIN)/python -m pytest -n 3 --dist loadfile tests/unit tests/contract tests/reference tests/integration
-	$(BIN)/python -m pytest -n 2 --dist loadfile --reruns 1 tests/e2e  # until the browser tests were green many times in a row
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/e2e
 
 .PHONY: soak
 soak: .venv/.dev $(CLIENT) system ## Faults, load and made-up input for long (about two hours); writes docs/design/reliability.md

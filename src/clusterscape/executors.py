@@ -1,8 +1,8 @@
 """Where background work runs, apart from what answers requests: docs/design/load.md lists all thread pools and processes.
 
-Expensive work of users is scheduled fairly: they take turns, and nobody queues more than a bounded number of jobs.
+Expensive work of users is scheduled fairly: they take turns, and the jobs that one user may queue are limited.
 
-asyncio's default executor is used by nobody here: name resolution of collectors needs it, and must not wait for others.
+asyncio's default executor is not used here: name resolution of collectors needs it, and must not wait for others.
 """
 
 import asyncio

@@ -175,7 +175,7 @@ def test_link_brings_everything_back_elsewhere_when_it_was_copied(
     expect(sharing).to_have_url(re.compile(r"q=gpus"))
     rows = sharing.get_by_role("status").filter(has_text=re.compile(r"\d+( of | rows)"))
     sharing.get_by_role("row").nth(1).click()
-    expect(details(sharing)).to_be_visible()
+    expect(details(sharing).get_by_role("region", name="Facts")).to_be_visible()  # before, the heading is the id
     shown = details(sharing).get_by_role("heading", level=1).inner_text()
     sharing.get_by_role("button", name="Export these rows").click()
     sharing.get_by_role("menuitem", name=re.compile("Copy link")).click()

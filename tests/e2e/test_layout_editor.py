@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 from servers.demo import get_json
-from servers.picture import open_picture, read_address
+from servers.picture import open_held_picture, open_picture, read_address
 
 OUTPUT = Path(__file__).parent / "output"
 
@@ -75,7 +75,7 @@ def test_picture_is_regrouped_at_once_when_a_layer_is_added_and_comes_back_when_
 
 
 def test_layers_change_places_when_one_is_dragged_by_the_mouse(page: Page) -> None:
-    open_picture(page)
+    open_held_picture(page)
     source, target = card(page, "Workload").bounding_box(), card(page, "Project").bounding_box()
     assert source is not None
     assert target is not None

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from servers.demo import get_json, running_demo
-from servers.picture import picture_of, wait_for_rest
+from servers.picture import picture_of, read_address, wait_for_rest
 from servers.programs import free_port
 
 OUTPUT = Path(__file__).parent / "output"
@@ -39,9 +39,9 @@ def test_link_brings_back_the_same_screen_when_it_is_shared(page: Page, browser:
     first = page.get_by_role("row").nth(1)
     first.click()
     expect(page.get_by_role("complementary", name="Details")).to_be_visible()
-    page.wait_for_url(re.compile("gpu-001"))
+    page.wait_for_url(lambda url: "q=gpu-001" in url and "select=" in url)
     other = browser.new_context(base_url=demo_url).new_page()
-    other.goto(page.url)
+    other.goto(read_address(page))
     expect(other.get_by_label("Filter units")).to_have_value("gpu-001")
     expect(other.get_by_role("complementary", name="Details")).to_be_visible()
     other.context.close()

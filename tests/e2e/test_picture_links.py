@@ -44,6 +44,9 @@ def zoom_in(page: Page, picture: Locator) -> None:
     picture.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
+    # Details narrow the picture: it is zoomed once they are there, otherwise the link changes after it was read.
+    expect(page.get_by_role("complementary", name="Details").get_by_role("heading", level=1)).to_be_visible()
+    wait_for_rest(page)
     page.keyboard.press("z")
     wait_for_rest(page)
     page.wait_for_url(re.compile("viewport="))

@@ -30,6 +30,11 @@ def queue_of(url: str) -> list[dict[str, Any]]:
     return rows
 
 
+def last_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The workload with most others ahead of it: it still waits when the test ends."""
+    return max((row for row in rows if row["position"] is not None), key=lambda row: int(row["ahead"]))
+
+
 def wait_for_place(page: Page, url: str, workload: str) -> None:
     """Waits until page and API agree on the workload's place; the queue changes meanwhile."""
 
@@ -54,7 +59,8 @@ def test_reader_learns_why_a_job_waits_and_what_a_policy_would_do(
     expect(details.get_by_role("region", name="Explanation")).to_be_visible(timeout=SLOW_MS)
 
     # A job that waits for GPUs: the jobs ahead, the GPUs it needs, and when they are free.
-    ahead = next(row for row in queue_of(demo_url) if row["position"] is not None and row["ahead"] > 0)
+    ahead = last_of(queue_of(demo_url))
+    assert ahead["ahead"] > 0
     page.goto(f"/scheduling?select=workload:{ahead['workload']}")
     wait_for_place(page, demo_url, ahead["workload"])
     expect(details.get_by_text("if all jobs ahead run to their limits")).to_be_visible()
@@ -92,7 +98,7 @@ def test_reader_learns_why_a_job_waits_and_what_a_policy_would_do(
 
 
 def test_overview_leads_to_the_reason_when_a_waiting_workload_is_selected(page: Page, demo_url: str) -> None:
-    waiting = get_json(f"{demo_url}/api/v1/scheduling/queue")["workloads"][0]["workload"]
+    waiting = last_of(queue_of(demo_url))["workload"]
     page.goto(f"/?select=workload:{waiting}")
     page.get_by_role("button", name="Why it waits").click(timeout=SLOW_MS)
     expect(page).to_have_url(re.compile("/scheduling"))
@@ -141,12 +147,12 @@ def test_explanation_has_one_baseline_when_changes_would_help(page: Page, demo_u
 
     def stories() -> list[dict[str, Any]]:
         names = [row["workload"] for row in queue_of(demo_url) if row["position"] is not None]
-        found = [get_json(f"{demo_url}/api/v1/scheduling/queue/{name}") for name in names]
-        return [story for story in found if story["row"]]
+        answers = [get_json(f"{demo_url}/api/v1/scheduling/queue/{name}") for name in names]
+        return [answer for answer in answers if answer["row"]]
 
-    told = stories()
-    assert any(story["changes"] for story in told)
-    for story in told:
+    waiting = stories()
+    assert any(story["changes"] for story in waiting)
+    for story in waiting:
         likely = story["row"]["likely"]
         for change in story["changes"]:
             assert story["baseline"] == "likely"
@@ -154,7 +160,7 @@ def test_explanation_has_one_baseline_when_changes_would_help(page: Page, demo_u
             assert change["start_at"] >= story["at"] - 1000
         if story["ahead"] and all(row["why"].startswith("same priority") for row in story["ahead"]):
             assert "higher priority" not in " ".join(story["text"]) or story["row"]["ahead"] > len(story["ahead"])
-    chosen = next(story for story in told if story["changes"])
+    chosen = max((story for story in waiting if story["changes"]), key=lambda story: int(story["row"]["ahead"]))
     page.goto(f"/scheduling?select=workload:{chosen['workload']}")
     details = page.get_by_role("complementary", name="Details")
     expect(details.get_by_role("heading", name="Changes that would make its likely start sooner")).to_be_visible(

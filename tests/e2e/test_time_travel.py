@@ -166,6 +166,7 @@ def test_picture_stays_when_it_is_held_and_catches_up_when_let_go(page: Page, de
     page.keyboard.press("p")
     held = page.get_by_role("button", name=re.compile("^paused for"))
     expect(held).to_be_visible()
+    wait_for_frames(page)  # what was asked for before is not counted
     requested: list[str] = []
     page.on("request", lambda request: requested.append(request.url))
     tick = get_json(f"{demo_url}/api/v1/cluster")["tick_version"]

@@ -25,10 +25,15 @@ def open_picture(page: Page, path: str = "/") -> Locator:
 def open_held_picture(page: Page, path: str = "/") -> Locator:
     """The picture of one moment: jobs that start or end meanwhile do not move units under the pointer or the keys."""
     picture = open_picture(page, path)
+    hold_picture(page)
+    return picture
+
+
+def hold_picture(page: Page) -> None:
+    """Pauses live updates: picture, lists and counts stay as they are."""
     page.get_by_role("button", name="Pause live updates (P)").click()
     expect(page.get_by_role("button", name=re.compile("^paused for"))).to_be_visible()
     wait_for_rest(page)
-    return picture
 
 
 def wait_for_frames(page: Page) -> None:

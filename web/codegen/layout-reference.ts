@@ -195,7 +195,7 @@ export const BINS: Properties<Bins> = {
     values: `1 to ${MAX_BINS}, or a list of rising numbers, fewer than ${MAX_BINS}`,
     initial: 5,
     meaning:
-      "At most so many, with limits at round numbers (multiples of 1, 2, 2.5 or 5 × 10ⁿ); or the limits between them, in the unit of the metric.",
+      "The most groups, with limits at round numbers (multiples of 1, 2, 2.5 or 5 × 10ⁿ); or the limits between them, in the unit of the metric.",
     example: [0.2, 0.8],
   },
 };

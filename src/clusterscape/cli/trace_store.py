@@ -270,7 +270,7 @@ def _compare(before: str, after: str, config: Path | None) -> dict[str, Any]:
     from clusterscape.analyze.trace.diff import compare_runs
 
     diff = compare_runs(_tables(before, config), _tables(after, config), np.random.default_rng(SEED))
-    changes = [asdict(each) | {"sentence": each.sentence} for each in diff.changes]
+    changes = [asdict(change) | {"sentence": change.sentence} for change in diff.changes]
     return {"sentences": list(diff.sentences), "changes": changes, "notes": list(diff.notes)}
 
 

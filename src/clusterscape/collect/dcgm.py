@@ -39,7 +39,7 @@ PARSE_IN_THREAD_BYTES = 2**19
 """Larger responses are parsed in a thread: new series take 15 µs per line, too long for the event loop."""
 
 MAX_BACKOFF_INTERVALS = 8
-"""The longest backoff: a target that keeps failing is scraped at least every so many intervals."""
+"""The longest backoff, in intervals between two scrapes of a target that keeps failing."""
 
 _KIND = "dcgm"
 _FETCH_ERRORS = (

@@ -54,11 +54,11 @@ class DailyLimit:
 
 
 class UnitLimiter:
-    """Limits the GPUs and MIG instances of exporters. ``known``: returns the units of the current inventory."""
+    """Limits the GPUs and MIG instances of exporters. ``list_units``: returns the units of the current inventory."""
 
-    def __init__(self, limits: SourceLimits, known: Callable[[], Iterable[Unit]] = lambda: ()) -> None:
+    def __init__(self, limits: SourceLimits, list_units: Callable[[], Iterable[Unit]] = lambda: ()) -> None:
         self._limits = limits
-        self._known = known
+        self._list_units = list_units
         self._units: set[UnitId] = set()
         self._per_node: Counter[NodeId] = Counter()
         self._daily = DailyLimit(limits.new_units_per_day)
@@ -71,7 +71,7 @@ class UnitLimiter:
         self._round, self._now = 0, now_ms
         if self._recounted_at is None or not 0 <= now_ms - self._recounted_at < RECOUNT_UNITS_MS:
             self._recounted_at = now_ms
-            units = list(self._known())
+            units = list(self._list_units())
             self._units = {unit.id for unit in units}
             self._per_node = Counter(unit.node for unit in units if unit.node is not None)
 

@@ -168,7 +168,7 @@ def _cover(row: Times, begin: Times, end: Times, rows: int, columns: int) -> NDA
 
 
 def find_steps(grid: Times, time_ms: pl.Series) -> Times:
-    """The first step at or after each time."""
+    """The index of the first step at or after each time."""
     return np.searchsorted(grid, time_ms.to_numpy(), side="left").astype(np.int64)
 
 

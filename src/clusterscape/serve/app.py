@@ -73,7 +73,7 @@ ROUTES = (
 
 
 WARM_UP_AFTER_S = 5.0
-"""Code of the diagnosis is loaded in the background so long after the start, so that it does not delay the first page."""
+"""Delay after the start before the code of the diagnosis is loaded in the background: it must not delay the first page."""
 
 
 def create_app(

@@ -21,7 +21,7 @@ PIPELINED_EVERY_S = 0.002
 """Pipelined requests of all connections start one by one: a thousand that start together would delay everybody else's requests
 until all of them are done."""
 MOST_LINGERING = 256
-"""At most so many connections stay open for a moment after a refusal, so that the client can read it."""
+"""The most connections that stay open for a moment after a refusal, so that the client can read it."""
 
 
 class Transfer:

@@ -19,7 +19,7 @@ from clusterscape.serve.refusals import Refusal
 
 LINGER_S = 5.0
 LINGER_BYTES = 16 * 2**20
-"""After the last response, input from the client is discarded for so long: closing a socket with unread data resets the
+"""After the last response, input from the client is discarded for this time: closing a socket with unread data resets the
 connection, and the client would never see the response."""
 END_OF_HEADER = 4
 """Bytes of a header in addition to its name and value: colon, space, end of line."""

@@ -18,7 +18,7 @@ HEARTBEAT_S = 15.0
 """Proxies close silent streams; and a client that receives nothing for longer knows that the connection is lost."""
 
 UNSTAGGERED_CLIENTS = 8
-"""Up to so many clients are notified without delay."""
+"""The most clients that are notified without delay."""
 
 SPREAD_PER_CLIENT_S = 0.01
 LONGEST_SPREAD_S = 2.0

@@ -152,7 +152,7 @@ def _logged_bytes(folder: Path) -> int:
 
 
 class Looker:
-    """Takes looks at the processes of a run, as files that ``collect/hangs`` reads."""
+    """Records the state of a run's processes, as files that ``collect/hangs`` reads."""
 
     def __init__(
         self, folder: Path, tree: ProcessTree, now_ms: Callable[[], int], memory: MemoryKills | None = None

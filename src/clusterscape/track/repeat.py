@@ -50,9 +50,9 @@ def _read_together(folder: Path, state: Path) -> list[RecordedRun]:
     return [first, *(_read(other) for other in reversed(others))]
 
 
-def _is_together(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
+def _is_together(about: Mapping[str, object], other: Mapping[str, object]) -> bool:
     """Whether runs belong to one workload: a plan queues them at the same time."""
-    return all(one.get(name) == other.get(name) for name in ("queued_at", "experiment", "workload"))
+    return all(about.get(name) == other.get(name) for name in ("queued_at", "experiment", "workload"))
 
 
 def _read(folder: Path) -> RecordedRun:

@@ -77,14 +77,14 @@ def track(requests: Sequence[RunRequest], options: TrackOptions) -> list[Tracked
     for run, child in zip(runs, children, strict=True):
         run.pid = child.pid
         run.moment("barrier")
-    followed = [_follow(run) for run in runs]
-    stopper.trees = [each.tree for each in followed]
+    followed_runs = [_follow(run) for run in runs]
+    stopper.trees = [followed.tree for followed in followed_runs]
     with stopper:
         barrier.release()
         failures = wait_started(children)
         for run in runs:
             run.moment("running")
-        _Following(followed, options, clock, stopper, memory).until_end(failures)
+        _Following(followed_runs, options, clock, stopper, memory).until_end(failures)
     return runs
 
 
@@ -137,13 +137,13 @@ class _Following:
 
     def __init__(
         self,
-        followed: Sequence[Followed],
+        followed_runs: Sequence[Followed],
         options: TrackOptions,
         clock: RunClock,
         stopper: _Stopper,
         memory: MemoryKills,
     ) -> None:
-        self._followed = followed
+        self._followed_runs = followed_runs
         self._options = options
         self._clock = clock
         self._stopper = stopper
@@ -152,13 +152,13 @@ class _Following:
 
     def until_end(self, failures: dict[int, int | None]) -> None:
         """Sample metrics, wait for the runs, and write their outcome."""
-        for each in self._followed:
-            each.run.spool.start()
+        for followed in self._followed_runs:
+            followed.run.spool.start()
         self._tickers = self._start_tickers()
         describing = threading.Thread(target=self._describe, name="reproducibility", daemon=True)
         describing.start()
         watches = self._start_watches()
-        folders = [each.run.folder for each in self._followed]
+        folders = [followed.run.folder for followed in self._followed_runs]
         background = self._options.start_background(folders) if self._options.start_background else None
         self._wait(failures)
         for watch in watches:
@@ -166,18 +166,20 @@ class _Following:
         for ticker in self._tickers:
             ticker.stop(LISTENER_END_S)
         describing.join(LISTENER_END_S)
-        for each in self._followed:
-            each.run.close()
+        for followed in self._followed_runs:
+            followed.run.close()
         if background is not None:
             background.finish()
 
     def _start_tickers(self) -> list[Ticker]:
         """Start one ticker per listener, for all runs that use it."""
-        choices = {choice: None for each in self._followed for choice in each.run.request.listeners}
+        choices = {choice: None for followed in self._followed_runs for choice in followed.run.request.listeners}
         host, folder = host_name(), host_folder(self._options.state)
         tickers = []
         for choice in choices:
-            listened = [each.listened for each in self._followed if choice in each.run.request.listeners]
+            listened = [
+                followed.listened for followed in self._followed_runs if choice in followed.run.request.listeners
+            ]
             listener = choice.build(lambda argument: ListenerContext(host, folder, argument))
             tickers.append(Ticker(listener, self._clock, listened))
         for ticker in tickers:
@@ -190,15 +192,15 @@ class _Following:
             return []
         watches = [
             HangWatch(
-                each.run.folder,
-                each.tree,
+                followed.run.folder,
+                followed.tree,
                 judge,
-                each.run.spool.event,
-                self._teller(each.run.id),
+                followed.run.spool.event,
+                self._teller(followed.run.id),
                 self._clock.now_ms,
                 self._memory,
             )
-            for each in self._followed
+            for followed in self._followed_runs
         ]
         for watch in watches:
             watch.start()
@@ -211,14 +213,14 @@ class _Following:
     def _describe(self) -> None:
         from clusterscape.track.reproduce import describe
 
-        for each in self._followed:
-            command = each.run.command()
+        for followed in self._followed_runs:
+            command = followed.run.command()
             description = describe(command.cwd, command.environ, command.words, self._options.variables)
-            each.run.spool.event("environment", **description)
+            followed.run.spool.event("environment", **description)
 
     def _wait(self, failures: dict[int, int | None]) -> None:
         poller = select.poll()
-        open_runs = {each.pidfd: each for each in self._followed}
+        open_runs = {followed.pidfd: followed for followed in self._followed_runs}
         for fd in open_runs:
             poller.register(fd, select.POLLIN)
         while open_runs:
@@ -229,36 +231,36 @@ class _Following:
         if self._stopper.is_stopping or self._options.ends_leftovers:
             self._end_leftovers()
 
-    def _end(self, each: Followed, failures: dict[int, int | None]) -> None:
+    def _end(self, followed: Followed, failures: dict[int, int | None]) -> None:
         """Take the last samples while the system still lists the process."""
         for ticker in self._tickers:
-            ticker.finish(each.listened)
-        _, status = os.waitpid(each.run.pid, 0)
-        os.close(each.pidfd)
-        error_number = failures.get(each.run.pid)
+            ticker.finish(followed.listened)
+        _, status = os.waitpid(followed.run.pid, 0)
+        os.close(followed.pidfd)
+        error_number = failures.get(followed.run.pid)
         if error_number:
-            outcome = not_started(each.run.request.words[0], error_number)
+            outcome = not_started(followed.run.request.words[0], error_number)
         else:
             outcome = judge_outcome(
                 status,
-                each.run.folder,
+                followed.run.folder,
                 was_stopped=self._stopper.is_stopping,
                 memory_ran_out=self._memory.has_risen(),
             )
-        each.run.end(outcome)
+        followed.run.end(outcome)
 
     def _end_leftovers(self) -> None:
         """Handle processes that still run after their run has ended."""
         deadline = time.monotonic() + self._options.grace_s
         number = signal.SIGTERM
-        count = {each.run.id: each.tree.send(number) for each in self._followed}
-        for each in self._followed:
-            if count[each.run.id]:
-                each.run.spool.event("leftovers", count=count[each.run.id], at=self._clock.now_ms())
-        while any(each.tree.living() for each in self._followed):
+        count = {followed.run.id: followed.tree.send(number) for followed in self._followed_runs}
+        for followed in self._followed_runs:
+            if count[followed.run.id]:
+                followed.run.spool.event("leftovers", count=count[followed.run.id], at=self._clock.now_ms())
+        while any(followed.tree.living() for followed in self._followed_runs):
             if time.monotonic() >= deadline:
-                for each in self._followed:
-                    each.tree.send(signal.SIGKILL)
+                for followed in self._followed_runs:
+                    followed.tree.send(signal.SIGKILL)
             time.sleep(0.05)
 
 

@@ -40,3 +40,27 @@ def test_array_types_are_defined_once_when_all_modules_are_read() -> None:
     ]
     assert not [f"{path}: build {name} on a type of model.arrays" for path, name in defined if path != ARRAYS]
     assert len(defined) == 9
+
+
+UNCLEAR = {"each", "found", "known", "one", "told"}
+"""They say how a value was obtained, not what it is."""
+FIELDS_OF_THE_API = {("query/scheduling/waiting.py", "told")}
+
+
+def iter_value_names(module: ast.Module) -> Iterator[str]:
+    """Names of variables, arguments and fields."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+
+
+def test_names_say_what_the_value_is_when_all_modules_are_read() -> None:
+    unclear = {
+        (str(path.relative_to(PACKAGE)), name)
+        for path in PACKAGE.rglob("*.py")
+        for name in iter_value_names(ast.parse(path.read_text(encoding="utf-8")))
+        if name in UNCLEAR
+    }
+    assert unclear == FIELDS_OF_THE_API

@@ -2201,7 +2201,7 @@ export interface Verdict {
   readonly stage: number | null;
 }
 
-/** In which steps a cause acts. `step_share`: their share of all steps; `period`: it acts every so many steps (periodic); `since_step`: the first step of those in which it acts until the end (since). `chance`: probability that so much falls on one rank if ranks are exchanged at random within each step; null if it concerns all ranks, or cannot be tested. */
+/** In which steps a cause acts. `step_share`: their share of all steps; `period`: steps between two occurrences (periodic); `since_step`: the first step of those in which it acts until the end (since). `chance`: probability that one rank gets at least as much if ranks are exchanged at random within each step; null if it concerns all ranks, or cannot be tested. */
 export interface VerdictRhythm {
   readonly chance?: number | null;
   readonly kind: "persistent" | "intermittent" | "periodic" | "since";

@@ -1,11 +1,9 @@
 // Formats durations and instants. Instants are Unix milliseconds, durations seconds; both may be missing.
 
+import { DAY_S, HOUR_S, MINUTE_S } from "./durations.ts";
 import { isKnown, MISSING } from "./format.ts";
 
 const NBSP = "\u00a0";
-const MINUTE_S = 60;
-const HOUR_S = 3600;
-const DAY_S = 86_400;
 
 /** The two largest units: `42 s`, `11 min`, `2 h 11 min`, `1 d 4 h`, `63 d`. */
 export function formatDuration(seconds: number | null | undefined): string {

@@ -21,7 +21,7 @@ interface HeatMatrixProps {
   readonly cells: readonly MatrixCell[];
 }
 
-/** Up to so many columns cells have room for a number. */
+/** With more columns, cells have no room for a number. */
 const MOST_WRITTEN = 8;
 /** From this share of the ramp on, dark text reads better. */
 const LIGHT_FROM = 0.55;

@@ -1,5 +1,6 @@
 // The scales of all charts: the position of a value between 0 and 1, and round tick values.
 
+import { DAY_MS, DAY_S, HOUR_MS, HOUR_S, MINUTE_MS, SECOND_MS } from "../base/durations.ts";
 import { formatCount } from "../base/format.ts";
 import { formatDuration, formatShortDuration } from "../base/time.ts";
 
@@ -75,8 +76,8 @@ export function linearScale(low: number, high: number, most: number, say: (value
 const DURATION_STEPS = [
   ...[1, 2, 5, 10, 20, 30].map((step) => step),
   ...[1, 2, 5, 10, 20, 30].map((step) => step * 60),
-  ...[1, 2, 3, 6, 12].map((step) => step * 3600),
-  ...[1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].map((step) => step * 86_400),
+  ...[1, 2, 3, 6, 12].map((step) => step * HOUR_S),
+  ...[1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].map((step) => step * DAY_S),
 ];
 
 /** Seconds from 0 on an even axis, written at round times. */
@@ -89,10 +90,6 @@ export function evenDurationScale(high: number, most: number): Scale {
   return evenScale(0, high, ticks, formatDuration);
 }
 
-const SECOND_MS = 1000;
-const MINUTE_MS = 60_000;
-const HOUR_MS = 3_600_000;
-const DAY_MS = 86_400_000;
 const TIME_STEPS_MS = [
   ...[1, 2, 5, 10, 15, 30].map((step) => step * SECOND_MS),
   ...[1, 2, 5, 10, 15, 30].map((step) => step * MINUTE_MS),

@@ -15,6 +15,7 @@ import type {
   WorkloadState,
 } from "../api/generated.ts";
 import type { SeriesLine } from "../api/series.ts";
+import { MINUTE_MS } from "../base/durations.ts";
 import type { Loadable } from "../base/loadable.ts";
 import { toProblem } from "../base/problem.ts";
 import type { Moment } from "../state/time.ts";
@@ -46,7 +47,6 @@ export function useWaste(): Loadable<WasteAnswer> {
 }
 
 const TIMELINE_EVERY_MS = 60_000;
-const MINUTE_MS = 60_000;
 
 /** The stored history as curves: the last `spanMs`, or all of it with null. */
 export function useTimeline(spanMs: number | null, points: number): Loadable<Timeline> {

@@ -13,6 +13,7 @@ import type {
   ViolationList,
 } from "../api/generated.ts";
 import type { ViolationTime } from "../api/violations-client.ts";
+import { HOUR_MS } from "../base/durations.ts";
 import type { Loadable } from "../base/loadable.ts";
 import type { Moment } from "../state/time.ts";
 import { useMoment } from "../state/use-moment.ts";
@@ -24,7 +25,6 @@ import { useVersionedQuery } from "./versioned-query.ts";
 const REFRESH_MS = 60_000;
 const ALERTS_EVERY_MS = 15_000;
 const STEPS = 120;
-const HOUR_MS = 3_600_000;
 
 export function useViolations({ span, range }: Pick<RulesPage, "span" | "range">): Loadable<ViolationList> {
   const at = useMoment();

@@ -30,16 +30,16 @@ const MOST_CHANGED = 1 / 3;
 const FEW_CHANGED = 8;
 /** Pairs of boxes to compare for those that need a place, before packing all again is quicker. */
 const MOST_COMPARISONS = 20_000_000;
-/** Pushing siblings aside must save so much of the space over moving to the edge. */
+/** Siblings are pushed aside only if that takes less than this share of the space that moving to the edge takes. */
 const WORTH_PUSHING = 0.95;
 const PUSHES_PER_BOX = 20;
 /** Lines of a grid against those its units need, before it is made tight. */
 const MOST_LOOSE = 1.3;
 /** Widths to try for the content of a group that finds no room, against the one it has. */
 const OTHER_WIDTHS = [1, 0.8, 1.25, 0.65, 1.55];
-/** Packing siblings again must save so much of the space over letting them stay. */
+/** Siblings are packed again only if that takes less than this share of the space that they take now. */
 const WORTH_PACKING = 0.92;
-/** The whole is shown larger only where it needs so much less than before. */
+/** The whole is shown larger only if it needs less than this share of the space that it needed before. */
 const WORTH_GROWING = 0.93;
 
 export function findUnitNames({ attributes }: UnitColumns): NameValues | null {

@@ -1,9 +1,8 @@
 // The time that the screen shows: the present, or a past minute. In a link UTC to the minute, `at=2026-11-15T08:41Z`.
 
+import { MINUTE_MS } from "../base/durations.ts";
 import type { Field } from "./fields.ts";
 import type { Screen } from "./screen.ts";
-
-export const MINUTE_MS = 60_000;
 
 /** A whole minute in Unix ms; null: the present, live. */
 export type Moment = number | null;

@@ -1,8 +1,9 @@
 // The rules page in a link: time, filters and order of violations. Its filters do not affect the overview.
 
+import { MINUTE_MS } from "../base/durations.ts";
 import type { Field } from "./fields.ts";
 import { choiceField, textField } from "./fields.ts";
-import { formatMoment, MINUTE_MS, momentField, toMinute } from "./time.ts";
+import { formatMoment, momentField, toMinute } from "./time.ts";
 
 export const SPANS = ["2h", "24h", "7d", "30d"] as const;
 export type Span = (typeof SPANS)[number];

@@ -14,7 +14,7 @@ from clusterscape.model.arrays import Float64s
 from clusterscape.model.identity_fields import PublicText
 
 LARGEST_SHARE = 0.95  # of the largest size: the largest jobs
-LEAST_JOBS = 3  # so many of them, or one may be a coincidence
+LEAST_JOBS = 3  # jobs of this size at least: fewer may be a coincidence
 ALONE_RATIO = 0.5  # others while the largest jobs ran (median), relative to the mean of the trace
 
 

@@ -240,7 +240,7 @@ def _to_rule(model: RuleDocument) -> Rule:
 def _to_expression(model: ConditionDocument | JoinedDocument) -> Expression:
     if isinstance(model, JoinedDocument):
         if len(model.terms) < 2:
-            raise RuleDocumentError("expression: a junction needs at least two terms", path="expression")
+            raise RuleDocumentError("expression: `and` and `or` need at least two terms", path="expression")
         return Joined(model.junction, tuple(_to_expression(term) for term in model.terms))
     threshold = model.statistic.threshold
     statistic = Statistic(
@@ -374,7 +374,7 @@ def _read_statistic(row: FormRow, metric: Metric, path: str) -> Statistic:
 def _read_decimal(text: str, path: str) -> Decimal:
     number = parse_decimal(text.strip())
     if number is None:
-        raise RuleDocumentError(f"{path}: `{text[:40]}` is no number", path=path)
+        raise RuleDocumentError(f"{path}: `{text[:40]}` is not a number", path=path)
     return number
 
 

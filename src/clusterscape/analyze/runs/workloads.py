@@ -48,7 +48,7 @@ class RunFacts:
 
     @property
     def likeness(self) -> tuple[object, ...]:
-        """Runs with the same one do the same work on the same kind of device."""
+        """Identifies the work and the kind of device: runs with equal ``likeness`` are comparable."""
         return (self.command, self.params, self.device_type, len(self.devices))
 
 
@@ -123,13 +123,13 @@ def find_baselines(parts: Sequence[Sequence[RunFacts]]) -> dict[tuple[object, ..
     """Completed runs that were alone in their workload and on their device, by the work they did."""
     everyone = sorted((run for part in parts for run in part if run.started_at is not None), key=_begin)
     shared = _find_sharing(everyone)
-    found: dict[tuple[object, ...], list[RunFacts]] = {}
+    baselines: dict[tuple[object, ...], list[RunFacts]] = {}
     for part in parts:
         (first, *others) = part
         is_alone = not others and first.run not in shared and first.collocation in ALONE
         if is_alone and first.state == COMPLETED:
-            found.setdefault(first.likeness, []).append(first)
-    return found
+            baselines.setdefault(first.likeness, []).append(first)
+    return baselines
 
 
 def find_repeats(workloads: Iterable[WorkloadFacts]) -> list[Repeats]:

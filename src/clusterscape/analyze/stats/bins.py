@@ -44,7 +44,7 @@ class ErrorBound:
     """A percentile over a life is off by at most ``of_full_scale`` × full scale, or ``of_value`` × itself where that is given.
 
     Full scale is the GPU's own limit where it is known, else ``full_scale``. All other statistics over a life are exact, but
-    shares of time whose threshold nobody registered: there, samples in the threshold's bin count as equal to it.
+    shares of time whose threshold is not registered: there, samples in the threshold's bin count as equal to it.
     """
 
     of_full_scale: float
@@ -62,7 +62,7 @@ HERTZ = Bins(256, 15e6)
 MEMORY_HERTZ = Bins(256, 50e6)
 # 16 KiB/s (below is idle) up to 4 TiB/s, four times an NVLink of today, in 255 bins.
 BYTES_PER_SECOND = Bins(256, least=2.0**14, octave=28 / 255)
-# Of a metric nobody has listed nothing is known but that it is not negative.
+# A metric that is not in the catalogue: its values are only known not to be negative.
 UNLISTED = Bins(256, least=2.0**-20, octave=60 / 255)
 
 _BY_UNIT: Mapping[MetricUnit, Bins] = MappingProxyType(

@@ -134,7 +134,7 @@ def find_sides(
 ) -> tuple[Float64s, Float64s]:  # fmt: skip
     """Share of each row's samples beyond its threshold, and seconds of its longest unbroken run there.
 
-    ``interval_ms`` is the usual pause between a row's samples: for so long a run's last sample counts.
+    ``interval_ms``: the usual time between a row's samples; the last sample of a run lasts that long.
     """
     shares, longest_s = np.full(len(start), np.nan), np.full(len(start), np.nan)
     for i in range(len(start)):

@@ -50,7 +50,7 @@ class OperatorGraph:
 
 
 class GraphError(ValueError):
-    """The trace lacks what the graph needs; the message says what."""
+    """The trace lacks data that the graph needs; the message names it."""
 
 
 def is_operator_trace(trace: Trace) -> bool:

@@ -10,7 +10,7 @@ from clusterscape.errors import SourceError
 
 BATCH_ROWS = 20_000
 BATCH_CHARACTERS = 4 * BLOCK_BYTES
-"""Jobs are converted to columns in batches of so many rows, or so much text."""
+"""The size of a batch of jobs that is converted to columns: rows, or characters of text."""
 
 _DECODER = json.JSONDecoder()
 _BETWEEN = re.compile(r"[ \t\r\n,]*+")

@@ -122,7 +122,7 @@ def _read(value: str) -> int | None:
 
 
 HISTORY_TIMEOUT_FACTOR = 6
-"""The timeout of accounting queries is so many times longer than the others."""
+"""The timeout of accounting queries, as a multiple of the others' timeout."""
 
 MAX_ERROR_BYTES = 2**20
 

@@ -94,7 +94,7 @@ def parse_megatron(content: Content, source: str) -> Trace:
 
 
 class _NotARankError(ValueError):
-    """A pid that is no number."""
+    """A pid that is not a number."""
 
 
 def _rank(pid: int | str) -> int:

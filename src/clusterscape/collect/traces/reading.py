@@ -41,7 +41,7 @@ COMPANIONS = (TraceFormat.MINDSPORE_SCOPES, TraceFormat.MINDSPORE_GRAPH, TraceFo
 ONE_PER_RANK = (TraceFormat.KINETO, TraceFormat.NSIGHT)
 """Formats with a file per rank."""
 MAX_LENGTH_NS = 30 * 86_400 * 10**9
-"""A month: no profiler records for so long."""
+"""A month, longer than any profiler records."""
 PARALLEL_BYTES = 2 << 20  # total file size; below it, starting a process takes longer than reading
 
 

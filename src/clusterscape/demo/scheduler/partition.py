@@ -50,7 +50,7 @@ class Pool:
         return job.gpus_per_node <= self._largest and self._ever_at_least[job.gpus_per_node] >= job.nodes
 
     def fits(self, job: SubmittedJob) -> bool:
-        """Whether the job could start now."""
+        """Whether enough GPUs are free to start the job now."""
         return job.gpus_per_node <= self._largest and self._at_least[job.gpus_per_node] >= job.nodes
 
     def latest_start_s(self, job: SubmittedJob) -> int:

@@ -197,7 +197,7 @@ def align(times_ms: Int64s, column: Int64s, interval_ms: int) -> tuple[Int64s, I
 
 
 def _columns_of(unit: pl.Series, names: Sequence[UnitId]) -> Int64s:
-    """The index of each row's unit in ``names``. Rows of a unit are contiguous, so few lookups are needed."""
+    """The index of each row's unit in ``names``. Rows of a unit are contiguous: one lookup per run of rows."""
     runs = unit.rle().struct.unnest()
     column_of = {name: column for column, name in enumerate(names)}
     return np.repeat(np.array([column_of[UnitId(name)] for name in runs["value"]], np.int64), runs["len"].to_numpy())

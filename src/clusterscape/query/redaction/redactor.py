@@ -48,7 +48,7 @@ def scope_of(viewer: Viewer) -> ViewerScope | None:
 
 
 def strip_viewer(viewer: Viewer, *, is_private: bool) -> Viewer:
-    """The part of a viewer that answers about the cluster depend on; viewers with equal parts share cached answers."""
+    """The viewer without what does not change answers about the cluster; viewers that are then equal share cached answers."""
     scope = scope_of(viewer) if is_private else None
     if scope is None:
         return Viewer(login=None, role=viewer.role)

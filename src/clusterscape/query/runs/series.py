@@ -224,7 +224,7 @@ class _Axis:
 
 
 def _epoch_of(mark: RunMark) -> tuple[int, float] | None:
-    """The start and number of an epoch; None for other marks, and for names that are no numbers, which old versions stored."""
+    """The start and number of an epoch; None for other marks, and for names that are not numbers, which old versions stored."""
     if mark.kind != "epoch" or mark.at is None or mark.name is None or _NUMBER.fullmatch(mark.name) is None:
         return None
     return mark.at, float(mark.name)

@@ -228,7 +228,7 @@ def find_changes(queue: LiveQueue, job: QueueJob, start_s: int) -> list[tuple[Ch
 
 
 def is_worthwhile(gain_s: float, wait_s: float) -> bool:
-    """Whether a start that is so much sooner is worth a suggestion."""
+    """Whether a start that is ``gain_s`` earlier is worth a suggestion."""
     return gain_s >= max(MIN_GAIN_S, MIN_GAIN_RATIO * wait_s)
 
 

@@ -23,7 +23,7 @@ from clusterscape.serve.problems import error_response
 SESSION_ROUTE = "/api/v1/session"
 AUDITED_REFUSALS = 50
 AUDITED_REFUSALS_WINDOW_S = 300.0
-"""At most so many refusals of one caller are recorded within the window, so that nobody can fill the audit log."""
+"""The most refusals of one caller that are recorded within the window, so that no client can fill the audit log."""
 
 
 class Gate:

@@ -10,8 +10,8 @@ from clusterscape.serve.identity.addresses import rate_limit_network
 
 MOST_KEYS = 10_000
 SHARED_FACTOR = 5
-"""The limit of one account from all addresses, and of one address for all accounts, is so many times the limit of one account
-from one address: many users share an address, and nobody should be able to lock another user out with a handful of requests."""
+"""The limit of one account from all addresses, and of one address for all accounts, as a multiple of the limit of one account
+from one address: many users share an address, and a handful of requests must not lock another user out."""
 
 
 class Throttle:

@@ -52,9 +52,9 @@ class WaitReport:
     ``plan_error_s``: the error of the plan by user limits, on the same jobs. Errors are medians of absolute errors.
     ``guesses``: simple guesses; ``guess_ratio``: error ÷ that of the best of them, null if that is 0. ``oracles``: errors on the
     jobs for which they were asked, with ``oracle_error_s``, that of the forecasts of these jobs. ``within_60_ratio`` and
-    ``within_600_ratio``: share predicted within so many seconds; ``all_within_60_ratio``, ``all_within_600_ratio``: of all jobs,
-    with those that start at once, which is certain in a simulated schedule and null in a recorded one. ``little_ratio``: share of
-    forecasts whose interval is too wide to be of use.
+    ``within_600_ratio``: share with an error of at most 60 s and 600 s; ``all_within_60_ratio``, ``all_within_600_ratio``:
+    of all jobs, with those that start at once, which is certain in a simulated schedule and null in a recorded one.
+    ``little_ratio``: share of forecasts whose interval is too wide to be of use.
     """
 
     jobs: int

@@ -135,7 +135,7 @@ def _forecast(
     with_oracles: Int64s,
     total: int,
 ) -> Float64s:
-    """A row per moment: job, plan, share of the machine, jobs ahead, then the quantiles, then what the oracles say."""
+    """A row per moment: job, plan, share of the machine, jobs ahead, then the quantiles, then the forecasts of the oracles."""
     forecaster, knowing = forecasters
     elapsed = [np.concatenate([moment.elapsed_s, np.zeros(len(moment.waiting))]) for moment in moments]
     rows = np.concatenate([moment.rows for moment in moments])

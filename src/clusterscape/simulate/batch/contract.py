@@ -74,7 +74,10 @@ class Policy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Backfill:
-    """How jobs may overtake. ``share``: relaxation factor ω; ``whole_at``: q0, the queue length at which ω applies fully."""
+    """How jobs may start before others that are ahead of them in the queue.
+
+    ``share``: relaxation factor ω; ``whole_at``: q0, the queue length at which ω applies fully.
+    """
 
     kind: BackfillKind = "easy"
     share: float = 0.1

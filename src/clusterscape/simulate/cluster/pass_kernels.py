@@ -277,7 +277,7 @@ def find_longest(head: int, rules: ClusterRules, books: ClusterBooks) -> int:
 
 @njit(cache=True, nogil=True)
 def mark_without_extra(job: int, books: ClusterBooks) -> None:
-    """Record that this pass has no extra room next to the promise for jobs of that demand with so many nodes or more."""
+    """Record that this pass has no extra room next to the promise for jobs of the same demand with as many nodes or more."""
     demand, nodes = books.jobs[job].demand, books.jobs[job].nodes
     if books.demands[demand].without_extra == books.state[PASS]:
         nodes = min(nodes, books.demands[demand].without_nodes)

@@ -13,7 +13,7 @@ from clusterscape.simulate.placing import UNITS_PER_GPU, NodeLoads, Placement, P
 class DotProduct(Placement):
     """Orders by the inner product of free and requested resources, both as shares of a large node, smallest first.
 
-    ``steps``: scores are rounded to so many steps, as in Kubernetes and in the published numbers.
+    ``steps``: scores are rounded to this number of steps, as in Kubernetes and in the published numbers.
     """
 
     steps: int = 100

@@ -15,8 +15,8 @@ from clusterscape.simulate.placing import UNITS_PER_GPU, NodeLoads, Placement, P
 class Fgd(Placement):
     """Scores nodes by the growth of their fragmentation.
 
-    ``steps``: scores are rounded to so many steps, as in Kubernetes and in the published numbers: among near equals the first
-    node is taken, which allocates about one percentage point more than the exact order (None).
+    ``steps``: scores are rounded to this number of steps, as in Kubernetes and in the published numbers: among near equals the
+    first node is taken, which allocates about one percentage point more than the exact order (None).
     """
 
     steps: int | None = 100

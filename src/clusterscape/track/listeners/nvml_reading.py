@@ -102,27 +102,27 @@ class MigParts:
 
     def _look(self) -> None:
         nvml = self._nvml
-        found: dict[int, Any] = {}
+        handles: dict[int, Any] = {}
         for place in range(int(self._ask(nvml.nvmlDeviceGetMaxMigDeviceCount, self._gpu) or 0)):
             handle = self._ask(nvml.nvmlDeviceGetMigDeviceHandleByIndex, self._gpu, place)
             number = None if handle is None else self._ask(nvml.nvmlDeviceGetGpuInstanceId, handle)
             if number is not None:
-                found[int(number)] = handle
-        for number in self._samples.keys() - found.keys():
+                handles[int(number)] = handle
+        for number in self._samples.keys() - handles.keys():
             self._ask(nvml.nvmlGpmSampleFree, self._samples.pop(number))
-        self._handles = found
+        self._handles = handles
 
     def _read_one(self, number: int, parts: Part) -> dict[str, float]:
-        found: dict[str, float] = {}
+        values: dict[str, float] = {}
         if Part.MEMORY in parts:
             memory = self._ask(self._nvml.nvmlDeviceGetMemoryInfo, self._handles[number])
             if memory is not None:
-                found["memory_used_bytes"] = float(memory.used)
+                values["memory_used_bytes"] = float(memory.used)
         if Part.COUNTERS in parts:
-            self._add_activity(number, found)
-        return found
+            self._add_activity(number, values)
+        return values
 
-    def _add_activity(self, number: int, found: dict[str, float]) -> None:
+    def _add_activity(self, number: int, values: dict[str, float]) -> None:
         """Add activity since the last call; none at the first call, and none on GPUs older than Hopper."""
         nvml = self._nvml
         room = self._ask(nvml.nvmlGpmSampleAlloc)
@@ -135,7 +135,7 @@ class MigParts:
         if before is None:
             return
         if now is not None:
-            found |= self._between(before, now)
+            values |= self._between(before, now)
         self._ask(nvml.nvmlGpmSampleFree, before)
 
     def _between(self, before: Any, now: Any) -> dict[str, float]:
@@ -252,57 +252,57 @@ class _Gpu:
 
     def read(self, parts: Part) -> GpuReading:
         """Utilization and power, and the parts that are due."""
-        found: dict[str, float] = {}
-        self._add_quick(found)
+        values: dict[str, float] = {}
+        self._add_quick(values)
         if Part.MEMORY in parts:
             memory = self._ask("memory", self._nvml.nvmlDeviceGetMemoryInfo, self._handle)
             if memory is not None:
-                found["memory_used_bytes"] = float(memory.used)
+                values["memory_used_bytes"] = float(memory.used)
         if Part.COUNTERS in parts:
-            self._add_counters(found)
+            self._add_counters(values)
         processes = None
         if Part.STATE in parts:
-            self._add_state(found)
+            self._add_state(values)
             processes = self._processes(with_shares=Part.COUNTERS in parts)
-        return GpuReading(self.index, found, processes, self._instances.read(parts))
+        return GpuReading(self.index, values, processes, self._instances.read(parts))
 
-    def add_pcie(self, found: dict[str, float], *, is_sent: bool) -> None:
+    def add_pcie(self, values: dict[str, float], *, is_sent: bool) -> None:
         """One direction; waits 20 ms."""
         nvml = self._nvml
         kind = nvml.NVML_PCIE_UTIL_TX_BYTES if is_sent else nvml.NVML_PCIE_UTIL_RX_BYTES
         rate = self._ask("pcie", nvml.nvmlDeviceGetPcieThroughput, self._handle, kind)
         if rate is not None:
-            found[f"pcie_{'tx' if is_sent else 'rx'}_bytes_per_second"] = float(rate * _KILOBYTE)
+            values[f"pcie_{'tx' if is_sent else 'rx'}_bytes_per_second"] = float(rate * _KILOBYTE)
 
-    def _add_quick(self, found: dict[str, float]) -> None:
+    def _add_quick(self, values: dict[str, float]) -> None:
         if "util" not in self._refused and self._answers(
             "util", self._ask_rates(self._handle, ctypes.byref(self._rates))
         ):
-            found["gpu_util_ratio"] = self._rates.gpu * _PERCENT
-            found["memory_copy_util_ratio"] = self._rates.memory * _PERCENT
+            values["gpu_util_ratio"] = self._rates.gpu * _PERCENT
+            values["memory_copy_util_ratio"] = self._rates.memory * _PERCENT
         watts = self._read_field("power field", self._nvml.NVML_FI_DEV_POWER_INSTANT)
         if watts is None:
             watts = self._ask("power", self._nvml.nvmlDeviceGetPowerUsage, self._handle)
         if watts is not None:
-            found["power_watts"] = watts * _MILLI
+            values["power_watts"] = watts * _MILLI
 
-    def _add_state(self, found: dict[str, float]) -> None:
+    def _add_state(self, values: dict[str, float]) -> None:
         nvml, handle = self._nvml, self._handle
         for name, kind in (("sm_clock_hertz", nvml.NVML_CLOCK_SM), ("memory_clock_hertz", nvml.NVML_CLOCK_MEM)):
             clock = self._ask(name, nvml.nvmlDeviceGetClockInfo, handle, kind)
             if clock is not None:
-                found[name] = clock * _MEGAHERTZ
+                values[name] = clock * _MEGAHERTZ
         heat = self._ask("heat", nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU)
         if heat is not None:
-            found["gpu_temperature_celsius"] = float(heat)
+            values["gpu_temperature_celsius"] = float(heat)
         reasons = self._ask("reasons", nvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle)
         if reasons is not None:
-            found["throttle_reasons_bits"] = float(reasons)
+            values["throttle_reasons_bits"] = float(reasons)
 
-    def _add_counters(self, found: dict[str, float]) -> None:
+    def _add_counters(self, values: dict[str, float]) -> None:
         energy = self._read_field("energy", self._nvml.NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION)
         if energy is not None:
-            found["energy_joules"] = energy * _MILLI
+            values["energy_joules"] = energy * _MILLI
         for name, field in (
             ("nvlink_tx_bytes_per_second", self._nvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX),
             ("nvlink_rx_bytes_per_second", self._nvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX),
@@ -314,7 +314,7 @@ class _Gpu:
             before_us, before = self._links.get(name, (now_us, 0))
             self._links[name] = (now_us, int(kibibytes))
             if now_us > before_us and kibibytes >= before:
-                found[name] = (kibibytes - before) * _KIBIBYTE / (now_us - before_us) * 1e6
+                values[name] = (kibibytes - before) * _KIBIBYTE / (now_us - before_us) * 1e6
 
     def _processes(self, *, with_shares: bool) -> list[ProcessReading]:
         nvml, handle = self._nvml, self._handle

@@ -106,9 +106,9 @@ def _execute_workload(
         base = options.track or TrackOptions(state=options.state)
         tracked = track(requests, base._replace(ends_leftovers=True))
     ended = list(zip(runs, tracked, strict=True))
-    plan.book.write({run.key: (_status(each), each.id) for run, each in ended})
-    for run, each in ended:
-        watcher.run_ended(run, each)
+    plan.book.write({run.key: (_status(tracked_run), tracked_run.id) for run, tracked_run in ended})
+    for run, tracked_run in ended:
+        watcher.run_ended(run, tracked_run)
     return ended
 
 

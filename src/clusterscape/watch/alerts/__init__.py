@@ -5,10 +5,8 @@
 ``condense``: reduces turns to counts when too many wait.
 ``contract``: the interface of a channel: policies, messages and delivery results.
 ``database``: the spool file: schema, lock, transactions and errors.
-``delivery``: sends one channel's messages from the spool, in order.
-``firing``: which alerts still fire at a channel that has no state of its own.
+``delivery``: sends one channel's messages from the spool, in order; decides when a failed one is sent again.
 ``plan``: groups waiting turns into messages, and decides when they are sent.
-``retry``: when a failed message is sent again.
 ``spool``: the queue on disk: turns, messages and deliveries.
 ``states``: the state of each channel, read from the spool, also by other processes.
 ``turns``: a turn of violations as alerts store and send it.

@@ -3,22 +3,28 @@
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from clusterscape import executors
-from clusterscape.model.durations import HOUR_MS
+from clusterscape.model.durations import DAY_MS, HOUR_MS, MINUTE_MS
 from clusterscape.model.ids import UnixMs
 from clusterscape.watch.alerts.contract import Channel, DeliveryResult, Firing, Message
-from clusterscape.watch.alerts.firing import advance
 from clusterscape.watch.alerts.plan import plan_messages
-from clusterscape.watch.alerts.retry import next_attempt_at
 from clusterscape.watch.alerts.spool import AlertSpool, Head
+from clusterscape.watch.alerts.turns import AlertTurn
 
 log = logging.getLogger(__name__)
 
 GRACE_S = 3.0
-"""On shutdown, a message that is being sent gets so long to finish, so that its result is not lost."""
+"""On shutdown, the time that a message being sent has to finish, so that its result is not lost."""
+FIRST_RETRY_MS = 5_000
+LONGEST_RETRY_MS = 10 * MINUTE_MS
+LASTING_RETRY_MS = 30 * MINUTE_MS
+"""Permanent errors are retried, too: after an operator fixes the token, everything that waited is delivered."""
+_LONGEST_RETRY_AFTER_MS = DAY_MS  # a longer Retry-After is an error of the server
+
+FiringKey = tuple[str, str]
 
 
 class Delivery:
@@ -89,7 +95,7 @@ class Delivery:
         firing: Sequence[Firing] = ()
         if self._channel.refresh_every_ms is not None:
             before = await executors.UPKEEP.run(self._spool.firing, name)
-            message = replace(message, firing=advance(before, message.turns))
+            message = replace(message, firing=update_firing(before, message.turns))
             firing = list(message.firing.values())
         result = await self._send_safely(message)
         now = self._clock()
@@ -124,3 +130,31 @@ class Delivery:
             result = await self._channel.refresh(list(firing.values()))
             await executors.UPKEEP.run(self._spool.note_refresh, self._channel.name, result, now)
         return UnixMs(self._refreshed_at + interval_ms)
+
+
+def next_attempt_at(result: DeliveryResult, attempts: int, now: UnixMs, rng: random.Random) -> UnixMs:
+    """Exponential backoff with jitter: between half and the whole interval, never before the server's Retry-After."""
+    interval_ms = (
+        LASTING_RETRY_MS if result.is_lasting else min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** min(attempts - 1, 20))
+    )
+    wait_ms = interval_ms * rng.uniform(0.5, 1.0)
+    if result.retry_after_s is not None:
+        wait_ms = max(wait_ms, min(result.retry_after_s * 1000, _LONGEST_RETRY_AFTER_MS))
+    return UnixMs(now + int(wait_ms))
+
+
+def update_firing(before: Mapping[FiringKey, Firing], turns: Iterable[AlertTurn]) -> dict[FiringKey, Firing]:
+    """Which alerts fire after ``turns``, by subject; one with empty ``parts`` has stopped."""
+    after: dict[FiringKey, Firing] = {}
+    for turn in turns:
+        previous = after.get(turn.subject) or before.get(turn.subject)
+        if turn.is_start:
+            is_open = previous is not None and bool(previous.parts)
+            first = previous.first if previous is not None and is_open else turn
+            parts = (previous.parts if previous is not None else frozenset()) | turn.parts
+        else:
+            first = previous.first if previous is not None else turn
+            # A stop of the whole workload stops all its parts.
+            parts = frozenset() if previous is None or not turn.units else previous.parts - turn.parts
+        after[turn.subject] = Firing(first=first, parts=parts)
+    return after

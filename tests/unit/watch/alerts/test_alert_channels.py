@@ -18,7 +18,7 @@ from clusterscape.watch.alerts.channels.site_info import SiteInfo
 from clusterscape.watch.alerts.channels.slack import blocks
 from clusterscape.watch.alerts.channels.webhook import payload, signing_key
 from clusterscape.watch.alerts.condense import tally
-from clusterscape.watch.alerts.firing import advance
+from clusterscape.watch.alerts.delivery import update_firing
 
 ALERTS = {"alerts": {"channels": {"ops": {"kind": "slack", "url": "https://hooks.example.org/T0/secret-part"}}}}
 
@@ -118,9 +118,9 @@ def test_nobody_is_mentioned_when_a_name_contains_a_mention() -> None:
 
 def test_subject_fires_until_its_last_unit_stops_when_units_stop_one_by_one() -> None:
     key = ("low-util", "a")
-    first = advance({}, [flat(started("a", units=("n1:0", "n1:1"))), flat(stopped("a", 5, units=("n1:0",)))])
+    first = update_firing({}, [flat(started("a", units=("n1:0", "n1:1"))), flat(stopped("a", 5, units=("n1:0",)))])
     assert first[key].parts == {"n1:1"}
-    more = advance(first, [flat(started("a", 7, units=("n1:2",)))])
+    more = update_firing(first, [flat(started("a", 7, units=("n1:2",)))])
     assert more[key].first.at == T0  # the alert goes on: its beginning and its labels stay
-    assert not advance(more, [flat(stopped("a", 9, units=("n1:1", "n1:2")))])[key].parts
-    assert not advance(more, [flat(stopped("a", 9, units=()))])[key].parts
+    assert not update_firing(more, [flat(stopped("a", 9, units=("n1:1", "n1:2")))])[key].parts
+    assert not update_firing(more, [flat(stopped("a", 9, units=()))])[key].parts

@@ -98,7 +98,7 @@ export class MareyLayer {
     this.#gl.deleteBuffer(this.#quads);
   }
 
-  /** Corners of at least so many quads, in the order of their triangles. */
+  /** Corners of at least `quads` quads, in the order of their triangles. */
   #makeQuads(count: number): void {
     if (count <= this.#quadCount) return;
     this.#quadCount = Math.max(count, 2 * this.#quadCount);

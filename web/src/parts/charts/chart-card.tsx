@@ -20,7 +20,7 @@ interface ChartCardProps {
   readonly children: ReactNode;
 }
 
-/** A table to look at has so many rows; the file has all. */
+/** The most rows of the table on the page; the exported file has all. */
 const MOST_ROWS = 400;
 
 export function ChartCard({ title, hint, twin, isWide = false, children }: ChartCardProps) {

@@ -43,7 +43,7 @@ const ALL_WIDTH = 76;
 /** The gap before a name. */
 const BRIEF_LESS = 6;
 
-/** With less than so many names the bar tells more by its counts alone. */
+/** If fewer names fit, the bar shows only counts. */
 const FEWEST_NAMES = 2;
 
 export function RuleBar({ hidden, past, onToggle, onPoint, onFilter, onOpenPage }: RuleBarProps) {

@@ -1,13 +1,14 @@
 // The time bar: the stored history as bars, a handle to drag to a past minute, and a player.
 
 import { type KeyboardEvent, useEffect, useState } from "react";
+import { HOUR_MS, MINUTE_MS } from "../../base/durations.ts";
 import { formatCount } from "../../base/format.ts";
 import { readStored, writeStored } from "../../base/storage.ts";
 import { formatInstant } from "../../base/time.ts";
 import { useTimeline } from "../../data/queries.ts";
 import { useServices } from "../../data/services.ts";
 import { useUnits } from "../../data/units.ts";
-import { MINUTE_MS, toMinute, travelTo } from "../../state/time.ts";
+import { toMinute, travelTo } from "../../state/time.ts";
 import { useMoment } from "../../state/use-moment.ts";
 import { useScreenStore } from "../../state/use-screen.ts";
 import { Button, IconButton } from "../../widgets/button.tsx";
@@ -16,7 +17,6 @@ import styles from "./time-bar.module.css";
 import { TimeTrack } from "./time-track.tsx";
 import { SPEEDS, type SpeedName, usePlayer } from "./use-player.ts";
 
-const HOUR_MS = 60 * MINUTE_MS;
 const RANGES = { "1 h": HOUR_MS, "6 h": 6 * HOUR_MS, "24 h": 24 * HOUR_MS, "7 d": 168 * HOUR_MS, all: null } as const;
 type RangeName = keyof typeof RANGES;
 const RANGE_NAMES = Object.keys(RANGES) as RangeName[];

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { HOUR_MS } from "../../base/durations.ts";
 import { drawBars, findStep, listLabels, toMoment, toX } from "./time-scale.ts";
 
-const HOUR = 3_600_000;
-const DAY = { startMs: 100 * 24 * HOUR, endMs: 101 * 24 * HOUR, width: 960 };
+const DAY = { startMs: 100 * 24 * HOUR_MS, endMs: 101 * 24 * HOUR_MS, width: 960 };
 
 describe("places on the time bar", () => {
   it("lead to whole minutes and back", () => {
@@ -30,9 +30,9 @@ describe("places on the time bar", () => {
 
 describe("labels", () => {
   it("stand at round local times, midnight marked", () => {
-    const labels = listLabels(DAY, 2 * HOUR);
+    const labels = listLabels(DAY, 2 * HOUR_MS);
     expect(labels.length).toBeGreaterThan(5);
-    for (const { atMs } of labels) expect((atMs + 2 * HOUR) % HOUR).toBe(0);
+    for (const { atMs } of labels) expect((atMs + 2 * HOUR_MS) % HOUR_MS).toBe(0);
     expect(labels.filter(({ isDay }) => isDay)).toHaveLength(1);
   });
 

@@ -1,6 +1,7 @@
 // The scale of the time bar: instants to pixels and back, and labeled instants. Pure; local time is passed in.
 
-import { MINUTE_MS, toMinute } from "../../state/time.ts";
+import { DAY_MS, MINUTE_MS, WEEK_MS } from "../../base/durations.ts";
+import { toMinute } from "../../state/time.ts";
 
 export interface TimeScale {
   readonly startMs: number;
@@ -32,8 +33,6 @@ export interface TimeLabel {
 }
 
 const LABEL_STEPS_MIN = [5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10_080] as const;
-const DAY_MS = 86_400_000;
-const WEEK_MS = 7 * DAY_MS;
 
 /** At round local times, at least `gapPx` apart. `offsetMs`: local time minus UTC. */
 export function listLabels(scale: TimeScale, offsetMs: number, gapPx = 74): readonly TimeLabel[] {

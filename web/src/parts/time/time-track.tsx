@@ -3,6 +3,7 @@
 
 import { type KeyboardEvent, type PointerEvent, useMemo, useRef, useState } from "react";
 import type { Timeline } from "../../api/generated.ts";
+import { MINUTE_MS } from "../../base/durations.ts";
 import { formatExact, formatInstant } from "../../base/time.ts";
 import type { Moment } from "../../state/time.ts";
 import { useWidth } from "../../widgets/data-table/use-width.ts";
@@ -102,7 +103,7 @@ function Bars({ timeline, startMs, endMs, width }: { timeline: Timeline } & Time
       .join("");
     return { held: draw(allocatedShare), used: draw(used), waiting };
   }, [timeline, startMs, endMs, width]);
-  const offsetMs = -new Date(endMs).getTimezoneOffset() * 60_000;
+  const offsetMs = -new Date(endMs).getTimezoneOffset() * MINUTE_MS;
   return (
     <>
       <svg className={styles.bars} width={width} height={BAR_PX} aria-hidden="true">

@@ -1,9 +1,10 @@
 // Plays the past: each step waits until the previous one is shown and its time has passed; the next one is prefetched.
 
 import { useEffect, useRef, useState } from "react";
+import { MINUTE_MS } from "../../base/durations.ts";
 import { useServices } from "../../data/services.ts";
 import { usePrefetchUnits } from "../../data/units.ts";
-import { MINUTE_MS, type Moment, toMinute, travelTo } from "../../state/time.ts";
+import { type Moment, toMinute, travelTo } from "../../state/time.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 
 export interface Speed {

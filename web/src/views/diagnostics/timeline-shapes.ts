@@ -9,7 +9,7 @@ import { findBand, type Summary, summarize } from "./timelines.ts";
 
 /** More lines are drawn as a median and a band per cluster. */
 export const MAX_LINES = 12;
-/** Up to so many GPUs the server returns every line; beyond, only requested ones. */
+/** The server returns the lines of all GPUs up to this number, and beyond it only requested ones. */
 export const MAX_REQUESTED = 64;
 
 /** GPUs to request: none where all are returned anyway or whole clusters are shown; a sample of many others. */

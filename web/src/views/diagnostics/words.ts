@@ -1,6 +1,7 @@
 // Formats of values, estimates, ranks and windows.
 
 import type { DiagnosedMetric, DiagnosedUnit, FindingNumber } from "../../api/generated.ts";
+import { DAY_MS } from "../../base/durations.ts";
 import { formatCount, formatQuantity, isKnown, MISSING, type Quantity } from "../../base/format.ts";
 
 const QUANTITIES: readonly string[] = [
@@ -48,7 +49,6 @@ export function formatPValue(p: number): string {
 const TIME = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 const SECOND = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
-const DAY_MS = 86_400_000;
 
 /** `09:12 – 09:47`, with dates where it spans several days. */
 export function formatWindow(fromMs: number, toMs: number): string {

@@ -7,7 +7,7 @@ import { formatCsv } from "../../base/csv.ts";
 import { downloadText } from "../../base/download.ts";
 import { formatCount, formatPlural } from "../../base/format.ts";
 import { Text } from "../../widgets/data-table/cells.tsx";
-import { type Column, sortRows } from "../../widgets/data-table/columns.ts";
+import { type Column, numberColumn, sortRows } from "../../widgets/data-table/columns.ts";
 import { DataTable, type TableSort } from "../../widgets/data-table/data-table.tsx";
 import { ExportMenu } from "../../widgets/export-menu.tsx";
 import { formatNs } from "./graph/axis.ts";
@@ -94,28 +94,6 @@ export function listSpans({ spans, rows }: Marey, text: string): readonly SpanRo
 }
 
 function listColumns(originNs: number): readonly Column<SpanRow>[] {
-  const number = (
-    key: string,
-    title: string,
-    width: number,
-    rank: number,
-    pick: (row: SpanRow) => number | null,
-    format: (value: number) => string,
-  ): Column<SpanRow> => ({
-    key,
-    title,
-    width,
-    grow: 0,
-    align: "right",
-    rank,
-    isLargestFirst: true,
-    cell: (row) => {
-      const value = pick(row);
-      return value === null ? "–" : format(value);
-    },
-    sortKey: pick,
-    csv: pick,
-  });
   return [
     {
       key: "row",
@@ -154,12 +132,12 @@ function listColumns(originNs: number): readonly Column<SpanRow>[] {
       sortKey: (row) => kindOf(row.class, row.phase),
       csv: ({ class: name }) => name,
     },
-    number("batch", "Micro-batch", 96, 4, (row) => row.microBatch, String),
-    number("start", "Start", 90, 0, (row) => row.startNs - originNs, formatNs),
-    number("length", "Duration", 84, 0, (row) => row.lengthNs, formatNs),
-    number("wait", "Wait", 84, 2, (row) => row.waitNs, formatNs),
-    number("members", "Merged", 76, 3, (row) => row.members, formatCount),
-    number("worst", "Longest", 84, 3, (row) => row.worstNs, formatNs),
+    numberColumn({ key: "batch", title: "Micro-batch", width: 96, rank: 4 }, (row) => row.microBatch, String),
+    numberColumn({ key: "start", title: "Start", width: 90, rank: 0 }, (row) => row.startNs - originNs, formatNs),
+    numberColumn({ key: "length", title: "Duration", width: 84, rank: 0 }, (row) => row.lengthNs, formatNs),
+    numberColumn({ key: "wait", title: "Wait", width: 84, rank: 2 }, (row) => row.waitNs, formatNs),
+    numberColumn({ key: "members", title: "Merged", width: 76, rank: 3 }, (row) => row.members, formatCount),
+    numberColumn({ key: "worst", title: "Longest", width: 84, rank: 3 }, (row) => row.worstNs, formatNs),
   ];
 }
 

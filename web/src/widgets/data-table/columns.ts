@@ -1,7 +1,8 @@
-// The definition of a table column, which columns fit a given width, and sorting by column.
+// The definition of a table column, columns of numbers, which columns fit a given width, and sorting by column.
 
 import type { ReactNode } from "react";
 import type { CsvValue } from "../../base/csv.ts";
+import { MISSING } from "../../base/format.ts";
 import { computeOrder, type SortKey } from "../../base/order.ts";
 
 export interface Column<Row> {
@@ -20,6 +21,26 @@ export interface Column<Row> {
   cell(row: Row): ReactNode;
   sortKey(row: Row): SortKey;
   csv(row: Row): CsvValue;
+}
+
+/** A column of numbers, right-aligned; a missing number is a dash. */
+export function numberColumn<Row>(
+  column: Pick<Column<Row>, "key" | "title" | "tip" | "width" | "rank">,
+  pick: (row: Row) => number | null,
+  format: (value: number) => string,
+): Column<Row> {
+  return {
+    ...column,
+    grow: 0,
+    align: "right",
+    isLargestFirst: true,
+    cell: (row) => {
+      const value = pick(row);
+      return value === null ? MISSING : format(value);
+    },
+    sortKey: pick,
+    csv: pick,
+  };
 }
 
 /** Columns in their order, without those of the highest ranks that do not fit. The one sorted by is always there. */

@@ -62,7 +62,7 @@ class Compactor:
         return cells >= self._policy.wait_cells or now_ms - oldest_ms >= self._policy.wait_ms
 
     def is_overdue(self, view: View) -> bool:
-        """Whether so much waits that ``append`` itself should compact, because maintenance does not run."""
+        """Whether the backlog is so large that ``append`` itself should compact, because maintenance does not run."""
         waiting = view.ring.waiting(view.compacted_seq)
         return sum(recent.block.cells for recent in waiting) >= _OVERDUE * self._policy.wait_cells
 

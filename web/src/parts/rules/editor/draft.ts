@@ -2,6 +2,7 @@
 // parses the text, so that the language has one parser.
 
 import type { FormRow, RuleAnswer, RuleFault, RuleReading, Severity } from "../../../api/generated.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../base/durations.ts";
 
 export const TABS = ["form", "text", "json"] as const;
 export type Tab = (typeof TABS)[number];
@@ -173,9 +174,9 @@ function quote(text: string): string {
 }
 
 const UNITS_MS: readonly (readonly [string, number])[] = [
-  ["d", 86_400_000],
-  ["h", 3_600_000],
-  ["m", 60_000],
+  ["d", DAY_MS],
+  ["h", HOUR_MS],
+  ["m", MINUTE_MS],
   ["s", 1000],
 ];
 

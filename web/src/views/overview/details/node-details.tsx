@@ -2,6 +2,7 @@
 
 import { useContext, useMemo } from "react";
 import type { NodeDetail } from "../../../api/generated.ts";
+import { HOUR_MS } from "../../../base/durations.ts";
 import { formatBytes, formatCount, formatPlural } from "../../../base/format.ts";
 import { groupRows } from "../../../data/aggregate.ts";
 import { useNode } from "../../../data/queries.ts";
@@ -22,7 +23,7 @@ import { findLimits } from "./limits.ts";
 import { MetricHistory } from "./metric-history.tsx";
 import styles from "./node-details.module.css";
 
-const HISTORY_MS = 6 * 3_600_000;
+const HISTORY_MS = 6 * HOUR_MS;
 
 export function NodeDetails({ name }: { name: string }) {
   const detail = useNode(name);

@@ -2,11 +2,10 @@
 
 import { type NameColumn, numberAt } from "../../../api/columns.ts";
 import { UNIT_STATES, type UnitNameColumn, type UnitState } from "../../../api/snapshot.ts";
+import { HOUR_MS } from "../../../base/durations.ts";
 import { findMetric, type Units } from "../../../data/units.ts";
 import type { RowWaste } from "../../../data/waste.ts";
 import { toUnitState } from "../words.ts";
-
-const HOUR_MS = 3_600_000;
 
 export interface UnitTotals {
   readonly units: number;

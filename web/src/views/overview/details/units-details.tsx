@@ -2,6 +2,7 @@
 
 import { useMemo } from "react";
 import { nameAt } from "../../../api/columns.ts";
+import { MINUTE_MS } from "../../../base/durations.ts";
 import { formatPlural } from "../../../base/format.ts";
 import { mapLoadable } from "../../../base/loadable.ts";
 import { useCluster } from "../../../data/queries.ts";
@@ -78,7 +79,7 @@ function Content({ units, rows, selection }: { units: Units; rows: readonly numb
   const cluster = useCluster().value;
   const waste = useUnitWaste(!isPast).value;
   const range = useRecentRange();
-  const minute = Math.floor(now / 60_000) * 60_000;
+  const minute = Math.floor(now / MINUTE_MS) * MINUTE_MS;
   const totals = useMemo(
     () => computeTotals(units, rows, minute, waste && !isPast ? alignWaste(units.snapshot, waste) : null),
     [units, rows, minute, waste, isPast],

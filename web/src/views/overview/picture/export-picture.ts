@@ -16,7 +16,7 @@ import { paintSquares } from "./square-painter.ts";
 import { toCss } from "./tokens.ts";
 import type { PictureModel } from "./use-picture.ts";
 
-/** From so many on, an SVG document is some megabytes large and slow to open. */
+/** SVG documents with more units are several megabytes large and slow to open. */
 export const MANY_UNITS = 20_000;
 
 const DENSITY = 2;

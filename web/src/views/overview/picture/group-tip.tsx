@@ -1,6 +1,7 @@
 // The tooltip of a group: its name and totals.
 
 import { useMemo } from "react";
+import { MINUTE_MS } from "../../../base/durations.ts";
 import { useCluster } from "../../../data/queries.ts";
 import type { Units } from "../../../data/units.ts";
 import { alignWaste, useUnitWaste } from "../../../data/waste.ts";
@@ -32,7 +33,7 @@ const GAP = 10;
 
 export function GroupTip({ stage, layout, units, group, marks }: GroupTipProps) {
   const isPast = useScreen().at !== null;
-  const minute = Math.floor(useNow() / 60_000) * 60_000;
+  const minute = Math.floor(useNow() / MINUTE_MS) * MINUTE_MS;
   const cluster = useCluster().value;
   const waste = useUnitWaste(!isPast).value;
   const totals = useMemo(() => {

@@ -33,7 +33,7 @@ export function rasterizeUnits(
     const color = marks.color[row] ?? 0;
     const left = Math.min(width - 1, Math.floor((places.x[row] ?? 0) * scale));
     const top = Math.min(height - 1, Math.floor((places.y[row] ?? 0) * scale));
-    // Never less than a pixel; never so much that it touches the next one.
+    // At least a pixel, but never touching the next one.
     const last = Math.max(0, Math.floor(side * scale) - 1);
     for (let y = top; y <= Math.min(height - 1, top + last); y += 1) {
       for (let x = left; x <= Math.min(width - 1, left + last); x += 1) {

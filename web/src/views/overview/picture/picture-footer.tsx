@@ -26,7 +26,7 @@ const HINTS: Readonly<Record<PointerMode, string>> = {
   lasso: "draw around units · Ctrl adds to the selection · Esc ends",
 };
 
-/** Squares that are so much smaller than they could be are worth a word. */
+/** The footer suggests repacking if squares could be larger by this factor. */
 const LOOSE = 1.1;
 const REPACK_TIP = "Groups keep their places while workloads start and end. Repacking closes the gaps (R)";
 

@@ -40,7 +40,7 @@ const CAMERA_MS = 260;
 const REST_MS = 120;
 /** If less than this share of the picture is visible, the rest is not sent to the GPU. */
 const CULLED_SHARE = 0.6;
-/** Boxes and names of so many groups are not painted while units fly. */
+/** If there are more groups, their boxes and names are not painted while units fly. */
 const MANY_GROUPS = 2000;
 /** Ways back that are remembered. */
 const MOST_BACK = 20;

@@ -7,7 +7,7 @@ import { formatCsv } from "../../../base/csv.ts";
 import { downloadText } from "../../../base/download.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
 import { useOperators } from "../../../data/traces.ts";
-import { type Column, sortRows } from "../../../widgets/data-table/columns.ts";
+import { type Column, numberColumn, sortRows } from "../../../widgets/data-table/columns.ts";
 import { DataTable, type TableSort } from "../../../widgets/data-table/data-table.tsx";
 import { ExportMenu } from "../../../widgets/export-menu.tsx";
 import { Frame } from "../../../widgets/frame.tsx";
@@ -47,41 +47,34 @@ const COLUMNS: readonly Column<Operator>[] = [
     sortKey: (row) => row.name,
     csv: (row) => row.name,
   },
-  numberColumn("total", "Total", 66, 0, (row) => row.totalNs, formatNs, "Over all ranks, in this window"),
-  numberColumn("share", "Share", 50, 1, (row) => row.share, formatRatio, "Of all operators' time"),
-  numberColumn("count", "Calls", 50, 3, (row) => row.calls, formatCount, "On all ranks"),
-  numberColumn("mean", "Mean", 62, 4, (row) => row.meanNs, formatNs, "Per call"),
-  numberColumn("max", "Longest", 66, 2, (row) => row.maxNs, formatNs, "Longest call"),
-  numberColumn("imbalance", "λ", 46, 5, (row) => row.imbalance, formatRatio, "Load imbalance over ranks: max/mean − 1"),
-  numberColumn("worst", "Worst", 46, 6, (row) => row.worstRank, String, "Rank with the longest time"),
+  numberColumn(
+    { key: "total", title: "Total", tip: "Over all ranks, in this window", width: 66, rank: 0 },
+    (row) => row.totalNs,
+    formatNs,
+  ),
+  numberColumn(
+    { key: "share", title: "Share", tip: "Of all operators' time", width: 50, rank: 1 },
+    (row) => row.share,
+    formatRatio,
+  ),
+  numberColumn(
+    { key: "count", title: "Calls", tip: "On all ranks", width: 50, rank: 3 },
+    (row) => row.calls,
+    formatCount,
+  ),
+  numberColumn({ key: "mean", title: "Mean", tip: "Per call", width: 62, rank: 4 }, (row) => row.meanNs, formatNs),
+  numberColumn({ key: "max", title: "Longest", tip: "Longest call", width: 66, rank: 2 }, (row) => row.maxNs, formatNs),
+  numberColumn(
+    { key: "imbalance", title: "λ", tip: "Load imbalance over ranks: max/mean − 1", width: 46, rank: 5 },
+    (row) => row.imbalance,
+    formatRatio,
+  ),
+  numberColumn(
+    { key: "worst", title: "Worst", tip: "Rank with the longest time", width: 46, rank: 6 },
+    (row) => row.worstRank,
+    String,
+  ),
 ];
-
-function numberColumn(
-  key: string,
-  title: string,
-  width: number,
-  rank: number,
-  pick: (row: Operator) => number | null,
-  format: (value: number) => string,
-  tip: string,
-): Column<Operator> {
-  return {
-    key,
-    title,
-    tip,
-    width,
-    grow: 0,
-    align: "right",
-    rank,
-    isLargestFirst: true,
-    cell: (row) => {
-      const value = pick(row);
-      return value === null ? "–" : format(value);
-    },
-    sortKey: pick,
-    csv: pick,
-  };
-}
 
 interface OperatorPaneProps {
   readonly trace: string;

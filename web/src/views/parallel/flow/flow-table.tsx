@@ -6,7 +6,7 @@ import { formatCsv } from "../../../base/csv.ts";
 import { downloadText } from "../../../base/download.ts";
 import { formatCount, formatPlural } from "../../../base/format.ts";
 import { Text } from "../../../widgets/data-table/cells.tsx";
-import { type Column, sortRows } from "../../../widgets/data-table/columns.ts";
+import { type Column, numberColumn, sortRows } from "../../../widgets/data-table/columns.ts";
 import { DataTable, type TableSort } from "../../../widgets/data-table/data-table.tsx";
 import { ExportMenu } from "../../../widgets/export-menu.tsx";
 import { formatNs } from "../graph/axis.ts";
@@ -114,19 +114,11 @@ const COLUMNS: readonly Column<NodeRow>[] = [
   column("label", "Node", 150, 0, ({ node }) => node.label + (node.count > 1 ? ` ×${node.count}` : ""), { grow: 1 }),
   column("namespace", "Namespace", 150, 2, ({ node }) => node.namespace || null, { grow: 1 }),
   column("module", "Module", 120, 4, ({ node }) => node.module?.class_name ?? null),
-  column("operators", "Operators", 84, 3, ({ node }) => node.operators, {
-    align: "right",
-    isLargestFirst: true,
-    cell: ({ node }) => formatCount(node.operators),
-  }),
+  numberColumn({ key: "operators", title: "Operators", width: 84, rank: 3 }, ({ node }) => node.operators, formatCount),
   column("marks", "Strategy", 150, 1, ({ marks }) => marks),
   column("splits", "Input split", 96, 2, ({ splits }) => splits),
   column("from", "Inputs from", 130, 5, ({ from }) => from, { grow: 1 }),
-  column("time", "Time", 84, 3, ({ node }) => node.duration_ns, {
-    align: "right",
-    isLargestFirst: true,
-    cell: ({ node }) => (node.duration_ns === null ? "–" : formatNs(node.duration_ns)),
-  }),
+  numberColumn({ key: "time", title: "Time", width: 84, rank: 3 }, ({ node }) => node.duration_ns, formatNs),
 ];
 
 function toCsv(rows: readonly NodeRow[]): string {

@@ -4,7 +4,7 @@ import type { FlowEdge, FlowNode } from "../../../api/generated.ts";
 import { CELL, type FlowLayout, NODE_HEIGHT } from "./layout.ts";
 
 const LETTER_PX = 6.4;
-/** At most so many input tensors of a node are drawn, one below another. */
+/** The most input tensors of a node that are drawn, one below another. */
 export const MAX_SHARDS = 4;
 
 /** The name truncated to the width, and the number of stacked nodes. */

@@ -1,6 +1,7 @@
 // Utilization and waiting jobs over time, two charts per trace, each over its own time.
 
 import type { Occupancy, TraceDescription } from "../../../api/generated.ts";
+import { DAY_S } from "../../../base/durations.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
 import { formatExact } from "../../../base/time.ts";
 import { linearScale, type Scale, timeScale } from "../../../charts/scales.ts";
@@ -10,7 +11,6 @@ import { ChartCard } from "../../../parts/charts/chart-card.tsx";
 import styles from "./history.module.css";
 import { formatUnits } from "./words.ts";
 
-const DAY_S = 86_400;
 /** The format of this cluster's own history. */
 const OWN_FORMAT = "history";
 

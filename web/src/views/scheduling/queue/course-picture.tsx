@@ -2,6 +2,7 @@
 
 import { type KeyboardEvent, type PointerEvent, useCallback, useMemo, useRef, useState } from "react";
 import type { WhatIfCourse } from "../../../api/generated.ts";
+import { HOUR_MS, HOUR_S } from "../../../base/durations.ts";
 import { formatCount, formatPlural } from "../../../base/format.ts";
 import { formatInstant, formatShortDuration } from "../../../base/time.ts";
 import { Canvas, useInk, useSize } from "../../../charts/canvas.tsx";
@@ -25,7 +26,6 @@ import {
 import styles from "./course-picture.module.css";
 import { nativeId } from "./words.ts";
 
-const HOUR_MS = 3_600_000;
 const STEP_H = 0.25;
 
 interface CoursePictureProps {
@@ -67,7 +67,7 @@ export function CoursePicture({ course, ahead }: CoursePictureProps) {
     >
       <label className={styles.time}>
         <span>
-          {shownH === 0 ? "Now" : `In ${formatShortDuration(shownH * 3600)}`},{" "}
+          {shownH === 0 ? "Now" : `In ${formatShortDuration(shownH * HOUR_S)}`},{" "}
           <b>{formatInstant(course.from_at + shownH * HOUR_MS, course.from_at)}</b>
         </span>
         <input
@@ -77,7 +77,7 @@ export function CoursePicture({ course, ahead }: CoursePictureProps) {
           step={STEP_H}
           value={shownH}
           aria-label="Hours from now"
-          aria-valuetext={`in ${formatShortDuration(shownH * 3600)}`}
+          aria-valuetext={`in ${formatShortDuration(shownH * HOUR_S)}`}
           onChange={(event) => change(changeScheduling({ ahead: event.target.valueAsNumber }), "replace")}
         />
       </label>

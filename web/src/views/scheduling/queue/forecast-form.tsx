@@ -1,4 +1,4 @@
-// Form for a forecast before submitting: when a job of so many GPUs and hours would start, and what would start sooner.
+// Form for a forecast before submitting: when a job of a given size and length would start, and what would start sooner.
 
 import { type FormEvent, useState } from "react";
 import type { Alternative, PartitionQueue, StartForecast, WaitAnswer } from "../../../api/generated.ts";

@@ -1,6 +1,7 @@
 // Workloads that hold the nodes planned for this one: bars to their time limits, dots at their likely ends.
 
 import type { WaitingStory } from "../../../api/generated.ts";
+import { MINUTE_MS } from "../../../base/durations.ts";
 import { formatPlural } from "../../../base/format.ts";
 import { formatInstant, formatShortDuration } from "../../../base/time.ts";
 import { OpenLink } from "../../../parts/panel/panel.tsx";
@@ -11,7 +12,7 @@ import { nativeId } from "./words.ts";
 export function HolderTimeline({ story }: { story: WaitingStory }) {
   const now = useNow();
   const { holders, row } = story;
-  const endMs = Math.max(story.at + 60_000, row?.planned_at ?? 0, ...holders.map(({ ends_by }) => ends_by));
+  const endMs = Math.max(story.at + MINUTE_MS, row?.planned_at ?? 0, ...holders.map(({ ends_by }) => ends_by));
   const place = (atMs: number) => `${Math.min(1, Math.max(0, (atMs - story.at) / (endMs - story.at))) * 100}%`;
   return (
     <>

@@ -1,12 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { HeldSpans, MeasureChange, StartForecast, WhatIfNode } from "../../../api/generated.ts";
+import { HOUR_MS } from "../../../base/durations.ts";
 import { CLOSED, FREE, findChangedHolders, layOutNodes, placeSpans, readMoment } from "./course-layout.ts";
 import { describeForecast } from "./forecast-form.tsx";
 import { toSteps } from "./slip-waterfall.tsx";
 import { formatDifference } from "./what-if-panel.tsx";
 import { formatChange, makeAxis } from "./words.ts";
-
-const HOUR_MS = 3_600_000;
 
 describe("the axis of starts", () => {
   it("places now at 0, the last time at 1, and spreads near times", () => {

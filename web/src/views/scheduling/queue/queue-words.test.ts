@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { LikelyStart, QueueRow, StartChange, StartForecast, WaitKind } from "../../../api/generated.ts";
+import { HOUR_MS } from "../../../base/durations.ts";
 import { INITIAL_SCHEDULING, NO_WHAT_IF, QUEUE_COLUMNS } from "../../../state/scheduling.ts";
 import { sortRows } from "../../../widgets/data-table/columns.ts";
 import { countColumns } from "./course-layout.ts";
@@ -17,8 +18,6 @@ import {
   summarizeQueue,
   WAITS_FOR,
 } from "./words.ts";
-
-const HOUR_MS = 3_600_000;
 
 function makeRow(workload: string, changes: Partial<QueueRow> = {}): QueueRow {
   return {

@@ -1,12 +1,11 @@
 // Labels of the queue, signed durations, and the axis that all start bars share.
 
 import type { QueueAnswer, QueueRow, WaitKind } from "../../../api/generated.ts";
+import { HOUR_MS } from "../../../base/durations.ts";
 import { formatCount } from "../../../base/format.ts";
 import { formatShortDuration } from "../../../base/time.ts";
 
 export { nativeId } from "../../../base/workload-id.ts";
-
-const HOUR_MS = 3_600_000;
 
 /** What a workload waits for; follows "waits for". */
 export const WAITS_FOR: Readonly<Record<WaitKind, string>> = {

@@ -1,6 +1,7 @@
 // Utilization and waiting jobs over time, for each choice.
 
 import type { SimulatedChoice, SimulationAnswer } from "../../../api/generated.ts";
+import { DAY_S, HOUR_S } from "../../../base/durations.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
 import { formatExact } from "../../../base/time.ts";
 import { linearScale, type Scale, timeScale } from "../../../charts/scales.ts";
@@ -9,9 +10,6 @@ import { XyChart } from "../../../charts/xy-chart.tsx";
 import { ChartCard } from "../../../parts/charts/chart-card.tsx";
 import styles from "./simulator.module.css";
 import { nameChoice } from "./words.ts";
-
-const HOUR_S = 3600;
-const DAY_S = 86_400;
 
 export interface TimeAxis {
   readonly scale: Scale;

@@ -68,9 +68,9 @@ function chooseAxis(
   return makeAxis(scale.kind === "log" ? "log" : "linear", from, to, extent.minPositive);
 }
 
-/** A duration is far out beyond so many quartile distances (Tukey's outer fence), */
+/** A duration is an outlier beyond this many interquartile ranges (Tukey's outer fence), */
 const FENCE = 3;
-/** and few are far out: */
+/** and outliers are few: */
 const FEW = 0.1;
 const FEWEST_VALUES = 8;
 

@@ -40,7 +40,7 @@ const LEAST_SPACE_PX = 1.5;
 const SMALLEST_BOX_PX = 4;
 /** Slots that are wider have a gap between them. */
 const GAP_FROM_PX = 4;
-/** A share of 88 % must not look like all: so much of a slot stays empty, at least. */
+/** The least share of a slot that stays empty unless the rule is broken by all: 88 % must not look like 100 %. */
 const LEAST_EMPTY = 0.12;
 const LEAST_FILLED_PX = 1.5;
 /** Squares that are larger have slots of their own. */

@@ -1,7 +1,8 @@
-"""A site of the previous schema version is opened with all its data."""
+"""A site of an earlier version is opened with all its data: its folder, and its records in SQLite and in a real PostgreSQL."""
 
 import shutil
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from contract.record_samples import (
     T0,
     job,
 )
+from servers.postgres import PostgresServer, postgres_server
+from sqlalchemy import MetaData, insert
 
 from clusterscape.model import UnixMs
 from clusterscape.settings import RetentionSettings, StorageSettings
@@ -24,21 +27,49 @@ from clusterscape.store.backup import restore_backup, write_backup
 from clusterscape.store.metrics import open_metric_store
 from clusterscape.store.records import open_record_store
 from clusterscape.store.records.engines import record_engine
-from clusterscape.store.records.migrations import stored_revision
-from clusterscape.store.records.tables import REVISION
+from clusterscape.store.records.migrations import stored_revision, upgrade
+from clusterscape.store.records.tables import REVISION, VERSION_TABLE
 
-OLD = Path(__file__).parents[2] / "data/site-0003"
+OLD = Path(__file__).parents[1] / "data/site-0003"
 
 
-@pytest.fixture
-def storage(tmp_path: Path) -> StorageSettings:
-    """A copy of the old site, with its records as an SQLite file."""
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.server)])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> StorageSettings:
+    """A copy of the old site, with its records as an SQLite file or in a PostgreSQL of the same schema."""
     folder = tmp_path / "site"
     shutil.copytree(OLD, folder)
     connection = sqlite3.connect(folder / "records.db")
     connection.executescript((folder / "records.sql").read_text())
     connection.close()
-    return StorageSettings(data_dir=folder, min_free_bytes=0)
+    site = StorageSettings(data_dir=folder, min_free_bytes=0)
+    if request.param == "sqlite":
+        return site
+    server: PostgresServer = request.getfixturevalue("postgres")
+    on_postgres = site.model_copy(update={"records": server.new_database()})
+    move_as_they_are(site, on_postgres, "0003")
+    (folder / "records.db").unlink()
+    return on_postgres
+
+
+def move_as_they_are(source: StorageSettings, target: StorageSettings, revision: str) -> None:
+    """Copy all rows of this revision into an empty database, without upgrading them."""
+    old, new = record_engine(source), record_engine(target)
+    with old.connect() as reader, new.execution_options(writes=True).begin() as writer:
+        upgrade(writer, revision)
+        tables = MetaData()
+        tables.reflect(writer)
+        for table in tables.sorted_tables:
+            rows = [dict(row) for row in reader.execute(table.select()).mappings()]
+            if rows and table.name != VERSION_TABLE:
+                writer.execute(insert(table), rows)
+    old.dispose()
+    new.dispose()
 
 
 SINCE = {
@@ -89,6 +120,6 @@ def test_an_upgraded_site_can_be_backed_up_and_restored_when_it_was_opened_once(
 ) -> None:
     open_record_store(storage).close()
     write_backup(storage, tmp_path / "site.tar", at=T0, progress=lambda _: None)
-    elsewhere = storage.model_copy(update={"data_dir": tmp_path / "elsewhere"})
+    elsewhere = StorageSettings(data_dir=tmp_path / "elsewhere", min_free_bytes=0)
     restore_backup(elsewhere, tmp_path / "site.tar", progress=lambda _: None)
     check(elsewhere)
