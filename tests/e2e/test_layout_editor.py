@@ -171,6 +171,7 @@ def test_attribute_is_added_and_layer_taken_out_when_only_keys_are_used(page: Pa
     expect_layers(page, ["Project", "Partition", "User", "Workload"])
     card(page, "Workload").focus()
     page.keyboard.press("Space")
+    expect(page.get_by_text("Workload picked up, layer 4 of 4.")).to_be_attached()
     page.keyboard.press("ArrowDown")
     expect(page.get_by_text("Workload would be removed.")).to_be_attached()
     page.keyboard.press("Space")
