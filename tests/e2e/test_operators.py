@@ -109,17 +109,19 @@ def test_rule_is_made_tried_edited_and_deleted_without_leaving_the_diagnosis(pag
     workload = largest_running(demo_url)["workload"]
     page.goto(f"/diagnostics?workload={workload}")
     page.get_by_role("button", name="+ rule").click()
-    editor = page.get_by_role("dialog", name=re.compile("rule", re.IGNORECASE))
-    editor.get_by_label("Name", exact=True).fill("Warm enough")
-    editor.get_by_text("As text").click()
-    editor.get_by_label("Rule", exact=True).fill("gpu_util_ratio.p95 > 0.001")
-    expect(editor.get_by_text(re.compile(r"would break it|break it now|of \d+ workloads"))).to_be_visible()
-    editor.get_by_role("button", name="Create rule").click()
-    expect(editor).to_have_count(0)
+    sheet = page.get_by_role("dialog", name="New rule")
+    sheet.get_by_label("Name", exact=True).fill("Warm enough")
+    sheet.get_by_label("Text", exact=True).check()
+    sheet.get_by_role("combobox", name="Rule as text").fill("gpu_util_ratio.p95 > 0.1%")
+    sheet.get_by_role("button", name="Last 24 h").click()
+    expect(sheet.get_by_text(re.compile("It would have fired"))).to_be_visible()
+    sheet.get_by_role("button", name="Add rule").click()
+    expect(sheet).to_have_count(0)
     mark = page.get_by_role("list", name="Rules").get_by_role("button", name=re.compile("^Warm enough: "))
     mark.click()
     page.get_by_role("menuitem", name="Edit …").click()
-    expect(editor.get_by_label("Name", exact=True)).to_have_value("Warm enough")
+    edited = page.get_by_role("dialog", name="Edit Warm enough")
+    expect(edited.get_by_label("Name", exact=True)).to_have_value("Warm enough")
     page.keyboard.press("Escape")
     assert f"workload={workload}" in read_address(page).replace("%3A", ":")
     mark.click()
@@ -131,10 +133,35 @@ def test_node_is_opened_as_a_whole_from_the_diagnosis_of_one_of_its_workloads(pa
     row = largest_running(demo_url)
     node = sorted(row["nodes"])[0]
     page.goto(f"/diagnostics?workload={row['workload']}")
-    page.get_by_role("button", name=re.compile(r"^\d+ nodes? ▾$")).click()
+    page.get_by_role("button", name="open a node ▾").click()
     page.get_by_role("menuitem", name=node).click()
     page.wait_for_url(re.compile(rf"select=node(:|%3A){node}"))
     details = page.get_by_role("complementary", name="Details")
     expect(details.get_by_role("heading", name=node)).to_be_visible()
     expect(details.get_by_role("heading", name=re.compile(r"^\d+ workloads?$"))).to_be_visible()
     expect(details.get_by_role("heading", name="Last 6 hours")).to_be_visible()
+
+
+def test_queue_has_a_labelled_axis_and_lists_blocked_workloads_after_those_in_line(page: Page, demo_url: str) -> None:
+    page.goto("/scheduling")
+    table = page.get_by_role("grid", name="Waiting workloads")
+    heading = table.get_by_role("columnheader", name=re.compile("^Likely start"))
+    expect(heading).to_contain_text("now")
+    expect(heading).to_contain_text("1 h")
+    expect(table.get_by_role("row").nth(1)).to_be_visible()
+    places = [row.get_by_role("gridcell").first.inner_text() for row in table.get_by_role("row").all()[1:]]
+    in_line = [bool(re.fullmatch(r"[\d,]+", place)) for place in places]
+    assert any(in_line)
+    assert in_line == sorted(in_line, reverse=True)
+
+
+def test_diagnosis_begins_where_samples_do_and_its_axes_have_ticks(page: Page, demo_url: str) -> None:
+    workload = largest_running(demo_url)["workload"]
+    page.goto(f"/diagnostics?workload={workload}")
+    scatter = page.get_by_role("region", name="Two metrics")
+    expect(scatter.get_by_text(re.compile(r"^\d+ W$")).nth(1)).to_be_visible()
+    timeline = page.get_by_role("region", name="Timeline", exact=True)
+    expect(timeline.get_by_role("button", name=re.compile("Metrics|GPU utilization")).first).to_be_visible()
+    answer = get_json(f"{demo_url}/api/v1/workloads/{workload}/diagnosis")
+    if any("first sample is" in note for note in answer["notes"]):
+        expect(timeline).to_contain_text("Begins with the first sample")

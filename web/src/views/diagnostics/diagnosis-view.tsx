@@ -17,7 +17,7 @@ import { Comparison } from "./comparison.tsx";
 import styles from "./diagnosis-view.module.css";
 import { Findings } from "./findings.tsx";
 import { GpuPanel } from "./gpu-panel.tsx";
-import { Head, NodeMenu } from "./head.tsx";
+import { Head } from "./head.tsx";
 import { chooseAxes, ScatterPanel } from "./scatter-panel.tsx";
 import { findShownWindow } from "./shown.ts";
 import { TimelinePanel } from "./timeline-panel.tsx";
@@ -42,7 +42,6 @@ export function DiagnosisView({ workload, page }: { workload: string; page: Diag
         {(value) => (
           <>
             <Head answer={value} rules={rules}>
-              <NodeMenu answer={value} />
               <TraceButton workload={value.workload} />
               <CompareMenu answer={value} page={page} />
             </Head>

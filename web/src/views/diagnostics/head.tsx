@@ -42,18 +42,21 @@ export function Head({ answer, rules, children }: HeadProps) {
   return (
     <header className={styles.head}>
       <div className={styles.names}>
-        <h1>
-          {answer.name ?? answer.workload}
-          {!isRecorded && (
-            <IconButton
-              icon="close"
-              label="Choose another workload"
-              onClick={() => {
-                change((screen) => select(null)(diagnose(null)(screen)));
-              }}
-            />
-          )}
-        </h1>
+        <div className={styles.title}>
+          <h1>
+            {answer.name ?? answer.workload}
+            {!isRecorded && (
+              <IconButton
+                icon="close"
+                label="Choose another workload"
+                onClick={() => {
+                  change((screen) => select(null)(diagnose(null)(screen)));
+                }}
+              />
+            )}
+          </h1>
+          {!isRecorded && <NodeMenu answer={answer} />}
+        </div>
         <p>{describeRun(answer)}</p>
       </div>
       <Figures answer={answer} />
@@ -169,7 +172,7 @@ function RuleControls({ answer, rules }: Omit<HeadProps, "children">) {
 }
 
 /** Opens a node as a whole: all its GPUs, whatever workload holds them. */
-export function NodeMenu({ answer }: { answer: DiagnosisAnswer }) {
+function NodeMenu({ answer }: { answer: DiagnosisAnswer }) {
   const change = useChangeScreen();
   const counts = new Map<string, number>();
   for (const { node } of answer.units) if (node !== null) counts.set(node, (counts.get(node) ?? 0) + 1);
@@ -178,7 +181,7 @@ export function NodeMenu({ answer }: { answer: DiagnosisAnswer }) {
     <Menu
       trigger={
         <button type="button" className={styles.nodes} data-tip="All GPUs of a node, over all its workloads">
-          {formatPlural(counts.size, "node")} ▾
+          open a node ▾
         </button>
       }
     >
