@@ -517,22 +517,30 @@ def test_spans_not_ended_before_a_time_are_columns_when_history_is_read(store: R
         [
             job(1, WorkloadState.COMPLETED, started_at=at(2), ended_at=at(3), gpus_requested=4),
             job(4, WorkloadState.CANCELLED, ended_at=at(5)),
-            job(6, WorkloadState.RUNNING, started_at=at(7), gpus_requested=2),
+            job(6, WorkloadState.RUNNING, started_at=at(7), gpus_requested=2, resource_type="V100-2"),
             Workload(id=WorkloadId("slurm:9"), state=WorkloadState.UNKNOWN),
         ],
         at_ms=at(8),
     )
     spans = store.workload_spans(since_ms=at(3))
     assert spans.sort("workload").rows() == [
-        ("slurm:4", "cancelled", at(4), None, at(5), 0),
-        ("slurm:6", "running", at(6), at(7), None, 2),
-        ("slurm:9", "unknown", at(8), None, at(8) + 1, 0),
+        ("slurm:4", "cancelled", at(4), None, at(5), 0, None),
+        ("slurm:6", "running", at(6), at(7), None, 2, "V100-2"),
+        ("slurm:9", "unknown", at(8), None, at(8) + 1, 0, None),
     ]
     store.write_allocations([allocation(1, "n:0", 2, 3), allocation(6, "n:0", 7), allocation(6, "n:1", 9)])
     held = store.allocation_spans(start_ms=at(3), end_ms=at(9))
     assert held.rows() == [("slurm:6", "n:0", at(7), None)]
     assert held.schema == store.allocation_spans(start_ms=at(0), end_ms=at(1)).schema
-    assert spans.columns == ["workload", "state", "begins_at", "started_at", "ends_at", "gpus_requested"]
+    assert spans.columns == [
+        "workload",
+        "state",
+        "begins_at",
+        "started_at",
+        "ends_at",
+        "gpus_requested",
+        "resource_type",
+    ]
 
 
 def test_every_execution_is_a_row_when_the_whole_history_is_read(store: RecordStore) -> None:

@@ -109,6 +109,75 @@ def test_layers_are_reordered_and_removed_when_only_keys_are_used(page: Page) ->
     expect(card(page, "Workload")).to_be_focused()
 
 
+def palette(page: Page) -> Locator:
+    return page.get_by_role("region", name="Attributes to add")
+
+
+def drag(page: Page, source: Locator, target: Locator, *, above: bool) -> None:
+    """Drags by the mouse to the upper or lower part of the target."""
+    source.scroll_into_view_if_needed()
+    start, end = source.bounding_box(), target.bounding_box()
+    assert start is not None
+    assert end is not None
+    page.mouse.move(start["x"] + 12, start["y"] + start["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(start["x"] + 12, start["y"] + start["height"] / 2 - 8, steps=4)
+    y = end["y"] + (3 if above else end["height"] - 3)
+    page.mouse.move(end["x"] + 20, y, steps=10)
+    page.mouse.move(end["x"] + 21, y, steps=2)
+
+
+def test_attribute_of_the_palette_becomes_a_layer_where_it_is_dropped(page: Page) -> None:
+    open_picture(page)
+    before = layout_of(page)
+    drag(page, palette(page).get_by_role("button", name="Add Partition", exact=True), card(page, "User"), above=True)
+    page.mouse.up()
+    expect_layers(page, ["Project", "Partition", "User", "Workload"])
+    assert layout_of(page) != before
+    expect(palette(page).get_by_role("button", name="Add Partition", exact=True)).to_have_count(0)
+    drag(
+        page,
+        palette(page).get_by_role("button", name="Add Machine type", exact=True),
+        page.get_by_role("button", name=re.compile("^Squares:")),
+        above=False,
+    )
+    page.mouse.up()
+    expect_layers(page, ["Project", "Partition", "User", "Workload", "Machine type"])
+    page.keyboard.press("Control+z")
+    page.keyboard.press("Control+z")
+    expect_layers(page, BUILT_IN)
+
+
+def test_layer_is_removed_when_it_is_dragged_out_into_the_palette(page: Page) -> None:
+    open_picture(page)
+    drag(page, card(page, "User"), palette(page), above=False)
+    expect(page.get_by_text("Drop here to remove the layer")).to_be_visible()
+    page.mouse.up()
+    expect_layers(page, ["Project", "Workload"])
+    expect(palette(page).get_by_role("button", name="Add User", exact=True)).to_be_visible()
+    page.keyboard.press("Control+z")
+    expect_layers(page, BUILT_IN)
+
+
+def test_attribute_is_added_and_layer_taken_out_when_only_keys_are_used(page: Page) -> None:
+    open_picture(page)
+    palette(page).get_by_role("button", name="Add Partition", exact=True).focus()
+    page.keyboard.press("Space")
+    expect(page.get_by_text("Partition picked up from the palette.")).to_be_attached()
+    for _ in range(3):
+        page.keyboard.press("ArrowUp")
+    expect(page.get_by_text("Partition would be layer 2 of 4.")).to_be_attached()
+    page.keyboard.press("Space")
+    expect_layers(page, ["Project", "Partition", "User", "Workload"])
+    card(page, "Workload").focus()
+    page.keyboard.press("Space")
+    expect(page.get_by_text("Workload picked up, layer 4 of 4.")).to_be_attached()
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_text("Workload would be removed.")).to_be_attached()
+    page.keyboard.press("Space")
+    expect_layers(page, ["Project", "Partition", "User"])
+
+
 def test_settings_are_drawn_and_written_into_the_link_when_they_are_changed(page: Page) -> None:
     open_picture(page)
     page.get_by_role("button", name="Settings of Project").click()

@@ -74,6 +74,7 @@ const UNITS: Readonly<Record<ShownUnits, string>> = {
   all: "both",
   gpus: "GPUs and MIG instances that exist",
   requested: "one for each GPU that a waiting workload asks for",
+  waiting: "one for each workload that waits for GPUs",
 };
 const FILTERED: Readonly<Record<FilteredMode, string>> = {
   fade: "stay in their places, hardly seen",

@@ -413,6 +413,15 @@ class SavedViews:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingTrend:
+    """Waiting workloads of one resource type, and the GPUs they request, at the times of a timeline."""
+
+    resource_type: PublicText | None
+    workloads: list[int]
+    gpus: list[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
     """The cluster at even steps of its history, as columns of one length; counts are those of the picture at ``time_ms``."""
 
@@ -425,6 +434,7 @@ class Timeline:
     allocated_gpus: list[int]
     waiting_gpus: list[int]
     gpu_util_ratio: list[float | None]  # mean over the step, of the units allocated at its start that have samples
+    waiting: list[WaitingTrend]  # by resource type, the type with the most GPU-hours of waiting first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

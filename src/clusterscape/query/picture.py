@@ -32,6 +32,7 @@ from clusterscape.model.identity_fields import (
     WorkloadRef,
 )
 from clusterscape.query.answers import UnitHealth, UnitState
+from clusterscape.query.reasons import name_wait
 
 MAX_REQUESTED_PER_WORKLOAD = 4096
 """Upper bound of rows for one waiting workload; more squares would not tell a viewer more."""
@@ -61,6 +62,7 @@ class SnapshotRow(TypedDict):
     resource_type: PublicText
     qos: FreeText
     pending_reason: FreeText
+    waits_for: PublicText
     allocation_source: PublicText
     unit_health: PublicText
     free_use: PublicText
@@ -84,6 +86,7 @@ _WORKLOAD_COLUMNS: dict[str, type[pl.DataType]] = {
     "time_limit_s": pl.Int32,
     "restarts": pl.Int16,
     "pending_reason": pl.String,
+    "waits_for": pl.String,
     "workload_partition": pl.String,
 }
 
@@ -92,7 +95,7 @@ SNAPSHOT_COLUMNS: tuple[str, ...] = (
     "rack", "mig_profile", "memory_bytes", "power_limit_watts", "holders", "workload", "workload_name",
     "workload_state", "workload_kind", "user", "project", "experiment", "resource_type", "qos", "priority",
     "gpus_requested", "submitted_at", "started_at", "time_limit_s", "restarts", "pending_reason",
-    "allocation_source", "allocation_confidence", "unit_health", "node_partitions",
+    "waits_for", "allocation_source", "allocation_confidence", "unit_health", "node_partitions",
 )  # fmt: skip
 
 SHARED_MARK = " + "
@@ -295,6 +298,7 @@ def _workload_table(workloads: Sequence[Workload]) -> pl.DataFrame:
             "time_limit_s": [w.time_limit_s for w in workloads],
             "restarts": [w.restarts for w in workloads],
             "pending_reason": [w.pending_reason for w in workloads],
+            "waits_for": [name_wait(w.pending_reason) if w.state is WorkloadState.WAITING else None for w in workloads],
             "workload_partition": [w.partition for w in workloads],
         },
         schema=_WORKLOAD_COLUMNS,

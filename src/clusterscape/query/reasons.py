@@ -130,6 +130,22 @@ def classify_pending(reason: str | None) -> WaitKind:
     return WaitKind.LIMIT if _explain_limit(code, None, None) else WaitKind.OTHER
 
 
+_KIND_WORDS: Mapping[WaitKind, str] = {
+    WaitKind.ROOM: "free GPUs",
+    WaitKind.HELD: "release (held)",
+    WaitKind.DEPENDENCY: "dependency",
+    WaitKind.LIMIT: "limit",
+    WaitKind.BEGIN_TIME: "begin time",
+    WaitKind.RESERVATION: "reservation",
+    WaitKind.OTHER: "other reason",
+}
+
+
+def name_wait(reason: str | None) -> str | None:
+    """What a waiting workload waits for, in words to group by; None if the reason is unknown, as in the past."""
+    return None if reason is None else _KIND_WORDS[classify_pending(reason)]
+
+
 def waits_for_gpus(reason: str | None) -> bool:
     """Whether the workload lacks only GPUs, now or once its reservation begins, so that its start can be planned."""
     return classify_pending(reason) is WaitKind.ROOM or _parse_code(reason or "") == "Reservation"

@@ -1,9 +1,10 @@
-"""The cluster's history at even steps: allocated GPUs, requested GPUs, and utilization.
+"""The cluster's history at even steps: allocated GPUs, requested GPUs by resource type, and utilization.
 
 Counts agree with the picture of that minute (``query/past.py``). Cost: O(allocations and workloads of the range + units × steps).
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,7 @@ from clusterscape.errors import QueryError
 from clusterscape.model import UnitId, UnixMs, WorkloadState
 from clusterscape.model.arrays import Int64s
 from clusterscape.model.durations import DAY_MS, MINUTE_MS
-from clusterscape.query.answers import Timeline
+from clusterscape.query.answers import Timeline, WaitingTrend
 from clusterscape.query.cache import VersionedCache
 from clusterscape.query.cluster import ClusterQuery
 from clusterscape.query.context import QueryContext
@@ -83,8 +84,9 @@ class TimelineQuery:
             total_gpus=len(units),
             time_ms=grid.tolist(),
             allocated_gpus=held.sum(axis=0).tolist(),
-            waiting_gpus=waiting.tolist(),
+            waiting_gpus=waiting.gpus.sum(axis=0).tolist(),
             gpu_util_ratio=self._utilization(grid, step, units, held),
+            waiting=_list_trends(waiting),
         )
 
     def _utilization(self, grid: Times, step: int, units: pl.Series, held: NDArray[np.bool_]) -> list[float | None]:
@@ -119,10 +121,32 @@ class TimelineQuery:
         return times[0] if times else None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class WaitingCounts:
+    """Waiting workloads and the GPUs they requested, each types × times."""
+
+    resource_types: list[str | None]
+    workloads: Int64s
+    gpus: Int64s
+
+
+def _list_trends(counts: WaitingCounts) -> list[WaitingTrend]:
+    order = np.argsort(-counts.gpus.sum(axis=1), kind="stable")
+    return [
+        WaitingTrend(
+            resource_type=counts.resource_types[row],
+            workloads=counts.workloads[row].tolist(),
+            gpus=counts.gpus[row].tolist(),
+        )
+        for row in order
+        if counts.gpus[row].any()
+    ]
+
+
 def sweep(
     grid: Times, units: pl.Series, workloads: pl.DataFrame, allocations: pl.DataFrame
-) -> tuple[NDArray[np.bool_], Times]:
-    """Which unit was held at each time of ``grid`` (units × times), and how many GPUs waiting workloads requested (times).
+) -> tuple[NDArray[np.bool_], WaitingCounts]:
+    """Which unit was held at each time of ``grid`` (units × times), and what waited then.
 
     ``workloads`` and ``allocations`` are spans of the record store; the rules are those of ``past.reconstruct_at``.
     """
@@ -143,12 +167,15 @@ def sweep(
     held = _cover(place[is_shown], begin[is_shown], end[is_shown], len(units), len(grid))
 
     first, stop = find_steps(grid, spans["begins_at"]), find_steps(grid, spans["stop"])
-    gpus = spans["gpus"].to_numpy()
+    resource_types = spans["resource_type"].unique().sort(nulls_last=True)
+    kind = spans["resource_type"].rank("dense").fill_null(len(resource_types)).to_numpy().astype(np.int64) - 1
+    amounts = np.stack([(spans["gpus"] > 0).to_numpy().astype(np.int64), spans["gpus"].to_numpy()])
     does_wait = first < stop
-    change = np.zeros(len(grid) + 1, np.int64)
-    np.add.at(change, first[does_wait], gpus[does_wait])
-    np.add.at(change, stop[does_wait], -gpus[does_wait])
-    waiting = np.cumsum(change[:-1])
+    change = np.zeros((2, len(resource_types), len(grid) + 1), np.int64)
+    for row, amount in enumerate(amounts[:, does_wait]):
+        np.add.at(change[row], (kind[does_wait], first[does_wait]), amount)
+        np.add.at(change[row], (kind[does_wait], stop[does_wait]), -amount)
+    waiting = np.cumsum(change[:, :, :-1], axis=2)
 
     # A requeued workload did not wait while it held units.
     owner = counted["row"].to_numpy()
@@ -156,7 +183,9 @@ def sweep(
     ran = begin < end
     rows, owners = np.unique(owner[ran], return_inverse=True)
     earlier = _cover(owners, begin[ran], end[ran], len(rows), len(grid))
-    return held, waiting - gpus[rows] @ earlier
+    for row, amount in enumerate(amounts[:, rows]):
+        np.subtract.at(waiting[row], kind[rows], amount[:, None] * earlier)
+    return held, WaitingCounts(resource_types.to_list(), waiting[0], waiting[1])
 
 
 def _cover(row: Times, begin: Times, end: Times, rows: int, columns: int) -> NDArray[np.bool_]:

@@ -1,5 +1,6 @@
 """The cluster at a past minute: cases worked out by hand, and a plain evaluation of random histories."""
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -246,6 +247,7 @@ def histories(draw: st.DrawFn) -> tuple[list[Workload], list[Allocation]]:
             id=WorkloadId(f"slurm:{number}"),
             state=state,
             gpus_requested=draw(st.integers(0, 3)),
+            resource_type=draw(st.sampled_from(["A100-2", "V100-1", None])),
             submitted_at=UnixMs(submitted * MINUTE_MS) if draw(st.integers(0, 9)) else None,
             started_at=None if started is None else UnixMs(started * MINUTE_MS),
             ended_at=None if ended is None else UnixMs(ended * MINUTE_MS),
@@ -320,7 +322,15 @@ def test_stored_history_gives_the_same_curves_when_swept(
     units = pl.Series("unit", [f"n:{i}" for i in range(3)])  # n:3 is not there any more
     covered, waited = sweep(grid, units, spans, held)
     gpus = {job.id: job.gpus_requested for job in workloads}
+    types = {job.id: job.resource_type for job in workloads}
     for step, at in enumerate(grid.tolist()):
         holders, waiting = plainly(workloads, allocations, at)
         assert covered[:, step].tolist() == [name in holders for name in units]
-        assert waited[step] == sum(gpus[WorkloadId(name)] for name in waiting)
+        kinds = Counter(types[name] for name in waiting if gpus[name] > 0)
+        requested = Counter[str | None]()
+        for name in waiting:
+            requested[types[name]] += gpus[name]
+        for row, kind in enumerate(waited.resource_types):
+            assert waited.workloads[row, step] == kinds[kind]
+            assert waited.gpus[row, step] == requested[kind]
+        assert {kind for kind, count in kinds.items() if count} <= set(waited.resource_types)

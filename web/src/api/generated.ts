@@ -1896,6 +1896,7 @@ export interface Timeline {
   readonly step_ms: number;
   readonly time_ms: readonly number[];
   readonly total_gpus: number;
+  readonly waiting: readonly WaitingTrend[];
   readonly waiting_gpus: readonly number[];
 }
 
@@ -2335,6 +2336,13 @@ export interface WaitingStory {
   readonly row: QueueRow | null;
   readonly text: readonly string[];
   readonly workload: string;
+}
+
+/** Waiting workloads of one resource type, and the GPUs they request, at the times of a timeline. */
+export interface WaitingTrend {
+  readonly gpus: readonly number[];
+  readonly resource_type: string | null;
+  readonly workloads: readonly number[];
 }
 
 /** GPU-hours of [start, end) that were allocated, measured, and idle; defined in `query/waste.py`. */

@@ -33,6 +33,7 @@ export type UnitNameColumn =
   | "resource_type"
   | "qos"
   | "pending_reason"
+  | "waits_for"
   | "allocation_source"
   | "unit_health"
   | "free_use";

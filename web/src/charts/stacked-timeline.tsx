@@ -32,12 +32,14 @@ interface StackedTimelineProps {
   readonly height: number;
   sayTime(timeMs: number): string;
   sayCount(count: number): string;
+  /** Where nothing is counted. */
+  readonly none: string;
   /** `isGrown`: one that was there is drawn on, by keys. */
   onRange(range: ShownRange | null, isGrown: boolean): void;
 }
 
 export function StackedTimeline(props: StackedTimelineProps) {
-  const { label, startMs, stepMs, steps, series, range, height, sayTime, sayCount, onRange } = props;
+  const { label, startMs, stepMs, steps, series, range, height, sayTime, sayCount, none, onRange } = props;
   const [pointed, setPointed] = useState<number | null>(null);
   const [drag, setDrag] = useState<ShownRange | null>(null);
   const totals = useMemo(() => sumSteps(series, steps), [series, steps]);
@@ -112,7 +114,7 @@ export function StackedTimeline(props: StackedTimelineProps) {
             at={(hovered + 0.5) / steps}
             title={sayTime(startMs + hovered * stepMs)}
             rows={listStep(series, hovered).map((row) => ({ ...row, text: sayCount(row.count) }))}
-            none="nothing broken"
+            none={none}
           />
         </>
       )}

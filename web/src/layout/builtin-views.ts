@@ -54,6 +54,8 @@ export const BUILTIN_VIEWS: readonly BuiltinView[] = [
       ...DEFAULT_VIEW,
       units: "requested",
       layers: [
+        // Held workloads, and those that wait for something else than GPUs, are no demand: they stand apart.
+        makeLayer("waits_for", { sort: LARGEST_FIRST, aspect: 1.5 }),
         makeLayer("resource_type", { sort: LARGEST_FIRST, aspect: 1.5 }),
         makeLayer("workload", {
           layout: "listX",

@@ -74,8 +74,8 @@ export interface Mark {
   readonly color: string | null;
 }
 
-/** `gpus`: what exists; `requested`: what waiting workloads ask for. */
-export const SHOWN_UNITS = ["all", "gpus", "requested"] as const;
+/** `gpus`: what exists; `requested`: what waiting workloads ask for; `waiting`: those workloads, a square each. */
+export const SHOWN_UNITS = ["all", "gpus", "requested", "waiting"] as const;
 export type ShownUnits = (typeof SHOWN_UNITS)[number];
 
 /** What becomes of units that a filter leaves out. */
@@ -112,6 +112,11 @@ export const DEFAULT_MARK: Mark = {
 };
 
 export const DEFAULT_VIEW: View = { units: "all", filtered: "fade", layers: [], mark: DEFAULT_MARK };
+
+/** Whether a view shows what waits. */
+export function isOfQueue({ units }: View): boolean {
+  return units === "requested" || units === "waiting";
+}
 
 export function makeLayer(by: string | Bins, changes: Partial<Omit<Layer, "by">> = {}): Layer {
   return { by, ...DEFAULT_LAYER, ...changes };

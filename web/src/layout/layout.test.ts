@@ -54,11 +54,19 @@ function unitsOf({ x, y }: UnitLayout): readonly string[] {
 }
 
 function shownRows({ view, columns, filtered }: LayoutInput): readonly boolean[] {
-  const states = columns.attributes.get("unit_state");
+  const namesAt = (name: string, row: number) => {
+    const values = columns.attributes.get(name);
+    return values !== undefined && "codes" in values ? (values.names[values.codes[row] ?? 0] ?? null) : null;
+  };
+  const counted = new Set<string | null>();
   return Array.from({ length: columns.rowCount }, (_, row) => {
+    const isRequested = namesAt("unit_state", row) === "requested";
+    const workload = namesAt("workload", row);
+    const isAgain = isRequested && columns.attributes.has("workload") && counted.has(workload);
+    if (isRequested) counted.add(workload);
     if (view.filtered === "vanish" && filtered?.[row] === 1) return false;
-    const state = states !== undefined && "codes" in states ? states.names[states.codes[row] ?? 0] : null;
-    return view.units === "all" || (state === "requested") === (view.units === "requested");
+    if (view.units === "waiting") return isRequested && !isAgain;
+    return view.units === "all" || isRequested === (view.units === "requested");
   });
 }
 

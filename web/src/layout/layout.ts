@@ -9,6 +9,7 @@ import type { View } from "./grammar.ts";
 import { type GroupTree, groupUnits } from "./group.ts";
 import { findUnitNames, keepPlaces, type Packing } from "./keep.ts";
 import { type Measured, measureToFit } from "./measure.ts";
+import { markShown } from "./shown-units.ts";
 import { computeSpacing, type Spacing } from "./targets.ts";
 import { directionOf } from "./unit-grid.ts";
 
@@ -86,9 +87,6 @@ export interface GroupBoxes {
   readonly padding: readonly number[];
 }
 
-/** What the unit state of a GPU is that a waiting workload asks for. */
-const REQUESTED = "requested";
-
 export function layoutUnits(input: LayoutInput): UnitLayout {
   return packUnits(input).layout;
 }
@@ -161,15 +159,16 @@ function aspectOf({ width, height }: Extent): number {
 }
 
 function listRows(view: View, { rowCount, attributes }: UnitColumns, filtered: Uint8Array | null): Uint32Array {
-  const states = attributes.get("unit_state");
-  const requested = states !== undefined && isNames(states) ? states.names.indexOf(REQUESTED) : -1;
-  const codes = states !== undefined && isNames(states) ? states.codes : null;
+  const namesOf = (name: string) => {
+    const values = attributes.get(name);
+    return values !== undefined && isNames(values) ? values : null;
+  };
+  const shown = markShown(view.units, rowCount, namesOf("unit_state"), namesOf("workload"));
   const hidden = view.filtered === "vanish" ? filtered : null;
   const rows = new Uint32Array(rowCount);
   let count = 0;
   for (let row = 0; row < rowCount; row += 1) {
-    if (hidden?.[row] === 1) continue;
-    if (view.units !== "all" && (codes?.[row] === requested) !== (view.units === "requested")) continue;
+    if (hidden?.[row] === 1 || shown[row] === 0) continue;
     rows[count] = row;
     count += 1;
   }

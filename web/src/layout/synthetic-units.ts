@@ -53,6 +53,7 @@ export function makeSyntheticUnits(gpuCount: number, seed = 7): UnitColumns {
     ["workload", column((row) => pick(row, (workload) => `slurm:${100_000 + workload}`))],
     ["user", column((row) => pick(row, (workload) => `user-${userOf(workload)}`))],
     ["project", column((row) => pick(row, (workload) => `project-${userOf(workload) % 23}`))],
+    ["waits_for", column((row) => (isGpu(row) ? null : "free GPUs"))],
     ["resource_type", column((row) => pick(row, (workload) => `A100-${WORKLOAD_SIZES[workload % 11]}`))],
     ["gpu_util_ratio", numbers((row) => (isGpu(row) && workloads[row] !== null ? random() : Number.NaN))],
     ["wait_s", numbers((row) => (isGpu(row) ? Number.NaN : ((workloads[row] ?? 0) * 997) % 86_400))],

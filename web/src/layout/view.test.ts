@@ -20,7 +20,17 @@ import {
 import { type KnownAttributes, MAX_LAYERS, parseView } from "./parse-view.ts";
 
 const KNOWN: KnownAttributes = {
-  names: ["node", "partition", "node_partitions", "workload", "user", "project", "resource_type", "unit_state"],
+  names: [
+    "node",
+    "partition",
+    "node_partitions",
+    "workload",
+    "user",
+    "project",
+    "resource_type",
+    "waits_for",
+    "unit_state",
+  ],
   numbers: ["gpu_util_ratio", "gpus_requested", "power_watts", "wait_s"],
 };
 

@@ -46,6 +46,7 @@ const NAMES = {
   mig_profile: "MIG profile",
   qos: "Quality of service",
   pending_reason: "Waiting reason",
+  waits_for: "Waits for",
   allocation_source: "Allocation source",
   violations: "Rules broken",
   free_use: "Use of free GPUs",

@@ -187,6 +187,11 @@ export const openRule =
     rulesPage: { ...screen.rulesPage, shows: "violations", rules: [rule], severities: [], state: "all", text: "" },
   });
 
+/** A node as a whole, in the overview. */
+export const openNode =
+  (node: string): ScreenChange =>
+  (screen) => ({ ...screen, view: "overview", table: "picture", selection: { kind: "node", key: node } });
+
 /** Selects a workload with a rule that it broke. */
 /** Selects the node of a violation by a node or one of its GPUs. */
 const NODE = "node:";

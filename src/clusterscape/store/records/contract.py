@@ -132,8 +132,9 @@ class RecordReader(Protocol):
     def workload_spans(self, *, since_ms: UnixMs) -> pl.DataFrame:
         """When each workload that had not ended by ``since_ms`` requested and held units, as columns, in no order.
 
-        ``workload``, ``state`` (String), ``begins_at``, ``started_at``, ``ends_at``, ``gpus_requested`` (Int64). ``begins_at`` is
-        its first known time; ``ends_at`` is null while it is active. An unknown time is replaced by that of the last write.
+        ``workload``, ``state``, ``resource_type`` (String), ``begins_at``, ``started_at``, ``ends_at``, ``gpus_requested``
+        (Int64). ``begins_at`` is its first known time; ``ends_at`` is null while it is active. An unknown time is replaced by
+        that of the last write.
         """
         ...
 

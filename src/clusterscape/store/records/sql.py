@@ -242,7 +242,10 @@ class SqlRecordStore:
         table = tables.workloads
         columns = [
             table.c.id.label("workload"),
-            *(table.c[name] for name in ("state", "begins_at", "started_at", "ends_at", "gpus_requested")),
+            *(
+                table.c[name]
+                for name in ("state", "begins_at", "started_at", "ends_at", "gpus_requested", "resource_type")
+            ),
         ]
         return self._read_columns(select(*columns).where(or_(IS_ACTIVE, table.c.ends_at > since_ms)))
 

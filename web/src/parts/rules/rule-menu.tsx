@@ -1,5 +1,6 @@
 // The menu of a rule.
 
+import type { ReactElement } from "react";
 import type { RuleAnswer } from "../../api/generated.ts";
 import { useMay } from "../../data/access.ts";
 import { IconButton } from "../../widgets/button.tsx";
@@ -24,12 +25,19 @@ const COLORS = [{ value: "", title: "By severity" }, ...OWN_COLORS].map(({ value
   mark: <i className={styles.color} style={value === "" ? undefined : { background: value }} />,
 }));
 
-export function RuleMenu({ rule, actions }: { rule: RuleAnswer; actions: RuleMenuActions }) {
+interface RuleMenuProps {
+  readonly rule: RuleAnswer;
+  readonly actions: RuleMenuActions;
+  /** The button; a "more" icon where none is given. */
+  readonly trigger?: ReactElement;
+}
+
+export function RuleMenu({ rule, actions, trigger }: RuleMenuProps) {
   const { changes, edit, filter, openPage } = actions;
   const { key } = rule;
   const mayChange = useMay("operator");
   return (
-    <Menu trigger={<IconButton icon="more" label={`More for ${rule.name}`} className={styles.more} />}>
+    <Menu trigger={trigger ?? <IconButton icon="more" label={`More for ${rule.name}`} className={styles.more} />}>
       {mayChange && <MenuItem onSelect={() => edit(rule)}>Edit …</MenuItem>}
       <MenuItem onSelect={() => filter(key)}>Show only its GPUs</MenuItem>
       {openPage && <MenuItem onSelect={() => openPage(key)}>Open in Rules</MenuItem>}

@@ -1,18 +1,29 @@
 // Header of a diagnosis: workload, owner, GPUs, cost in the window, and rules.
 
-import type { ReactNode } from "react";
+import { lazy, type ReactNode, Suspense, useState } from "react";
 import type { DiagnosisAnswer, RuleAnswer } from "../../api/generated.ts";
 import { formatCount, formatHours, formatPlural, isKnown, MISSING } from "../../base/format.ts";
 import { formatDuration, formatExact } from "../../base/time.ts";
+import { useMay } from "../../data/access.ts";
 import { colorRules, toCssColor } from "../../parts/rules/rule-colors.ts";
-import { select } from "../../state/changes.ts";
+import { RuleMenu, type RuleMenuActions } from "../../parts/rules/rule-menu.tsx";
+import { useRuleChanges } from "../../parts/rules/use-rule-changes.ts";
+import { openNode, openRule, select } from "../../state/changes.ts";
 import { diagnose } from "../../state/diagnostics.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { IconButton } from "../../widgets/button.tsx";
 import { useNow } from "../../widgets/clock-context.ts";
+import { Icon } from "../../widgets/icon.tsx";
+import { Menu, MenuItem } from "../../widgets/menu.tsx";
 import { FigureList, FigureTerm } from "../../widgets/strip.tsx";
+import { Toast } from "../../widgets/toast.tsx";
 import styles from "./head.module.css";
-import { useIsRecorded } from "./shown.ts";
+import { useIsRecorded, useSetPage } from "./shown.ts";
+
+// Large, and opened by few.
+const RuleEditor = lazy(async () => ({
+  default: (await import("../../parts/rules/editor/rule-editor.tsx")).RuleEditor,
+}));
 
 const JOULES_PER_KWH = 3.6e6;
 /** A window of at least this share of the life counts as the whole life. */
@@ -31,22 +42,25 @@ export function Head({ answer, rules, children }: HeadProps) {
   return (
     <header className={styles.head}>
       <div className={styles.names}>
-        <h1>
-          {answer.name ?? answer.workload}
-          {!isRecorded && (
-            <IconButton
-              icon="close"
-              label="Choose another workload"
-              onClick={() => {
-                change((screen) => select(null)(diagnose(null)(screen)));
-              }}
-            />
-          )}
-        </h1>
+        <div className={styles.title}>
+          <h1>
+            {answer.name ?? answer.workload}
+            {!isRecorded && (
+              <IconButton
+                icon="close"
+                label="Choose another workload"
+                onClick={() => {
+                  change((screen) => select(null)(diagnose(null)(screen)));
+                }}
+              />
+            )}
+          </h1>
+          {!isRecorded && <NodeMenu answer={answer} />}
+        </div>
         <p>{describeRun(answer)}</p>
       </div>
       <Figures answer={answer} />
-      <RuleIndicators answer={answer} rules={rules} />
+      {isRecorded ? <RuleIndicators answer={answer} rules={rules} /> : <RuleControls answer={answer} rules={rules} />}
       <div className={styles.end}>{children}</div>
     </header>
   );
@@ -112,7 +126,82 @@ export function formatEnergy(joules: number | null): string {
   return `${kwh < 10 ? kwh.toFixed(1) : formatCount(kwh)}\u00a0kWh`;
 }
 
-function RuleIndicators({ answer, rules }: Omit<HeadProps, "children">) {
+/** Rules are made, tried and edited here, too: what a diagnosis teaches becomes a rule without leaving it. */
+function RuleControls({ answer, rules }: Omit<HeadProps, "children">) {
+  const change = useChangeScreen();
+  const set = useSetPage();
+  const changes = useRuleChanges(rules);
+  const mayChange = useMay("operator");
+  const [edited, setEdited] = useState<RuleAnswer | "new" | null>(null);
+  const breakers = (key: string) =>
+    answer.units.filter((unit) => unit.rules.some(({ rule }) => rule === key)).map(({ unit }) => unit);
+  const actions: RuleMenuActions = {
+    changes,
+    edit: setEdited,
+    filter: (key) => set({ units: breakers(key) }),
+    openPage: (key) => change(openRule(key)),
+  };
+  return (
+    <div className={styles.controls}>
+      <RuleIndicators answer={answer} rules={rules} actions={actions} />
+      {mayChange && (
+        <button
+          type="button"
+          className={styles.plus}
+          aria-label="+ rule"
+          data-tip="Define a rule"
+          onClick={() => setEdited("new")}
+        >
+          <Icon name="plus" size={13} />
+        </button>
+      )}
+      <Toast notice={changes.notice} onDismiss={changes.dismiss} />
+      <Suspense>
+        {edited && (
+          <RuleEditor
+            key={edited === "new" ? "" : edited.key}
+            rule={edited === "new" ? null : edited}
+            rules={rules}
+            onRemove={changes.remove}
+            onClose={() => setEdited(null)}
+          />
+        )}
+      </Suspense>
+    </div>
+  );
+}
+
+/** Opens a node as a whole: all its GPUs, whatever workload holds them. */
+function NodeMenu({ answer }: { answer: DiagnosisAnswer }) {
+  const change = useChangeScreen();
+  const counts = new Map<string, number>();
+  for (const { node } of answer.units) if (node !== null) counts.set(node, (counts.get(node) ?? 0) + 1);
+  if (counts.size === 0) return null;
+  return (
+    <Menu
+      trigger={
+        <button type="button" className={styles.nodes} data-tip="All GPUs of a node, over all its workloads">
+          open a node ▾
+        </button>
+      }
+    >
+      {[...counts].slice(0, MOST_NODES).map(([node, gpus]) => (
+        <MenuItem key={node} hint={formatPlural(gpus, "GPU")} onSelect={() => change(openNode(node))}>
+          {node}
+        </MenuItem>
+      ))}
+    </Menu>
+  );
+}
+
+const MOST_NODES = 64;
+
+interface RuleIndicatorsProps extends Omit<HeadProps, "children"> {
+  /** Null in a report, where nothing can be changed. */
+  readonly actions?: RuleMenuActions;
+}
+
+function RuleIndicators({ answer, rules, actions }: RuleIndicatorsProps) {
   const colors = colorRules(rules);
   const indicators = rules
     .filter(({ is_enabled }) => is_enabled)
@@ -127,7 +216,19 @@ function RuleIndicators({ answer, rules }: Omit<HeadProps, "children">) {
           data-state={now > 0 ? "now" : past > 0 ? "past" : "kept"}
           style={{ "--rule": toCssColor(colors, rule.key) } as React.CSSProperties}
         >
-          <i role="img" aria-label={`${rule.name}: ${describeViolation(now, past, answer.gpus)}`} />
+          {actions ? (
+            <RuleMenu
+              rule={rule}
+              actions={actions}
+              trigger={
+                <button type="button" aria-label={`${rule.name}: ${describeViolation(now, past, answer.gpus)}`}>
+                  <i />
+                </button>
+              }
+            />
+          ) : (
+            <i role="img" aria-label={`${rule.name}: ${describeViolation(now, past, answer.gpus)}`} />
+          )}
           {now + past > 0 && broken.length <= 4 && (
             <span>
               {rule.name} <small>{formatCount(now > 0 ? now : past)}</small>

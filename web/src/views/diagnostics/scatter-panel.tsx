@@ -5,6 +5,7 @@ import type { Scatter } from "../../api/diagnosis-client.ts";
 import type { DiagnosedMetric, DiagnosisAnswer } from "../../api/generated.ts";
 import { formatCount, formatPlural } from "../../base/format.ts";
 import type { Loadable } from "../../base/loadable.ts";
+import { listNumbers } from "../../charts/scales.ts";
 import { ScatterChart } from "../../charts/scatter-chart.tsx";
 import { changeDiagnostics, type DiagnosticsPage, SIGNIFICANCES } from "../../state/diagnostics.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
@@ -197,12 +198,13 @@ function Points({ scatter, answer, page, highlighted, x, y, onBrush }: PointsPro
   if (bounds === null) return null;
   return (
     <div className={styles.frame}>
-      <span className={styles.yAxis} data-drawn-label={true}>
-        {y?.label}
-        <br />
-        {formatValue(bounds.yTo, y?.unit)}
+      <span className={styles.yAxis}>
+        {listTicks(bounds.yFrom, bounds.yTo, Y_TICKS).map(({ value, ratio }) => (
+          <span key={value} data-drawn-label={true} style={{ bottom: `${ratio * 100}%` }}>
+            {formatValue(value, y?.unit)}
+          </span>
+        ))}
       </span>
-      <span className={styles.yLow}>{formatValue(Math.max(0, bounds.yFrom), y?.unit)}</span>
       <ScatterChart
         label={`${y?.label} by ${x?.label}: ${formatPlural(scatter.points, "point")}, ${formatPlural(scatter.outliers, "outlier")}; arrow keys move a brush, Shift with arrow keys resizes it, Escape clears it`}
         x={scatter.x}
@@ -216,13 +218,23 @@ function Points({ scatter, answer, page, highlighted, x, y, onBrush }: PointsPro
         brush={page.brush}
         onBrush={onBrush}
       />
-      <span className={styles.xAxis} data-drawn-label={true}>
-        <span>{formatValue(Math.max(0, bounds.xFrom), x?.unit)}</span>
-        <span>{x?.label}</span>
-        <span>{formatValue(bounds.xTo, x?.unit)}</span>
+      <span className={styles.xAxis}>
+        {listTicks(bounds.xFrom, bounds.xTo, X_TICKS).map(({ value, ratio }) => (
+          <span key={value} data-drawn-label={true} style={{ left: `${ratio * 100}%` }}>
+            {formatValue(value, x?.unit)}
+          </span>
+        ))}
       </span>
     </div>
   );
+}
+
+const X_TICKS = 5;
+const Y_TICKS = 6;
+
+/** Round numbers within the bounds, and where they are. Nothing is negative, though the bounds have a margin. */
+function listTicks(from: number, to: number, most: number) {
+  return listNumbers(Math.max(0, from), to, most).map((value) => ({ value, ratio: (value - from) / (to - from) }));
 }
 
 const OUTLIER_COLOR = "var(--bad)";

@@ -5,6 +5,7 @@ import { useDeferredValue, useMemo, useRef } from "react";
 import type { DiagnosisAnswer } from "../../api/generated.ts";
 import type { SeriesLine } from "../../api/series.ts";
 import { formatPlural } from "../../base/format.ts";
+import { formatDuration } from "../../base/time.ts";
 import { useSize } from "../../charts/canvas.tsx";
 import type { TimeRange } from "../../charts/line-chart.tsx";
 import { comparingOf, spanOf, useDiagnosisEvents, useLines } from "../../data/diagnosis.ts";
@@ -69,7 +70,9 @@ export function TimelinePanel({
   });
   const pointedLines = usePointedLines(answer, page, pointed, { metrics, points });
   const events = useDiagnosisEvents(answer.workload, page.window).value ?? [];
-  const { startMs, endMs } = findShownWindow(answer, page);
+  const whole = findShownWindow(answer, page);
+  const { endMs } = whole;
+  const startMs = page.window === null ? findFirstSample(lines.value ?? [], whole) : whole.startMs;
   const isPart = canLeave && page.window !== null && page.window.fromMs > 0;
   const zoom = (range: TimeRange) => set({ window: toWindow(range.fromMs, range.toMs) });
   const brushed = highlighted.length > 0 ? chooseZoom(highlighted, endMs - startMs) : null;
@@ -99,6 +102,8 @@ export function TimelinePanel({
     >
       <p className={styles.about}>
         {describeLines(answer, page, requestedUnits)}
+        {startMs > whole.startMs &&
+          ` Begins with the first sample, ${formatDuration((startMs - whole.startMs) / 1000)} in.`}
         {!isRecorded && " Drag to select a time range and zoom all panels to it."}
       </p>
       <div ref={place} className={styles.body} data-lit-spans={highlighted.length} aria-busy={!lines.isCurrent}>
@@ -112,6 +117,8 @@ export function TimelinePanel({
             <Rows
               answer={answer}
               page={page}
+              startMs={startMs}
+              endMs={endMs}
               all={pointedLines ? [...all, ...pointedLines] : all}
               metrics={metrics}
               events={events}
@@ -127,6 +134,17 @@ export function TimelinePanel({
       </div>
     </PanelBox>
   );
+}
+
+/** Of the window this share may be empty at its beginning; hours that nobody measured are left out. */
+const EMPTY = 0.03;
+
+function findFirstSample(
+  lines: readonly SeriesLine[],
+  { startMs, endMs }: { readonly startMs: number; readonly endMs: number },
+): number {
+  const first = lines.reduce((least, { timesMs }) => Math.min(least, timesMs[0] ?? endMs), endMs);
+  return first < endMs && first - startMs > EMPTY * (endMs - startMs) ? first : startMs;
 }
 
 function listMetrics({ metrics }: DiagnosisAnswer, requested: readonly string[]): readonly string[] {

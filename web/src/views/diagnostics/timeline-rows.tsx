@@ -8,7 +8,6 @@ import { type ChartSpan, LineChart, type TimeRange } from "../../charts/line-cha
 import { timeScale } from "../../charts/scales.ts";
 import type { DiagnosticsPage } from "../../state/diagnostics.ts";
 import { EventStrip } from "./event-strip.tsx";
-import { findShownWindow } from "./shown.ts";
 import styles from "./timeline-panel.module.css";
 import { drawShapes } from "./timeline-shapes.ts";
 import { findDomain, valueAt } from "./timelines.ts";
@@ -20,6 +19,8 @@ const LABEL_PX = 84;
 interface RowsProps {
   readonly answer: DiagnosisAnswer;
   readonly page: DiagnosticsPage;
+  readonly startMs: number;
+  readonly endMs: number;
   readonly all: readonly SeriesLine[];
   readonly metrics: readonly string[];
   readonly events: readonly WorkloadEvent[];
@@ -35,6 +36,8 @@ interface RowsProps {
 export function Rows({
   answer,
   page,
+  startMs,
+  endMs,
   all,
   metrics,
   events,
@@ -47,7 +50,6 @@ export function Rows({
 }: RowsProps) {
   const [cursorMs, setCursor] = useState<number | null>(null);
   const [drawn, setDrawn] = useState<TimeRange | null>(null);
-  const { startMs, endMs } = findShownWindow(answer, page);
   const spans = useMemo(() => toSpans(highlighted, events, endMs), [highlighted, events, endMs]);
   const draw = (range: TimeRange | null, isDone: boolean) => {
     setDrawn(isDone ? null : range);

@@ -42,6 +42,7 @@ const DetailsPanel = lazy(async () => ({ default: (await import("./details/detai
 const EmptySite = lazy(async () => ({ default: (await import("./empty-site.tsx")).EmptySite }));
 const RuleStrip = lazy(async () => ({ default: (await import("./rule-strip.tsx")).RuleStrip }));
 const TableArea = lazy(async () => ({ default: (await import("./table-area.tsx")).TableArea }));
+const WaitingBar = lazy(async () => ({ default: (await import("./waiting/waiting-bar.tsx")).WaitingBar }));
 const TimeBar = lazy(async () => ({ default: (await import("../../parts/time/time-bar.tsx")).TimeBar }));
 
 export default function Overview() {
@@ -128,6 +129,7 @@ export default function Overview() {
           {picture && <PictureCount model={picture} />}
           {!isPicture && rows && table.value && <TableRowCount table={screen.table} rows={rows} {...table.value} />}
         </Toolbar>
+        <Suspense>{isPicture && isSettled && <WaitingBar arrangement={editor.arrangement} editor={editor} />}</Suspense>
         <Frame source={table} what={isPicture ? "units" : screen.table}>
           {(value) => {
             if (isPicture && value.spec.rows.length === 0) return <Suspense>{isSettled && <EmptySite />}</Suspense>;

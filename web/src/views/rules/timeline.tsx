@@ -72,6 +72,7 @@ function Chart({ timeline, page, rules, colors }: TimelineProps & { timeline: Ru
         height={HEIGHT}
         sayTime={formatTime}
         sayCount={(count) => formatPlural(count, "GPU")}
+        none="nothing broken"
         onRange={(drawn, isGrown) =>
           change(
             changeRulesPage({ range: drawn && toTimeRange(drawn.fromMs, drawn.toMs) }),

@@ -9,6 +9,8 @@ export interface Column<Row> {
   readonly key: string;
   readonly title: string;
   readonly tip?: string;
+  /** Drawn under the title, as the ticks of an axis that all cells share. */
+  readonly scale?: ReactNode;
   /** Least width in px. */
   readonly width: number;
   /** Share of what is left over; 0 keeps the width. */

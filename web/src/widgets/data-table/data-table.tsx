@@ -220,6 +220,7 @@ function Headings<Row>({ columns, sort, onSort, template }: HeadingsProps<Row>) 
             <th
               key={column.key}
               scope="col"
+              data-scaled={column.scale !== undefined || undefined}
               aria-sort={isSorted ? direction : undefined}
               className={classNames(column.align === "right" && styles.right, isSorted && styles.sorted)}
             >
@@ -231,6 +232,7 @@ function Headings<Row>({ columns, sort, onSort, template }: HeadingsProps<Row>) 
                 {column.title}
                 {isSorted && <span aria-hidden="true">{sort.descending ? "↓" : "↑"}</span>}
               </button>
+              {column.scale && <div className={styles.scale}>{column.scale}</div>}
             </th>
           );
         })}

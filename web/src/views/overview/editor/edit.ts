@@ -14,17 +14,18 @@ import { findAttribute } from "../../../state/attributes.ts";
 
 export const DEFAULT_BINS = 5;
 
-/** Innermost, arranged like the layer around it; the same view where there are as many as there may be. */
-export function addLayer(view: View, attribute: string): View {
+/** By default innermost, arranged like the layer around it; the same view where there are as many as there may be. */
+export function addLayer(view: View, attribute: string, index = view.layers.length): View {
   if (!canAddLayer(view)) return view;
-  const { layout, aspect } = view.layers.at(-1) ?? { layout: "pack", aspect: 1 };
+  const around = index === 0 ? view.layers[0] : view.layers[index - 1];
+  const { layout, aspect } = around ?? { layout: "pack", aspect: 1 };
   const inner = layout === "fillX" || layout === "fillY" ? "pack" : layout;
   const layer = makeLayer(groupBy(attribute), {
     layout: inner,
     aspect,
     sort: isNumber(attribute) ? DEFAULT_SORT : { by: "count", order: "descending", of: null },
   });
-  return { ...view, layers: [...view.layers, layer] };
+  return { ...view, layers: view.layers.toSpliced(index, 0, layer) };
 }
 
 export function canAddLayer({ layers }: View): boolean {

@@ -13,6 +13,8 @@ import settings from "./settings.module.css";
 interface LayerCardProps {
   readonly id: string;
   readonly depth: number;
+  /** Whether a dragged attribute would land before it. */
+  readonly isBefore: boolean;
   readonly title: string;
   readonly words: string;
   /** Whether the keys are to be on this card: it was just moved by them. */
@@ -23,7 +25,7 @@ interface LayerCardProps {
   onRemove(): void;
 }
 
-export function LayerCard({ id, depth, title, words, hasKeys, children, onMove, onRemove }: LayerCardProps) {
+export function LayerCard({ id, depth, isBefore, title, words, hasKeys, children, onMove, onRemove }: LayerCardProps) {
   const sortable = useSortable({ id });
   const handle = useRef<HTMLButtonElement | null>(null);
   const [isOpen, setOpen] = useState(false);
@@ -44,6 +46,7 @@ export function LayerCard({ id, depth, title, words, hasKeys, children, onMove, 
       ref={sortable.setNodeRef}
       className={styles.card}
       data-dragging={sortable.isDragging || undefined}
+      data-before={isBefore || undefined}
       style={{
         marginLeft: `${depth * INDENT_PX}px`,
         transform: CSS.Translate.toString(sortable.transform),

@@ -2,17 +2,24 @@
 // Changes are drawn immediately.
 
 import {
+  type CollisionDetection,
   closestCenter,
   DndContext,
   type DragEndEvent,
+  type DragMoveEvent,
+  type DragOverEvent,
+  DragOverlay,
   KeyboardSensor,
+  type Modifier,
   PointerSensor,
+  pointerWithin,
+  useDroppable,
   useSensor,
   useSensors,
 } from "@dnd-kit/core";
-import { SortableContext, sortableKeyboardCoordinates, verticalListSortingStrategy } from "@dnd-kit/sortable";
+import { SortableContext, verticalListSortingStrategy } from "@dnd-kit/sortable";
 import * as Popover from "@radix-ui/react-popover";
-import { useLayoutEffect, useRef, useState } from "react";
+import { type ReactNode, useLayoutEffect, useRef, useState } from "react";
 import type { Units } from "../../../data/units.ts";
 import { attributeOf, type View } from "../../../layout/grammar.ts";
 import { MAX_LAYERS } from "../../../layout/parse-view.ts";
@@ -35,6 +42,8 @@ import { INDENT_PX, LayerCard, Settings } from "./layer-card.tsx";
 import { LayerSettings } from "./layer-settings.tsx";
 import styles from "./layout-editor.module.css";
 import { MarkSettings } from "./mark-settings.tsx";
+import { Palette } from "./palette.tsx";
+import { attributeOfId, findPlace, keyCoordinates, PALETTE, SQUARES } from "./places.ts";
 import settings from "./settings.module.css";
 import { type Editor, useUndoKeys } from "./use-editor.ts";
 import { describeLayer, describeMark, titleOfAttribute, titleOfLayer, UNITS_WORDS } from "./words.ts";
@@ -55,16 +64,17 @@ export function LayoutEditor({ editor, units, view }: LayoutEditorProps) {
         <IconButton icon="undo" label="Undo (Ctrl+Z)" disabled={!editor.canUndo} onClick={editor.undo} />
         <IconButton icon="redo" label="Redo (Ctrl+Shift+Z)" disabled={!editor.canRedo} onClick={editor.redo} />
       </header>
-      <Layers editor={editor} units={units} view={view} onSay={setAnnouncement} />
-      <MarkCard editor={editor} units={units} view={view} />
-      <AddLayer
-        units={units}
-        view={view}
-        onAdd={(attribute) => {
-          setAnnouncement(`${titleOfAttribute(attribute)} added as layer ${view.layers.length + 1}.`);
-          editor.edit(addLayer(view, attribute));
-        }}
-      />
+      <Layers editor={editor} units={units} view={view} onSay={setAnnouncement}>
+        <MarkCard editor={editor} units={units} view={view} />
+        <AddLayer
+          units={units}
+          view={view}
+          onAdd={(attribute) => {
+            setAnnouncement(`${titleOfAttribute(attribute)} added as layer ${view.layers.length + 1}.`);
+            editor.edit(addLayer(view, attribute));
+          }}
+        />
+      </Layers>
       <p data-visually-hidden={true} aria-live="polite">
         {announcement}
       </p>
@@ -72,21 +82,33 @@ export function LayoutEditor({ editor, units, view }: LayoutEditorProps) {
   );
 }
 
-/** Cards go up and down only. */
-const keepColumn = ({ transform }: { transform: { x: number; y: number; scaleX: number; scaleY: number } }) => ({
-  ...transform,
-  x: 0,
-});
+/** Layers go up and down only, attributes of the palette anywhere. */
+const keepColumn: Modifier = ({ active, transform }) =>
+  active !== null && attributeOfId(active.id) === null ? { ...transform, x: 0 } : transform;
 
-function Layers({ editor, units, view, onSay }: LayoutEditorProps & { onSay: (words: string) => void }) {
+/** What is under the pointer; with keys, or between cards, what is nearest. */
+const findTargets: CollisionDetection = (args) => {
+  const under = pointerWithin(args);
+  return under.length > 0 ? under : closestCenter(args);
+};
+
+interface LayersProps extends LayoutEditorProps {
+  /** What stands below the layers: the squares, and the button that adds one. */
+  readonly children: ReactNode;
+  onSay(words: string): void;
+}
+
+function Layers({ editor, units, view, onSay, children }: LayersProps) {
   const [moved, setMoved] = useState<string | null>(null);
+  const [dragged, setDragged] = useState<string | null>(null);
+  const [place, setPlace] = useState<number | null>(null);
   const ids = useLayerIds(view);
   const used = view.layers.map(attributeOf);
   const count = view.layers.length;
   const sensors = useSensors(
     useSensor(PointerSensor, { activationConstraint: { distance: 4 } }),
     useSensor(KeyboardSensor, {
-      coordinateGetter: sortableKeyboardCoordinates,
+      coordinateGetter: keyCoordinates,
       keyboardCodes: { start: ["Space"], cancel: ["Escape"], end: ["Space", "Enter"] },
     }),
   );
@@ -95,8 +117,28 @@ function Layers({ editor, units, view, onSay }: LayoutEditorProps & { onSay: (wo
     return layer ? titleOfLayer(layer) : "";
   };
   const placeOf = (id: string | number) => ids.indexOf(String(id)) + 1;
-  const onDragEnd = ({ active, over }: DragEndEvent) => {
-    if (over !== null && over.id !== active.id)
+  const newAttribute = dragged === null ? null : attributeOfId(dragged);
+  const findNewPlace = ({ active, over }: Pick<DragOverEvent, "active" | "over">) => {
+    const rect = active.rect.current.translated;
+    return rect === null || !canAddLayer(view) ? null : findPlace(ids, rect, over);
+  };
+  const titleOf = (id: string | number) => {
+    const attribute = attributeOfId(id);
+    return attribute === null ? titleAt(placeOf(id) - 1) : titleOfAttribute(attribute);
+  };
+  const onDragMove = (event: DragMoveEvent) => {
+    setPlace(attributeOfId(event.active.id) === null ? null : findNewPlace(event));
+  };
+  const onDragEnd = (event: DragEndEvent) => {
+    const { active, over } = event;
+    const attribute = attributeOfId(active.id);
+    const index = attribute === null ? null : findNewPlace(event);
+    setDragged(null);
+    setPlace(null);
+    if (attribute !== null) {
+      if (index !== null) editor.edit(addLayer(view, attribute, index));
+    } else if (over?.id === PALETTE) editor.edit(removeLayer(view, placeOf(active.id) - 1));
+    else if (over !== null && over.id !== active.id && placeOf(over.id) > 0)
       editor.edit(moveLayer(view, placeOf(active.id) - 1, placeOf(over.id) - 1));
   };
   const move = (index: number, step: -1 | 1) => {
@@ -114,14 +156,30 @@ function Layers({ editor, units, view, onSay }: LayoutEditorProps & { onSay: (wo
   return (
     <DndContext
       sensors={sensors}
-      collisionDetection={closestCenter}
+      collisionDetection={findTargets}
       modifiers={[keepColumn]}
       accessibility={{
-        announcements: makeAnnouncements((id) => titleAt(placeOf(id) - 1), placeOf, count),
+        announcements: makeAnnouncements({
+          titleOf,
+          placeOf,
+          placeOfNew: (event) => {
+            const index = findNewPlace(event);
+            return index === null ? null : index + 1;
+          },
+          count,
+        }),
         screenReaderInstructions: INSTRUCTIONS,
       }}
-      onDragStart={() => setMoved(null)}
+      onDragStart={({ active }) => {
+        setMoved(null);
+        setDragged(String(active.id));
+      }}
+      onDragMove={onDragMove}
       onDragEnd={onDragEnd}
+      onDragCancel={() => {
+        setDragged(null);
+        setPlace(null);
+      }}
     >
       <SortableContext items={[...ids]} strategy={verticalListSortingStrategy}>
         <ol className={styles.layers} aria-label="Layers, outermost first">
@@ -130,6 +188,7 @@ function Layers({ editor, units, view, onSay }: LayoutEditorProps & { onSay: (wo
               key={ids[index]}
               id={ids[index] ?? ""}
               depth={index}
+              isBefore={place === index}
               title={titleOfLayer(layer)}
               words={describeLayer(layer)}
               hasKeys={moved !== null && moved === ids[index]}
@@ -147,7 +206,27 @@ function Layers({ editor, units, view, onSay }: LayoutEditorProps & { onSay: (wo
           ))}
         </ol>
       </SortableContext>
+      <Below isBefore={place === count}>{children}</Below>
+      <Palette
+        units={units}
+        used={used}
+        isTarget={dragged !== null && newAttribute === null}
+        isFull={!canAddLayer(view)}
+      />
+      <DragOverlay dropAnimation={null}>
+        {newAttribute && <span className={styles.attribute}>{titleOfAttribute(newAttribute)}</span>}
+      </DragOverlay>
     </DndContext>
+  );
+}
+
+/** An attribute that is dropped on the squares becomes the innermost layer. */
+function Below({ isBefore, children }: { isBefore: boolean; children: ReactNode }) {
+  const { setNodeRef } = useDroppable({ id: SQUARES });
+  return (
+    <div ref={setNodeRef} className={styles.below} data-before={isBefore || undefined}>
+      {children}
+    </div>
   );
 }
 

@@ -33,6 +33,7 @@ export const UNITS_WORDS: Readonly<Record<ShownUnits, string>> = {
   all: "GPUs and requests",
   gpus: "GPUs",
   requested: "Requested GPUs",
+  waiting: "Waiting workloads",
 };
 
 export function titleOfAttribute(name: string): string {

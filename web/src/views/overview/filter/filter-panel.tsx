@@ -1,21 +1,19 @@
 // All conditions that facets do not show, as cards, and a button to add one.
 
 import * as Popover from "@radix-ui/react-popover";
-import { useState } from "react";
+import { useRef, useState } from "react";
 import type { RuleAnswer } from "../../../api/generated.ts";
 import { useRules } from "../../../data/rules.ts";
 import { FILTERED_MODES, type FilteredMode } from "../../../layout/grammar.ts";
 import { ATTRIBUTES, type AttributeName } from "../../../state/attributes.ts";
-import { setClause } from "../../../state/changes.ts";
 import { attributeOfRule } from "../../../state/rules.ts";
 import type { TableName } from "../../../state/screen.ts";
-import { useChangeScreen } from "../../../state/use-screen.ts";
 import { MOST_CLAUSES, type Where } from "../../../state/where.ts";
 import { OptionList } from "../../../widgets/option-list.tsx";
 import { PopupContent } from "../../../widgets/popup.tsx";
 import { Segmented } from "../../../widgets/segmented.tsx";
 import type { Narrowed } from "./apply-where.ts";
-import { ClauseCard, DraftCard } from "./clause-card.tsx";
+import { ClauseCard } from "./clause-card.tsx";
 import { listFacetClauses } from "./condition-words.ts";
 import type { FilterColumns } from "./filter-columns.ts";
 import styles from "./filter-panel.module.css";
@@ -36,7 +34,6 @@ interface FilterPanelProps extends FilterData {
 }
 
 export function FilterPanel({ where, filtered, ...data }: FilterPanelProps) {
-  const change = useChangeScreen();
   const [draft, setDraft] = useState<AttributeName | null>(null);
   const [opened, setOpened] = useState<number | null>(null);
   const shownElsewhere = listFacetClauses(where, data.table);
@@ -54,30 +51,24 @@ export function FilterPanel({ where, filtered, ...data }: FilterPanelProps) {
           />
         )}
       </div>
-      {where.map((clause, at) =>
-        shownElsewhere.includes(at) ? null : (
+      {[...where, ...(draft === null ? [] : [[]])].map((clause, at) =>
+        at < where.length && shownElsewhere.includes(at) ? null : (
           <ClauseCard
             // biome-ignore lint/suspicious/noArrayIndexKey: a clause is its place; its content changes as it is edited
             key={at}
             clause={clause}
             at={at}
-            isOpen={opened === at}
+            draft={at < where.length ? null : draft}
+            isOpen={at >= where.length || opened === at}
             data={data}
             onOpen={(isOpen) => setOpened(isOpen ? at : null)}
+            onEmptied={setDraft}
+            onDraftDone={(isInForce) => {
+              setDraft(null);
+              if (isInForce) setOpened(at);
+            }}
           />
         ),
-      )}
-      {draft && (
-        <DraftCard
-          attribute={draft}
-          data={data}
-          onDone={(condition) => {
-            setDraft(null);
-            if (condition === null) return;
-            change(setClause(where.length, [condition]));
-            setOpened(where.length);
-          }}
-        />
       )}
       {where.length < MOST_CLAUSES && draft === null && (
         <AddCondition title="+ add a condition" columns={data.columns} onChoose={setDraft} />
@@ -94,16 +85,29 @@ interface AddConditionProps {
 
 export function AddCondition({ title, columns, onChoose }: AddConditionProps) {
   const [isOpen, setOpen] = useState(false);
+  const wasChosen = useRef(false);
   const rules = useRules().value?.rules;
   return (
-    <Popover.Root open={isOpen} onOpenChange={setOpen}>
+    <Popover.Root
+      open={isOpen}
+      onOpenChange={(next) => {
+        wasChosen.current = false;
+        setOpen(next);
+      }}
+    >
       <Popover.Trigger className={styles.add}>{title}</Popover.Trigger>
-      <PopupContent className={styles.popup} align="start">
+      {/* The keys go to the new condition, not back to the button. */}
+      <PopupContent
+        className={styles.popup}
+        align="start"
+        onCloseAutoFocus={(event) => wasChosen.current && event.preventDefault()}
+      >
         {isOpen && (
           <OptionList
             label="Search attributes"
             options={[...listOptions(columns), ...listRules(columns, rules ?? [])]}
             onChoose={(attribute) => {
+              wasChosen.current = true;
               setOpen(false);
               onChoose(attribute);
             }}

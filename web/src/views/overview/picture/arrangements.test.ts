@@ -37,6 +37,7 @@ function makeColumns(): UnitColumns {
       ["workload", name(workload)],
       ["user", name((row) => (workload(row) === null ? null : "ada"))],
       ["project", name((row) => (workload(row) === null ? null : "nlp"))],
+      ["waits_for", name((row) => (isRequested(row) ? "free GPUs" : null))],
       ["resource_type", name((row) => (isRequested(row) ? "A100-2" : null))],
       ["gpu_util_ratio", new Float32Array(rowCount).fill(0.5)],
       ["wait_s", new Float32Array(rowCount).fill(60)],

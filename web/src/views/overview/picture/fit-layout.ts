@@ -51,6 +51,7 @@ const WORDS = {
     ["user", "not known"],
     ["project", "not known"],
     ["resource_type", "any"],
+    ["waits_for", "unknown reason"],
     ["node", "not placed"],
   ]),
   other: "other",

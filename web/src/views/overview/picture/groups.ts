@@ -109,7 +109,11 @@ export function selectionOfGroup(layout: UnitLayout, group: number, scope: Shown
   const distinctSteps = steps.filter(isInformative);
   return {
     kind: "group",
-    key: encodeGroup({ scope, steps: apart === undefined ? distinctSteps : [...distinctSteps, apart] }),
+    // A workload that is one square is selected with all GPUs that it requests.
+    key: encodeGroup({
+      scope: scope === "waiting" ? "requested" : scope,
+      steps: apart === undefined ? distinctSteps : [...distinctSteps, apart],
+    }),
   };
 }
 

@@ -5,8 +5,8 @@ import { RowCount } from "../../../widgets/row-count.tsx";
 import type { PictureModel } from "./use-picture.ts";
 
 export function PictureCount({ model }: { model: PictureModel }) {
-  const { drawn, matching } = model;
-  const text =
-    matching === drawn ? formatPlural(drawn, "unit") : `${formatCount(matching)} of ${formatPlural(drawn, "unit")}`;
+  const { drawn, matching, arrangement } = model;
+  const all = formatPlural(drawn, arrangement.view.units === "waiting" ? "workload" : "unit");
+  const text = matching === drawn ? all : `${formatCount(matching)} of ${all}`;
   return <RowCount words={text} />;
 }

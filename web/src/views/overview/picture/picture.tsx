@@ -11,6 +11,7 @@ import {
   useSyncExternalStore,
 } from "react";
 import { nameAt } from "../../../api/columns.ts";
+import { isOfQueue } from "../../../layout/grammar.ts";
 import { clearFilters } from "../../../state/changes.ts";
 import type { Selection } from "../../../state/screen.ts";
 import { useChangeScreen } from "../../../state/use-screen.ts";
@@ -234,7 +235,7 @@ function Nothing({ model }: { model: PictureModel }) {
 
 function describeNothing({ arrangement: { view }, drawn }: PictureModel): readonly [title: string, words: string] {
   if (drawn > 0) return ["No unit matches the filters", "Clear the filters, or remove one, to see units again."];
-  if (view.units === "requested") return ["No workloads waiting", "No workload is waiting for GPUs now."];
+  if (isOfQueue(view)) return ["No workloads waiting", "No workload is waiting for GPUs now."];
   return ["No units yet", "They appear as soon as a source reports them."];
 }
 

@@ -14,8 +14,9 @@ export function pickColumns(units: Units, view: View): UnitColumns {
   return { rowCount: units.snapshot.rowCount, attributes };
 }
 
-export function listAttributes({ layers, mark }: View): readonly string[] {
+export function listAttributes({ layers, mark, units }: View): readonly string[] {
   const names = layers.flatMap((layer) => [attributeOf(layer), layer.sort.of]);
+  if (units === "waiting") names.push("workload");
   return [...names, mark.sort?.by ?? null].filter((name) => name !== null);
 }
 

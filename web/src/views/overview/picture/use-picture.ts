@@ -6,6 +6,7 @@ import type { Problem } from "../../../base/problem.ts";
 import type { Units } from "../../../data/units.ts";
 import type { Marks } from "../../../layers/squares/marks.ts";
 import type { ShownUnits, View } from "../../../layout/grammar.ts";
+import { markShown } from "../../../layout/shown-units.ts";
 import { type Attribute, type AttributeName, attributeOf, findAttribute } from "../../../state/attributes.ts";
 import type { Screen } from "../../../state/screen.ts";
 import type { Arrangement } from "../editor/use-arrangement.ts";
@@ -92,11 +93,5 @@ export function ownColor({ view }: { readonly view: View }): AttributeName {
 }
 
 function markDrawn({ snapshot }: Units, shown: ShownUnits): Uint8Array {
-  const { codes, names } = snapshot.names("unit_state");
-  const isShown = Uint8Array.from(names, (name) =>
-    shown === "all" || (name === "requested") === (shown === "requested") ? 1 : 0,
-  );
-  const drawn = new Uint8Array(codes.length);
-  for (let row = 0; row < codes.length; row += 1) drawn[row] = isShown[codes[row] ?? 0] ?? 0;
-  return drawn;
+  return markShown(shown, snapshot.rowCount, snapshot.names("unit_state"), snapshot.names("workload"));
 }

@@ -6,7 +6,7 @@ import { formatDuration } from "../../../base/time.ts";
 import type { QueueColumn } from "../../../state/scheduling.ts";
 import { Missing, Name, Text } from "../../../widgets/data-table/cells.tsx";
 import type { Column } from "../../../widgets/data-table/columns.ts";
-import { StartBar } from "./start-bar.tsx";
+import { StartBar, StartScale } from "./start-bar.tsx";
 import { nativeId, type StartAxis } from "./words.ts";
 
 type QueueTableColumn = Column<QueueRow> & { readonly key: QueueColumn };
@@ -97,6 +97,7 @@ function timeColumns(axis: StartAxis): readonly QueueTableColumn[] {
       key: "start",
       title: "Likely start",
       tip: "Bar: 80 % interval of the sampled futures; dot: median; tick: latest start by time limits; diamond: the scheduler's estimate. The axis is compressed for later times",
+      scale: <StartScale axis={axis} />,
       width: 150,
       grow: 1.2,
       rank: 0,

@@ -31,7 +31,11 @@ export function QueueTable({ queue, rows, page }: QueueTableProps) {
   const { sort } = page;
   const axis = useMemo(() => makeAxis(queue.at, findTimes(rows)), [queue.at, rows]);
   const columns = useMemo(() => queueColumns(axis), [axis]);
-  const sortedRows = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
+  // Workloads that wait for something else than GPUs have no place in line: they follow those that do, in any order.
+  const sortedRows = useMemo(() => {
+    const sorted = sortRows(rows, columns, sort);
+    return [...sorted.filter(isInLine), ...sorted.filter((row) => !isInLine(row))];
+  }, [rows, columns, sort]);
   if (rows.length === 0 && page.text === "") {
     return queue.awaited.length > 0 ? <QueueNotLoaded kinds={queue.awaited} /> : <EmptyQueue partition={page.queue} />;
   }
@@ -52,7 +56,6 @@ export function QueueTable({ queue, rows, page }: QueueTableProps) {
           data-tip="Same forecasts as under Before submitting. The tab Predictions shows how reliable they were"
         >
           {describeCalibration(queue)}
-          {axis.ticks.length > 0 && `; grid lines at ${axis.ticks.map(({ title }) => title).join(", ")} from now`}
         </span>
         <ExportMenu what="these workloads" files={{ csv: () => exportCsv(sortedRows, columns) }} />
       </div>
@@ -76,6 +79,10 @@ export function QueueTable({ queue, rows, page }: QueueTableProps) {
       </div>
     </>
   );
+}
+
+function isInLine({ position }: QueueRow): boolean {
+  return position !== null;
 }
 
 function keyOf({ workload }: QueueRow): string {

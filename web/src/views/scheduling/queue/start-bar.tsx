@@ -39,6 +39,20 @@ export function StartBar({ axis, likely, plannedAt, schedulerAt = null }: StartB
   );
 }
 
+/** The ticks of the axis, for the heading above the bars. */
+export function StartScale({ axis }: { axis: StartAxis }) {
+  return (
+    <span className={styles.scale} aria-hidden="true">
+      <i style={{ left: 0 }}>now</i>
+      {axis.ticks.map(({ atMs, title }) => (
+        <i key={atMs} style={{ left: `${axis.place(atMs) * 100}%` }}>
+          {title}
+        </i>
+      ))}
+    </span>
+  );
+}
+
 export function describeStart(
   axis: StartAxis,
   likely: LikelyStart | null,
