@@ -294,7 +294,7 @@ class CaseRun:
                 profiled.step()
                 if number >= 0:
                     after = self._scheduling.read()
-                    scheduled.append({"step": number, **{name: after[name] - before[name] for name in after}})
+                    scheduled.append({"step": number + 1, **{name: after[name] - before[name] for name in after}})
         end_ns = time.monotonic_ns()
         if watcher:
             gc.callbacks.remove(watcher)
