@@ -39,6 +39,7 @@ def main() -> None:
         command.add_argument("--folder", type=Path, default=CASES)
         command.add_argument("--seconds", type=float, default=240.0, help="stop after this time; run again to go on")
         command.add_argument("--kinds", nargs="*", default=[])
+        command.add_argument("--ranks", type=int, help="of recorded cases; more than cores: a contended machine")
         command.add_argument("--archive", type=Path, help="pack the cases into files of at most 16 MiB in this folder")
     unpack = commands.add_parser("unpack")
     unpack.add_argument("archives", type=Path, nargs="+")
@@ -56,7 +57,7 @@ def main() -> None:
         return
     if arguments.command in SOURCES:
         source = SOURCES[arguments.command]
-        cases = [case for seed in range(*arguments.seeds) for case in draw_cases(source, seed)]
+        cases = [case for seed in range(*arguments.seeds) for case in draw_cases(source, seed, arguments.ranks)]
         cases = [case for case in cases if not arguments.kinds or any(kind in case.case_id for kind in arguments.kinds)]
         if source != "simulated":
             print(record(cases, arguments.folder, arguments.seconds, arguments.archive), "cases recorded")

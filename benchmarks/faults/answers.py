@@ -104,7 +104,7 @@ def answer_cases(folder: Path, half: str, tools: list[str]) -> None:
     chosen = {name: tool for name, tool in TOOLS.items() if not tools or name in tools}
     answers: dict[str, dict[str, Answer]] = {name: {} for name in chosen}
     for case in list_cases(folder, half):
-        paths = [folder / file["path"] for file in case["files"]]
+        paths = [folder / file["path"] for file in case["files"] if file["format"] in ("kineto", "capture")]
         report = analyze_trace(read_traces(paths, workers=1), np.random.default_rng(0))
         for name, tool in chosen.items():
             answers[name][case["id"]] = tool(report)

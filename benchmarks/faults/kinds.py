@@ -106,14 +106,15 @@ class Case:
         return asdict(self) | {"steps_with_fault": list(self.steps_with_fault), "is_held_back": self.is_held_back}
 
 
-def draw_cases(source: Source, seed: int) -> list[Case]:
+def draw_cases(source: Source, seed: int, recorded_ranks: int | None = None) -> list[Case]:
     """The cases of one seed, each after its twin: every kind once, with one of its rhythms."""
     cases = []
     kinds = [kind for kind in KINDS if kind.source in ((source, "recorded") if source == "gpu" else (source,))]
     for number, kind in enumerate(kinds):
         generator = random.Random(f"{source} {seed} {kind.name}")
         rhythm = kind.rhythms[(seed // 2 + number) % len(kind.rhythms)]
-        ranks = {"recorded": CPU_RANKS, "gpu": GPU_RANKS}.get(source) or generator.choice((2, 4, 8))
+        usual_ranks = {"recorded": CPU_RANKS, "gpu": GPU_RANKS}.get(source)
+        ranks = recorded_ranks or usual_ranks or generator.choice((2, 4, 8))
         steps = 40 if rhythm == "1 in 20" else 20 if rhythm == "1 in 5" else generator.randint(8, 16)
         onset = generator.randint(0, steps // 3) if generator.random() < 0.25 and rhythm == "persistent" else 0
         affected = tuple(range(onset, steps))

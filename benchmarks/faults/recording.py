@@ -89,9 +89,7 @@ def _end(processes: Sequence["subprocess.Popen[bytes]"]) -> list[int]:
     return codes
 
 
-def write_case(
-    case: Case, truths: Sequence[dict[str, Any]], telemetry: Telemetry, scratch: Path, folder: Path
-) -> Path:
+def write_case(case: Case, truths: Sequence[dict[str, Any]], telemetry: Telemetry, scratch: Path, folder: Path) -> Path:
     """Move the traces of a case into the folder, with what the scheduler and the machine say, and write its JSON."""
     files = []
 

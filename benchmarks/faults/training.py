@@ -316,9 +316,7 @@ class CaseRun:
         if self.device.type == "cuda":
             batch = batch.repeat(1, GPU_REPEAT, 1)
         if self.kind == "slow_precision":
-            torch.backends.cuda.matmul.allow_tf32 = not (
-                self.is_guilty and self.step in self.case["steps_with_fault"]
-            )
+            torch.backends.cuda.matmul.allow_tf32 = not (self.is_guilty and self.step in self.case["steps_with_fault"])
         self.inject("before")
         loss = self.model(batch).square().mean()
         loss.backward()

@@ -97,6 +97,13 @@ WORDS = {
         "Devices are idle while the host runs Python code",
         "Move it out of the step, or to a thread that does not hold up launches.",
     ),
+    TimeKind.CORE_WAIT: _Words(
+        VerdictKind.CORE_CONTENTION,
+        "is ready to run, but waits for a core longer than its peers",
+        "The ranks share too few cores: their training threads are ready to run and wait for a core",
+        "Give each rank cores of its own (one thread for training, one for communication, and its data loaders), and look "
+        "for other programs on these cores.",
+    ),
     TimeKind.PAUSE: _Words(
         VerdictKind.HOST_PAUSE,
         "pauses on the host",

@@ -176,19 +176,33 @@ def find_floor(excess: Float64s, step_s: float) -> float:
     return max(MIN_SHARE * step_s, min(SPREADS * usual, MAX_FLOOR_SHARE * step_s))
 
 
-def measure_chance(excess: Float64s, row: int, generator: np.random.Generator) -> float | None:
+def measure_chance(excess: Float64s, row: int, generator: np.random.Generator, floor_s: float = 0.0) -> float | None:
     """Probability that some rank gets as much excess as ``row`` if the ranks of each step are exchanged at random. None if one
     step, or one rank, has nothing to exchange.
+
+    Steps are not independent on a machine that ranks share: what delays a rank often delays it for some steps. So ranks are
+    exchanged in blocks of steps, as long as the longest stretch in which any other rank exceeds ``floor_s``.
     """
     positive = np.nan_to_num(np.maximum(excess, 0.0))
     ranks, steps = positive.shape
     if ranks < 2 or steps < 2:
         return None
+    block = min(_longest_run(np.delete(positive, row, axis=0) > floor_s), steps)
+    positive = np.add.reduceat(positive, np.arange(0, steps, block), axis=1)
     own = positive[row].sum()
     draws = int(np.clip(MAX_DRAWN // positive.size, 200, CHANCE_DRAWS))
-    shuffled = generator.permuted(np.broadcast_to(positive, (draws, ranks, steps)), axis=1)
+    shuffled = generator.permuted(np.broadcast_to(positive, (draws, *positive.shape)), axis=1)
     largest = shuffled.sum(axis=2).max(axis=1)
     return float((1 + np.count_nonzero(largest >= own * (1 - 1e-9))) / (1 + draws))
+
+
+def _longest_run(is_affected: Bools) -> int:
+    """The most steps in a row that a rank is affected; 1 if none is. ``is_affected``: (rank, step)."""
+    longest = 1
+    for steps in is_affected:
+        edges = np.flatnonzero(np.diff(np.concatenate(([0], steps.astype(np.int8), [0]))))
+        longest = max(longest, int((edges[1::2] - edges[::2]).max(initial=1)))
+    return longest
 
 
 def describe_rhythm(
@@ -277,7 +291,9 @@ class CauseFinder:
         is_rare = kinds[0] in RARE_KINDS and usual < 0.1 * self._min_s
         causes = []
         for row in np.flatnonzero(mean_s > self._min_s):
-            chance = self._measure_chance(excess, int(row))
+            if kinds == (TimeKind.CORE_WAIT,) and self._is_shared(int(row)):
+                continue
+            chance = self._measure_chance(excess, int(row), floor_s)
             is_unlikely = chance is not None and chance <= MAX_CHANCE
             if not (is_rare or is_unlikely or self._is_clear(int(row), cost)):
                 continue
@@ -293,11 +309,16 @@ class CauseFinder:
         ratio, share = decisive / largest, mine.mean() / self._step_s
         return bool(ratio > CLEAR_RATIO and share > CLEAR_SHARE and ratio * share > CLEAR_PRODUCT)
 
-    def _measure_chance(self, excess: Float64s, row: int) -> float | None:
+    def _is_shared(self, row: int) -> bool:
+        """Whether the other ranks wait for cores, too: then none of them is at fault."""
+        others = np.delete(self.attribution.seconds[TimeKind.CORE_WAIT], row, axis=0)
+        return bool(others.size) and float(np.nan_to_num(others).mean()) > self._min_s
+
+    def _measure_chance(self, excess: Float64s, row: int, floor_s: float) -> float | None:
         peers = next(rows for rows in self.groups if row in rows)
         if peers.size < 2:
-            return measure_chance(excess, row, self._generator)
-        return measure_chance(excess[peers], int(np.flatnonzero(peers == row)[0]), self._generator)
+            return measure_chance(excess, row, self._generator, floor_s)
+        return measure_chance(excess[peers], int(np.flatnonzero(peers == row)[0]), self._generator, floor_s)
 
     def _make_cause(self, row: int, kinds: tuple[TimeKind, ...], cost: Float64s, rhythm: VerdictRhythm) -> Cause:
         """Divide the cost of several kinds by what each has beyond the peers."""

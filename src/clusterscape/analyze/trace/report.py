@@ -219,7 +219,7 @@ def analyze_trace(
     stragglers, what_if_notes = _analyze_stragglers(trace)
     changes: list[ChangeAnswer] = []
     savings: list[Saving] = []
-    attribution = attribute_steps(trace.spans, steady_steps, parts, passes)
+    attribution = attribute_steps(trace.spans, steady_steps, parts, passes, trace.core_waits)
     groups = _find_peers(trace, attribution)
     finder = CauseFinder(attribution, measure_work(trace.spans, attribution), groups, generator)
     if stragglers is None:

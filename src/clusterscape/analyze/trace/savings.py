@@ -107,7 +107,7 @@ class _Simulation:
             # Compute beyond what is expected lies somewhere within the compute.
             source = TimeKind.COMPUTE if kind is TimeKind.SLOWER_COMPUTE else kind
             for row in np.flatnonzero(removed[:, place]):
-                total_s = self._attribution.seconds[source][row, place]
+                total_s = self._attribution.covered_s[source][row, place]
                 if not total_s > 0:
                     continue
                 mine = rows == row

@@ -149,7 +149,7 @@ def _find_lateness(measures: TraceMeasures) -> Float64s:
 
 def _is_beyond_chance(measures: TraceMeasures, slack: Slack, late: Float64s) -> bool:
     row = measures.attribution.ranks.index(slack.rank)
-    chance = measure_chance(late, row, measures.generator)
+    chance = measure_chance(late, row, measures.generator, measures.min_gain_s)
     others = np.delete(late.sum(axis=1), row)
     return chance is not None and (chance <= MAX_CHANCE or late[row].sum() > 4 * others.max(initial=0.0))
 
@@ -158,7 +158,10 @@ def _describe_late(measures: TraceMeasures, slack: Slack, late: Float64s) -> Tra
     row = measures.attribution.ranks.index(slack.rank)
     mine = late[row]
     rhythm = describe_rhythm(
-        mine > measures.min_gain_s, mine, measures.attribution.steps, measure_chance(late, row, measures.generator)
+        mine > measures.min_gain_s,
+        mine,
+        measures.attribution.steps,
+        measure_chance(late, row, measures.generator, measures.min_gain_s),
     )
     when = write_when(rhythm, len(measures.attribution.steps))
     cost_s = _cost_of_lateness(measures, slack, late)
