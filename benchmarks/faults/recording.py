@@ -40,7 +40,8 @@ def record_cases(
         plan = Path(scratch, "cases.json")
         plan.write_text(json.dumps([case.describe() for case in missing]))
         command = [sys.executable, "-m", "benchmarks.faults.training", str(plan)]
-        environment = os.environ | {"KINETO_LOG_LEVEL": "5", "OMP_NUM_THREADS": "1"}
+        sources = str(Path(__file__).parents[2] / "src")  # on a machine where only torch is installed
+        environment = os.environ | {"KINETO_LOG_LEVEL": "5", "OMP_NUM_THREADS": "1", "PYTHONPATH": sources}
         processes = [
             subprocess.Popen(
                 [*command, str(rank), str(ranks), str(Path(scratch, "store")), scratch, str(seconds)], env=environment

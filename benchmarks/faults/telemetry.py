@@ -1,5 +1,5 @@
-"""What the machine says of every rank while cases are recorded: processor time, time without a core, bytes read and written, every
-20 ms from outside of the processes. Telemetry-only verdicts see nothing else.
+"""What the machine says of every rank while cases are recorded: processor time, time without a core, bytes read and written,
+every 20 ms from outside of the processes. Telemetry-only verdicts see nothing else.
 """
 
 import os

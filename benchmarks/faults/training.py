@@ -11,12 +11,10 @@ import json
 import multiprocessing
 import os
 import random
-import resource
 import shutil
 import signal
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -26,6 +24,8 @@ import torch.distributed as dist
 from torch import nn
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
 from torch.utils.data import DataLoader, Dataset
+
+from clusterscape.track.scheduling import ThreadScheduling, subtract_counts
 
 TOKENS = 32
 BATCH = 4
@@ -294,7 +294,7 @@ class CaseRun:
                 profiled.step()
                 if number >= 0:
                     after = self._scheduling.read()
-                    scheduled.append({"step": number + 1, **{name: after[name] - before[name] for name in after}})
+                    scheduled.append({"step": number + 1, **subtract_counts(after, before)})
         end_ns = time.monotonic_ns()
         if watcher:
             gc.callbacks.remove(watcher)
@@ -324,27 +324,6 @@ class CaseRun:
         optimizer.step()
         optimizer.zero_grad()
         self.inject("after")
-
-
-class ThreadScheduling:
-    """What the kernel's scheduler counts of the thread that trains, where it does."""
-
-    def __init__(self) -> None:
-        path = Path(f"/proc/self/task/{threading.get_native_id()}/schedstat")
-        self._file = path.open("rb", buffering=0) if path.exists() else None
-
-    def read(self) -> dict[str, float]:
-        """Seconds on a core and ready without one, switches, page faults: all since the thread started."""
-        usage = resource.getrusage(resource.RUSAGE_THREAD)
-        counts: dict[str, float] = {
-            "voluntary_switches": usage.ru_nvcsw, "involuntary_switches": usage.ru_nivcsw, "major_faults": usage.ru_majflt,
-            "time_s": time.monotonic(), "cpu_s": usage.ru_utime + usage.ru_stime,
-        }  # fmt: skip
-        if self._file is not None:
-            self._file.seek(0)
-            ran_ns, waited_ns, _ = (int(part) for part in self._file.read(200).split())
-            counts |= {"cpu_s": ran_ns / 1e9, "core_wait_s": waited_ns / 1e9}
-        return counts
 
 
 _collecting: list[Any] = []

@@ -3,8 +3,8 @@ the host did (``TimeKind``). Idle is where the device has nothing to do; without
 
 Idle time belongs to the first of these that covers it: garbage collection, data loading, checkpoint, allocator, start-up; then
 the synchronization that had drained the device (a scalar read, a copy to the host, another one), as long as the host prepares
-new work; other calls of the runtime; launching; recorded Python code; nothing (``PAUSE``). Where the kernel's scheduler counted how
-long the host had no core, that time (``CORE_WAIT``) is taken from the kinds of the host.
+new work; other calls of the runtime; launching; recorded Python code; nothing (``PAUSE``). Where the kernel's scheduler counted
+how long the host had no core, that time (``CORE_WAIT``) is taken from the kinds of the host.
 """
 
 import re
@@ -80,9 +80,9 @@ def find_name_kind(name: str) -> TimeKind | None:
 @dataclass(frozen=True, slots=True)
 class Attribution:
     """``seconds`` (kind, rank, step): NaN where a rank lacks the step; ``SLOWER_COMPUTE`` is part of ``COMPUTE`` until the
-    work is known (``causes.py``). ``times``: where each kind of a rank lies, ``covered_s`` (kind, rank, step) their length: longer
-    than ``seconds`` where the host waited for a core, since nobody recorded when. ``calls`` (rank, step): number of scalar reads that
-    waited for the device; ``loading_s`` (rank, step): data loading, also where the device is busy.
+    work is known (``causes.py``). ``times``: where each kind of a rank lies, ``covered_s`` (kind, rank, step) their length:
+    longer than ``seconds`` where the host waited for a core, since nobody recorded when. ``calls`` (rank, step): number of
+    scalar reads that waited for the device; ``loading_s`` (rank, step): data loading, also where the device is busy.
     """
 
     ranks: tuple[int, ...]
@@ -169,21 +169,21 @@ def _take_core_waits(
             on_core[at], waited[at] = cpu_s, wait_s
     is_host = np.array([[rank not in with_device] for rank in ranks])
     left = dict(seconds)
-    taken = np.zeros_like(waited)
+    core_wait_s = np.zeros_like(waited)
     for kinds, busy_s in ((COMPUTING_KINDS, on_core), (BLOCKING_KINDS, np.zeros_like(on_core))):
         parts = {kind: np.nan_to_num(left[kind]) * (is_host | (kind is not TimeKind.COMPUTE)) for kind in kinds}
         total = np.sum(list(parts.values()), axis=0)
-        own = np.clip(waited - taken, 0.0, np.maximum(total - busy_s, 0.0))
+        own = np.clip(waited - core_wait_s, 0.0, np.maximum(total - busy_s, 0.0))
         share = np.divide(own, total, out=np.zeros_like(total), where=total > 0)
         for kind, part in parts.items():
             left[kind] = left[kind] - share * part
-        taken += own
-    left[TimeKind.CORE_WAIT] = seconds[TimeKind.CORE_WAIT] + taken
+        core_wait_s += own
+    left[TimeKind.CORE_WAIT] = seconds[TimeKind.CORE_WAIT] + core_wait_s
     kinds = (*COMPUTING_KINDS, *BLOCKING_KINDS)
     total = np.sum(
         [np.nan_to_num(seconds[kind]) * (is_host | (kind is not TimeKind.COMPUTE)) for kind in kinds], axis=0
     )
-    seconds[TimeKind.CORE_WAIT] = np.where(taken > 0, total, seconds[TimeKind.CORE_WAIT])
+    seconds[TimeKind.CORE_WAIT] = np.where(core_wait_s > 0, total, seconds[TimeKind.CORE_WAIT])
     for rank in ranks:
         own_kinds = [kind for kind in kinds if kind is not TimeKind.COMPUTE or rank not in with_device]
         times[rank, TimeKind.CORE_WAIT] = _union(*(times[rank, kind] for kind in own_kinds))
