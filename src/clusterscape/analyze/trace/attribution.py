@@ -230,7 +230,7 @@ class _RankSpans:
 
     def __init__(self, spans: pl.DataFrame, names: pl.DataFrame) -> None:
         columns = spans.select(
-            "start_ns", "end_ns", "is_device", "name", "lane", pl.col("span_class").to_physical().alias("class"),
+            "start_ns", "end_ns", "is_device", "name", "lane", "correlation", pl.col("span_class").to_physical().alias("class"),
             (pl.col("phase") == Phase.DATA.value).fill_null(False).alias("is_data"),
         ).join(names, on="name", how="left", maintain_order="left")  # fmt: skip
         self._start, self._end = columns["start_ns"].to_numpy(), columns["end_ns"].to_numpy()
@@ -246,7 +246,9 @@ class _RankSpans:
         self.has_device = bool(work.any())
         self.has_host = bool((self._on_host & self._is(SpanClass.HOST)).any())
         self._work = work if self.has_device else self._is(SpanClass.HOST) & ~self._is_python
-        syncs = self._named(TimeKind.SYNCHRONIZATION)
+        self._correlation = columns["correlation"].fill_null(-1).to_numpy()
+        self._syncs = self._named(TimeKind.SYNCHRONIZATION) & ~self._in_communication(columns)
+        syncs = self._syncs
         reads = self._select(self._named(TimeKind.SCALAR_READ))
         sync_starts = self._start[syncs]
         is_mark = self._is(SpanClass.ANNOTATION) & ~self._is_device
@@ -263,6 +265,27 @@ class _RankSpans:
 
     def _select(self, chosen: Bools) -> Times:
         return join_times(self._start[chosen], self._end[chosen])
+
+    def _in_communication(self, columns: pl.DataFrame) -> Bools:
+        """Spans within a communication of the same thread, such as gloo's: it waits for the device, the host does not."""
+        lanes = columns["lane"].to_physical().fill_null(0).to_numpy()
+        on_host = self._is(SpanClass.COMMUNICATION) & ~self._is_device
+        inside = np.zeros(lanes.size, bool)
+        for lane in np.unique(lanes[on_host]):
+            of_lane = lanes == lane
+            inside[of_lane] = _contains(self._select(on_host & of_lane), self._start[of_lane])
+        return inside
+
+    def _copies_to_host(self) -> Times:
+        """Operators that copy from the device to the host; copies in the other direction have the same names."""
+        named = self._named(TimeKind.COPY_TO_HOST)
+        copied = self._correlation[self._is_copy & self._is_device & (self._correlation >= 0)]
+        if not copied.size:
+            return self._select(named)
+        launched = np.sort(self._start[~self._is_device & np.isin(self._correlation, copied)])
+        first = np.searchsorted(launched, self._start)
+        last = np.searchsorted(launched, self._end, side="right")
+        return self._select(named & (last > first))
 
     def _find_main(self, columns: pl.DataFrame) -> Bools:
         """Spans of the thread that runs the steps; of all threads if no steps are marked."""
@@ -338,10 +361,10 @@ class _RankSpans:
         recorded = self._on_host & ~self._is_python
         working = fill_short(self._select(recorded), short_ns)
         if self.has_device and idle.starts.size:
-            syncs = self._select(self._named(TimeKind.SYNCHRONIZATION))
+            syncs = self._select(self._syncs)
             drained = self._find_drained(idle, syncs)
             reads = self._select(self._named(TimeKind.SCALAR_READ))
-            copies = self._select(self._named(TimeKind.COPY_TO_HOST))
+            copies = self._copies_to_host()
             is_copied = _contains(copies, drained.sync_starts)
             is_read = _contains(reads, drained.sync_starts)
             for kind, chosen in (
@@ -351,6 +374,7 @@ class _RankSpans:
             ):
                 gaps = Times(drained.gaps.starts[chosen], drained.gaps.ends[chosen])
                 take(kind, _intersect(gaps, working))
+            take(TimeKind.COPY_TO_HOST, copies)
             take(TimeKind.SYNCHRONIZATION, syncs)
             long_call = self._is(SpanClass.LAUNCH) & (self._end - self._start >= LONG_CALL_NS)
             take(TimeKind.RUNTIME_CALL, self._select(long_call & (self._code < 0)))

@@ -125,7 +125,7 @@ def name_verdict(cause: Cause) -> VerdictKind:
     """The kind of verdict that a cause gets."""
     if cause.is_work:
         return VerdictKind.UNEVEN_WORK
-    if cause.rank is not None and len(cause.kinds) > 1:
+    if cause.rank is not None and TimeKind.SLOWER_COMPUTE in cause.kinds:
         return VerdictKind.SLOW_WORKER
     return WORDS[cause.kind].kind
 
