@@ -93,6 +93,8 @@ def list_cases(folder: Path, half: str) -> list[dict[str, Any]]:
     """The cases of a half, in the order of their names."""
     cases = []
     for path in sorted(folder.glob("*.json")):
+        if "-rank" in path.name:
+            continue
         case = json.loads(path.read_text())
         if half == "both" or case["is_held_back"] == (half == "held-back"):
             cases.append(case)

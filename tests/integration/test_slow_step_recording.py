@@ -1,4 +1,4 @@
-"""``clusterscape run --record-slow-steps``: a slow step that is rare is recorded on all ranks, and nothing where all are equal."""
+"""``clusterscape run --record-slow-steps``: a rare slow step is recorded on all ranks, and its cause is found."""
 
 import json
 import os

@@ -17,7 +17,8 @@ import time
 from collections import deque
 from typing import Any
 
-SLOW_RATIO = 1.3
+SLOW_RATIO = float(os.environ.get("CLUSTERSCAPE_SLOW_RATIO", "1.3"))
+"""Medians from which a step is slow."""
 KEPT_LENGTHS = 101
 LEAST_LENGTHS = 10
 CHUNK_STEPS = 8
