@@ -14,6 +14,7 @@ from clusterscape.model.spans import SpanClass
 from clusterscape.model.trace_report import TimeKind, VerdictKind, VerdictRhythm
 
 MAIN_SHARE = 0.5  # one operator or namespace explains a slow rank if it has at least this share of its excess
+COPIED_SHARE = 0.01  # of a pause with copies to the host: they are short, writing a file is not
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +173,10 @@ def write_sentence(cause: Cause, spans: pl.DataFrame, attribution: Attribution) 
     named = f" (mostly {call})" if call is not None else ""
     text = f"Rank {cause.rank} {words.of_rank}{named} {when}, {each_ms:,.1f} ms each"
     row = attribution.ranks.index(cause.rank)
+    copied_s = float(cause.removed[TimeKind.COPY_TO_HOST].sum()) if TimeKind.COPY_TO_HOST in cause.kinds else 0.0
+    if cause.kind is TimeKind.PAUSE and copied_s > COPIED_SHARE * float(cause.seconds.sum()):
+        text = f"Rank {cause.rank} copies to the host and pauses, as in a save, {when}, {each_ms:,.1f} ms each"
+        return text, evidence | {"copy_to_host_s": copied_s / steps}
     if cause.kind is TimeKind.DATA_LOADING:
         own, peers = _compare(attribution.loading_s, row)
         evidence |= {"data_loading_s": own, "peers_data_loading_s": peers}
