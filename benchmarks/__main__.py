@@ -48,6 +48,7 @@ BENCHMARKS = (
     "live_queue",
     "hang_verdict",
     "hang_overhead",
+    "slow_steps_overhead",
     "trace_import",
     "marey_brush",
     "trace_marey",

@@ -93,6 +93,8 @@ def list_cases(folder: Path, half: str) -> list[dict[str, Any]]:
     """The cases of a half, in the order of their names."""
     cases = []
     for path in sorted(folder.glob("*.json")):
+        if "-rank" in path.name:
+            continue
         case = json.loads(path.read_text())
         if half == "both" or case["is_held_back"] == (half == "held-back"):
             cases.append(case)
@@ -104,7 +106,7 @@ def answer_cases(folder: Path, half: str, tools: list[str]) -> None:
     chosen = {name: tool for name, tool in TOOLS.items() if not tools or name in tools}
     answers: dict[str, dict[str, Answer]] = {name: {} for name in chosen}
     for case in list_cases(folder, half):
-        paths = [folder / file["path"] for file in case["files"]]
+        paths = [folder / file["path"] for file in case["files"] if file["format"] in ("kineto", "capture")]
         report = analyze_trace(read_traces(paths, workers=1), np.random.default_rng(0))
         for name, tool in chosen.items():
             answers[name][case["id"]] = tool(report)

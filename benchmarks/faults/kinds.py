@@ -9,13 +9,18 @@ from typing import Any, Literal
 FORMAT = 1
 LICENCE = "CC0-1.0"
 RHYTHMS = ("persistent", "1 in 5", "1 in 20")
-Source = Literal["recorded", "simulated"]
+Source = Literal["recorded", "gpu", "simulated"]
+"""``recorded``: on CPU; ``gpu``: on a GPU that the ranks share; ``simulated``: of simulated devices."""
+CPU_RANKS = 2
+"""As many as a small machine has cores: ranks that share a core really lose time to each other."""
+GPU_RANKS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class FaultKind:
     """``accept``: names of causes that count as right; ``is_of_rank``: one rank is guilty; ``seconds``: the injector measures
-    them (else they are the loss against the twin); ``rhythms``: those that make sense.
+    them (else they are the loss against the twin); ``rhythms``: those that make sense. Kinds that are recorded on CPU are
+    recorded on a GPU, too.
     """
 
     name: str
@@ -34,7 +39,7 @@ KINDS = (
     FaultKind("uncached_loader", "recorded", ("input_stall",)),
     FaultKind("slow_loader_everywhere", "recorded", ("input_stall",), is_of_rank=False, rhythms=("persistent", "1 in 5")),
     FaultKind("garbage_collection", "recorded", ("garbage_collection", *PAUSES)),
-    FaultKind("checkpoint", "recorded", ("checkpoint", *PAUSES)),
+    FaultKind("checkpoint", "recorded", ("checkpoint", "copy_to_host", *PAUSES)),
     FaultKind("synced_log", "recorded", (*PAUSES, "checkpoint")),
     FaultKind("sleep", "recorded", PAUSES),
     FaultKind("stopped", "recorded", (*PAUSES, "slow_worker")),
@@ -45,6 +50,14 @@ KINDS = (
     FaultKind("evaluation", "recorded", ("slow_worker",)),
     FaultKind("uneven_batch", "recorded", ("uneven_work",), has_seconds=False, rhythms=("persistent",)),
     FaultKind("sequence_lengths", "recorded", ("uneven_work",), False, has_seconds=False, rhythms=("persistent",)),
+    # Recorded on a GPU only.
+    FaultKind("slow_precision", "gpu", ("slow_worker",), has_seconds=False, rhythms=("persistent", "1 in 5")),
+    FaultKind("spinning_kernel", "gpu", ("slow_worker",)),
+    FaultKind("large_copies", "gpu", ("copy_to_host", "checkpoint")),
+    FaultKind("new_blocks", "gpu", ("allocation",)),
+    FaultKind("reads_per_parameter", "gpu", ("scalar_reads",), False, has_seconds=False, rhythms=("persistent",)),
+    FaultKind("needless_waits", "gpu", ("synchronization",), False, has_seconds=False, rhythms=("persistent",)),
+    FaultKind("many_small_kernels", "gpu", ("launch_bound",), False, has_seconds=False, rhythms=("persistent",)),
     # Of simulated devices.
     FaultKind("device_slow_loader", "simulated", ("input_stall",)),
     FaultKind("device_checkpoint", "simulated", ("checkpoint", "copy_to_host")),
@@ -93,14 +106,15 @@ class Case:
         return asdict(self) | {"steps_with_fault": list(self.steps_with_fault), "is_held_back": self.is_held_back}
 
 
-def draw_cases(source: Source, seed: int) -> list[Case]:
+def draw_cases(source: Source, seed: int, recorded_ranks: int | None = None) -> list[Case]:
     """The cases of one seed, each after its twin: every kind once, with one of its rhythms."""
     cases = []
-    kinds = [kind for kind in KINDS if kind.source == source]
+    kinds = [kind for kind in KINDS if kind.source in ((source, "recorded") if source == "gpu" else (source,))]
     for number, kind in enumerate(kinds):
         generator = random.Random(f"{source} {seed} {kind.name}")
         rhythm = kind.rhythms[(seed // 2 + number) % len(kind.rhythms)]
-        ranks = 4 if source == "recorded" else generator.choice((2, 4, 8))
+        usual_ranks = {"recorded": CPU_RANKS, "gpu": GPU_RANKS}.get(source)
+        ranks = recorded_ranks or usual_ranks or generator.choice((2, 4, 8))
         steps = 40 if rhythm == "1 in 20" else 20 if rhythm == "1 in 5" else generator.randint(8, 16)
         onset = generator.randint(0, steps // 3) if generator.random() < 0.25 and rhythm == "persistent" else 0
         affected = tuple(range(onset, steps))

@@ -1,5 +1,8 @@
 """Scores the answers of any tool: the cause, the rank and the seconds of the first verdict, and how often it blames a rank where
 nothing was planted. Faults too small to find (2 % of a step) are left out and counted.
+
+A program has costs that nobody planted, and they may be larger than the fault: then they are rightly first. So the first verdict
+is also scored without those that the same tool gives for the healthy twin (same kind and rank, at least half of the seconds).
 """
 
 import json
@@ -8,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.faults.answers import Answer, list_cases
+
+TWIN_SHARE = 0.5
 
 
 def score_folder(folder: Path, half: str) -> dict[str, Any]:
@@ -34,6 +39,8 @@ def score(cases: Sequence[Mapping[str, Any]], answers: Mapping[str, Answer]) -> 
         "healthy_blamed_ratio": len(blamed) / len(healthy) if healthy else None,
         "cause": _rate(faults, answers, len(blamed), _is_cause_right),
         "rank": _rate([case for case in faults if case["truth"]["root_ranks"]], answers, len(blamed), _is_rank_right),
+        "first_right_ratio": _share(faults, answers, _is_cause_right),
+        "first_beyond_twin_right_ratio": _share(faults, _leave_out_twins(faults, answers), _is_cause_right),
         "cause_among_all_ratio": _share(faults, answers, _is_among),
         "seconds_within_20_percent_ratio": _seconds_ratio(faults, answers),
         "by_rhythm": {},
@@ -49,7 +56,24 @@ def score(cases: Sequence[Mapping[str, Any]], answers: Mapping[str, Answer]) -> 
         for value in sorted({read(case) for case in faults}):
             part = [case for case in faults if read(case) == value]
             result[name][value] = {"faults": len(part), "first_right_ratio": _share(part, answers, _is_cause_right)}
+            beyond = _share(part, _leave_out_twins(part, answers), _is_cause_right)
+            result[name][value]["first_beyond_twin_right_ratio"] = beyond
     return result
+
+
+def _leave_out_twins(cases: Sequence[Mapping[str, Any]], answers: Mapping[str, Answer]) -> dict[str, Answer]:
+    """The answers without causes that the healthy twin has, too."""
+    left = {}
+    for case in cases:
+        twin = answers.get(case["twin"], [])
+        left[case["id"]] = [cause for cause in answers[case["id"]] if not any(_is_same(cause, other) for other in twin)]
+    return left
+
+
+def _is_same(cause: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    seconds, twin_s = cause.get("seconds_per_step"), other.get("seconds_per_step")
+    is_as_large = seconds is None or twin_s is None or twin_s >= TWIN_SHARE * seconds
+    return (cause.get("kind"), cause.get("rank")) == (other.get("kind"), other.get("rank")) and is_as_large
 
 
 def _is_rank_right(case: Mapping[str, Any], answer: Answer) -> bool:

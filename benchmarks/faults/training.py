@@ -11,6 +11,7 @@ import json
 import multiprocessing
 import os
 import random
+import shutil
 import signal
 import sys
 import tempfile
@@ -24,9 +25,15 @@ from torch import nn
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
 from torch.utils.data import DataLoader, Dataset
 
+from clusterscape.track.scheduling import ThreadScheduling, subtract_counts
+
 TOKENS = 32
 BATCH = 4
 LAYERS = 2
+GPU_REPEAT = 1024
+"""A GPU gets each sample so many times: else its work would be too short to see."""
+CALIBRATION_RUNS = 5
+SMALL_KERNELS = 400
 STOP_S = 0.004
 """Of a duty cycle when a rank is throttled."""
 
@@ -62,6 +69,8 @@ class CaseRun:
         self.device = torch.device("cuda", 0) if torch.cuda.is_available() else torch.device("cpu")
         self._garbage: list[Any] = []
         self._file = Path(tempfile.mkdtemp(prefix="fault"))
+        self._device_episodes: list[tuple[dict[str, int], Any, Any]] = []
+        self._scheduling = ThreadScheduling()
 
     def tokens(self) -> int:
         """Tokens of a sample; random if sequence lengths are the fault."""
@@ -83,8 +92,45 @@ class CaseRun:
         if act is None or place != own_place:
             return
         begin = time.monotonic_ns()
+        marks = [torch.cuda.Event(enable_timing=True) for _ in range(2)] if self.device.type == "cuda" else []
+        if marks:
+            marks[0].record()
         act(self.case["size"] * self.usual_s)
-        self.episodes.append({"rank": self.rank, "step": self.step, "begin_ns": begin, "end_ns": time.monotonic_ns()})
+        episode = {"rank": self.rank, "step": self.step, "begin_ns": begin, "end_ns": time.monotonic_ns()}
+        self.episodes.append(episode)
+        if marks:
+            marks[1].record()
+            self._device_episodes.append((episode, *marks))
+
+    def _settle_episodes(self) -> None:
+        """An episode on a device ends when the device has finished what was launched."""
+        if self._device_episodes:
+            torch.cuda.synchronize()
+        for episode, begin, end in self._device_episodes:
+            episode["end_ns"] = max(episode["end_ns"], episode["begin_ns"] + int(begin.elapsed_time(end) * 1e6))
+
+    def _launch_for(self, seconds: float, act: Any) -> None:
+        """Run something for a time: on a device, so often as takes it so long without anything else."""
+        if self.device.type == "cpu":
+            until = time.monotonic() + seconds
+            while time.monotonic() < until:
+                act()
+            return
+        for _ in range(max(1, round(seconds / self._unit_s))):
+            act()
+
+    def _measure_unit(self, act: Any) -> float:
+        """Seconds that the device takes for it."""
+        if self.device.type == "cpu":
+            return 0.0
+        marks = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+        act()
+        marks[0].record()
+        for _ in range(CALIBRATION_RUNS):
+            act()
+        marks[1].record()
+        torch.cuda.synchronize()
+        return max(1e-5, float(marks[0].elapsed_time(marks[1])) / 1e3 / CALIBRATION_RUNS)
 
     def _slow_loader(self, seconds: float) -> None:
         time.sleep(seconds)
@@ -152,22 +198,62 @@ class CaseRun:
         self._children.append(child)
 
     def _extra_products(self, seconds: float) -> None:
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            torch.mm(self._extra, self._extra)
+        self._launch_for(seconds, self._multiply)
 
     def _evaluation(self, seconds: float) -> None:
-        until = time.monotonic() + seconds
+        self._launch_for(seconds, self._evaluate)
+
+    def _multiply(self) -> None:
+        torch.mm(self._extra, self._extra)
+
+    def _evaluate(self) -> None:
+        repeat = GPU_REPEAT if self.device.type == "cuda" else 1
         with torch.no_grad():
-            while time.monotonic() < until:
-                self.model.module(torch.ones(BATCH, TOKENS, self.width, device=self.device))
+            self.model.module(torch.ones(BATCH, TOKENS * repeat, self.width, device=self.device))
+
+    def _spinning_kernel(self, seconds: float) -> None:
+        self._launch_for(seconds, self._spin)
+
+    def _spin(self) -> None:
+        torch.cuda._sleep(1_000_000)
+
+    def _large_copies(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            self._large.cpu()
+
+    def _new_blocks(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            block = torch.empty(self._random.randrange(64 << 20, 512 << 20), dtype=torch.uint8, device=self.device)
+            del block
+            torch.cuda.empty_cache()
+
+    def _reads_per_parameter(self, _: float) -> None:
+        for _ in range(8):
+            for parameter in self.model.parameters():
+                parameter.detach().norm().item()
+
+    def _needless_waits(self, _: float) -> None:
+        for _ in range(40):
+            torch.mm(self._extra, self._extra)
+            torch.cuda.synchronize()
+
+    def _many_small_kernels(self, _: float) -> None:
+        small = self._extra[:8, :8]
+        for _ in range(SMALL_KERNELS):
+            small = small * 1.0
 
     def run(self) -> dict[str, Any]:
         """Train the steps of the case under the profiler and write the trace."""
         torch.manual_seed(self.case["seed"])
         width = self.width
         self._children: list[int] = []
-        self._extra = torch.ones(width, width, device=self.device)
+        is_gpu = self.device.type == "cuda"
+        torch.backends.cuda.matmul.allow_tf32 = True
+        extra = 4096 if is_gpu and self.kind == "extra_products" else width
+        self._extra = torch.ones(extra, extra, device=self.device)
+        self._large = torch.ones(8 << 20 if is_gpu and self.kind == "large_copies" else 1, device=self.device)
         if self.kind == "garbage_collection" and self.is_guilty:
             for _ in range(40_000):
                 loop: list[Any] = []
@@ -176,7 +262,7 @@ class CaseRun:
         layers = [nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width)] * LAYERS
         inner = nn.Sequential(*(copy.deepcopy(layer) for layer in layers))
         self.model = nn.parallel.DistributedDataParallel(inner.to(self.device), bucket_cap_mb=1)
-        optimizer = torch.optim.AdamW(self.model.parameters())
+        optimizer = torch.optim.AdamW(self.model.parameters(), fused=is_gpu or None)
         batches = iter(DataLoader(Samples(self), batch_size=self.batch))
         trace = self.folder / f"{self.case['case_id']}-rank{self.rank}.json.gz"
         activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if self.device.type == "cuda" else [])]
@@ -189,27 +275,48 @@ class CaseRun:
         usual = torch.tensor([(time.monotonic() - begin) / 3])
         dist.all_reduce(usual)
         self.usual_s = max(0.015, float(usual) / dist.get_world_size())
+        unit = {"extra_products": self._multiply, "evaluation": self._evaluate, "spinning_kernel": self._spin}
+        self._unit_s = self._measure_unit(unit[self.kind]) if self.is_guilty and self.kind in unit else 0.0
         watcher = _name_collections if self.case["parameters"]["names_pauses"] else None
         if watcher:
             gc.callbacks.append(watcher)
         dist.barrier()
+        begin_ns = time.monotonic_ns()
+        scheduled: list[dict[str, float]] = []
         with profile(
             activities=activities, schedule=plan, record_shapes=True, acc_events=True,
             on_trace_ready=lambda profiled: profiled.export_chrome_trace(str(trace)),
         ) as profiled:  # fmt: skip
             for number in range(-1, self.case["steps"]):
                 self.step = number
+                before = self._scheduling.read()
                 self._train(batches, optimizer)
                 profiled.step()
+                if number >= 0:
+                    after = self._scheduling.read()
+                    scheduled.append({"step": number + 1, **subtract_counts(after, before)})
+        end_ns = time.monotonic_ns()
         if watcher:
             gc.callbacks.remove(watcher)
         for child in self._children:
             os.waitpid(child, 0)
         self._garbage.clear()
-        return {"rank": self.rank, "usual_s": self.usual_s, "episodes": self.episodes, "trace": trace.name}
+        self._settle_episodes()
+        return {
+            "rank": self.rank, "usual_s": self.usual_s, "episodes": self.episodes, "trace": trace.name,
+            "scheduled": scheduled, "begin_ns": begin_ns, "end_ns": end_ns,
+        }  # fmt: skip
+
+    def remove_files(self) -> None:
+        """Remove what the injector wrote."""
+        shutil.rmtree(self._file, ignore_errors=True)
 
     def _train(self, batches: Any, optimizer: torch.optim.Optimizer) -> None:
         batch = next(batches).to(self.device)
+        if self.device.type == "cuda":
+            batch = batch.repeat(1, GPU_REPEAT, 1)
+        if self.kind == "slow_precision":
+            torch.backends.cuda.matmul.allow_tf32 = not (self.is_guilty and self.step in self.case["steps_with_fault"])
         self.inject("before")
         loss = self.model(batch).square().mean()
         loss.backward()
@@ -275,7 +382,11 @@ def main() -> None:
         if float(is_over):
             break
         gc.collect()
-        result = CaseRun(case, rank, folder).run()
+        run = CaseRun(case, rank, folder)
+        try:
+            result = run.run()
+        finally:
+            run.remove_files()
         written = folder / f"{case['case_id']}-rank{rank}.part"
         written.write_text(json.dumps(result))
         written.rename(written.with_suffix(".truth.json"))

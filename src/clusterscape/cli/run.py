@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 URL_VARIABLE = "CLUSTERSCAPE_URL"
 MLFLOW_VARIABLE = "CLUSTERSCAPE_MLFLOW"
 NO_HANG_WATCH_VARIABLE = "CLUSTERSCAPE_NO_HANG_WATCH"
+SLOW_STEPS_VARIABLE = "CLUSTERSCAPE_SLOW_STEPS"
 _USAGE = "clusterscape run [options] SCRIPT.py [arguments…]\n       clusterscape run [options] -- COMMAND [arguments…]"
 
 _EXAMPLES = """examples:
@@ -68,6 +69,11 @@ def build_parser() -> argparse.ArgumentParser:
         "--profile",
         choices=PROFILERS,
         help="Run under an NVIDIA profiler; the report is in the folder of the run. Slows the run down.",
+    )
+    recording.add_argument(
+        "--record-slow-steps",
+        action="store_true",
+        help="Record PyTorch steps that take 1.3 times the median or more, after one was seen; in the folder of the run.",
     )
     recording.add_argument(
         "--record-env",
@@ -150,6 +156,8 @@ def _run(options: argparse.Namespace) -> int:
     if options.no_hang_watch:
         os.environ[NO_HANG_WATCH_VARIABLE] = "1"  # inherited by the run
         tracking = tracking._replace(judge_hang=None)
+    if options.record_slow_steps:
+        os.environ[SLOW_STEPS_VARIABLE] = "1"
     if options.repeat:
         from clusterscape.cli.run_repeat import repeat
 

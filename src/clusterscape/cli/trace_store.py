@@ -282,12 +282,13 @@ def _tables(named: str, config: Path | None) -> "RunTables":
 
     path = Path(named)
     if path.exists():
-        from clusterscape.analyze.trace.document import pack_trace
+        from clusterscape.analyze.trace.document import pack_trace, write_report
         from clusterscape.analyze.trace.report import analyze_trace
         from clusterscape.collect.traces import read_traces
 
-        packed = pack_trace(analyze_trace(read_traces([path]), np.random.default_rng(SEED)))
-        return RunTables(packed.spans, packed.steps)
+        report = analyze_trace(read_traces([path]), np.random.default_rng(SEED))
+        packed = pack_trace(report)
+        return RunTables(packed.spans, packed.steps, write_report(report))
     from clusterscape.cli.site_settings import read_site_settings
     from clusterscape.errors import NotFoundError
     from clusterscape.query.traces.opened import OpenTraces
@@ -300,7 +301,7 @@ def _tables(named: str, config: Path | None) -> "RunTables":
             f"no file, folder or stored trace {named}",
             hint="`clusterscape trace list` lists stored traces.",
         ) from None
-    return RunTables(opened.spans, opened.steps)
+    return RunTables(opened.spans, opened.steps, opened.report)
 
 
 def _print_changes(changes: list[dict[str, Any]]) -> None:

@@ -224,10 +224,17 @@ class Trace:
     is_aligned: bool = False
     operators: pl.DataFrame | None = None
     memory: pl.DataFrame | None = None
+    core_waits: pl.DataFrame | None = None
+    """``CORE_WAIT_SCHEMA``: seconds of each step that the thread that runs it had a core, and that it was ready and had none, if
+    recorded.
+    """
     unread_share: float = 0.0
     """Of the bytes of all files: those that could not be read."""
 
 
+CORE_WAIT_SCHEMA: Mapping[str, pl.DataType] = {
+    "rank": pl.Int32(), "step": pl.Int32(), "cpu_s": pl.Float64(), "core_wait_s": pl.Float64(),
+}  # fmt: skip
 MEMORY_SCHEMA: Mapping[str, pl.DataType] = {"rank": pl.Int32(), "time_ns": pl.Int64(), "bytes": pl.Int64()}
 
 

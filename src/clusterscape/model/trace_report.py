@@ -38,6 +38,7 @@ class VerdictKind(StrEnum):
     HOST_CODE = "host_code"
     HOST_PAUSE = "host_pause"
     IDLE_DEVICE = "idle_device"
+    CORE_CONTENTION = "core_contention"
 
 
 class TimeKind(StrEnum):
@@ -65,6 +66,8 @@ class TimeKind(StrEnum):
     """The host prepares and launches work; the device waits for it."""
     HOST_CODE = "host_code"
     """Python code that the profiler recorded."""
+    CORE_WAIT = "core_wait"
+    """The host is ready to run, and no core is free, as the kernel's scheduler counts; in which part of the step is unknown."""
     PAUSE = "pause"
     """The host records its work, and there is none."""
     IDLE = "idle"

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 from clusterscape.errors import ClusterScapeError
+from clusterscape.track.scheduling import ThreadScheduling, subtract_counts
 
 if TYPE_CHECKING:
     import torch
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from clusterscape.track.capture import Calls
 
 
+KEPT_STEPS = 10_000
+"""Of which the scheduler's counts are kept."""
 WARM_UP_STEPS = 1
 """The first steps pay for allocations and lazy imports: torch runs the profiler there and keeps nothing."""
 
@@ -62,6 +65,9 @@ class Capture:
         self._names_modules = names_modules
         self._hooks: list[Removable] = []
         self._calls: list[Calls] = []
+        self._scheduling: ThreadScheduling | None = None
+        self._counts: dict[str, float] = {}
+        self._steps: list[dict[str, float]] = []
         self._profile = self._make_profile(steps, skip_steps, record_shapes, records_memory)
 
     def __enter__(self) -> Self:
@@ -74,6 +80,8 @@ class Capture:
             self._hooks += hooks
             self._calls.append(calls)
         self._profile.start()
+        self._scheduling = ThreadScheduling()
+        self._counts = self._scheduling.read()
         return self
 
     def __exit__(
@@ -83,11 +91,17 @@ class Capture:
             self._profile.stop()
         finally:
             self._unhook()
+            if self._scheduling is not None:
+                self._scheduling.close()
         if error is None and not self.files:
             warnings.warn("nothing was captured: the block ended before the first step after warming up", stacklevel=2)
 
     def step(self) -> None:
         """Call at the end of every training step."""
+        if self._scheduling is not None:
+            before, self._counts = self._counts, self._scheduling.read()
+            self._steps.append({"step": self._profile.step_num, **subtract_counts(self._counts, before)})
+            del self._steps[:-KEPT_STEPS]
         self._profile.step()
 
     def _make_profile(self, steps: int | None, skip_steps: int, record_shapes: bool, records_memory: bool) -> "profile":
@@ -110,7 +124,13 @@ class Capture:
     def _write(self, profiled: "profile") -> None:
         self._unhook()
         self.files = write_capture(
-            self._models, profiled, self.folder, mesh=self._mesh, stage=self._stage, calls=self._calls
+            self._models,
+            profiled,
+            self.folder,
+            mesh=self._mesh,
+            stage=self._stage,
+            calls=self._calls,
+            steps=self._steps,
         )
 
     def _unhook(self) -> None:
@@ -131,10 +151,11 @@ def write_capture(
     mesh: "DeviceMesh | None" = None,
     stage: int | None = None,
     calls: "Sequence[Calls]" = (),
+    steps: "Sequence[dict[str, float]]" = (),
 ) -> tuple[Path, Path]:
     """Write the trace and the capture file of your own profiler: call in its ``on_trace_ready``, or after it has stopped.
 
-    ``calls``: the result of ``record_calls`` for each model.
+    ``calls``: the result of ``record_calls`` for each model; ``steps``: what the kernel's scheduler counted in each step.
     """
     from clusterscape.track.capture import describe_run
 
@@ -145,6 +166,7 @@ def write_capture(
     capture_file = into / f"capture_rank{document['rank']}.json"
     profiled.export_chrome_trace(str(trace))
     document["trace"] = trace.name
+    document["steps"] = list(steps)
     temporary = capture_file.with_name(f"{capture_file.name}.{os.getpid()}.part")
     temporary.write_text(json.dumps(document), encoding="utf-8")
     temporary.replace(capture_file)

@@ -1878,7 +1878,7 @@ export interface SubmissionBehavior {
 }
 
 /** What a rank spends a step with. Every moment of a step belongs to one kind, so they add up to its length. */
-export type TimeKind = "compute" | "slower_compute" | "transferring" | "waiting" | "data_loading" | "garbage_collection" | "checkpoint" | "scalar_read" | "copy_to_host" | "synchronization" | "allocation" | "start_up" | "runtime_call" | "launching" | "host_code" | "pause" | "idle";
+export type TimeKind = "compute" | "slower_compute" | "transferring" | "waiting" | "data_loading" | "garbage_collection" | "checkpoint" | "scalar_read" | "copy_to_host" | "synchronization" | "allocation" | "start_up" | "runtime_call" | "launching" | "host_code" | "core_wait" | "pause" | "idle";
 
 /** The time range [start, end). */
 export interface TimeWindow {

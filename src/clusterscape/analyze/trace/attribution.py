@@ -3,7 +3,8 @@ the host did (``TimeKind``). Idle is where the device has nothing to do; without
 
 Idle time belongs to the first of these that covers it: garbage collection, data loading, checkpoint, allocator, start-up; then
 the synchronization that had drained the device (a scalar read, a copy to the host, another one), as long as the host prepares
-new work; other calls of the runtime; launching; recorded Python code; nothing (``PAUSE``).
+new work; other calls of the runtime; launching; recorded Python code; nothing (``PAUSE``). Where the kernel's scheduler counted
+how long the host had no core, that time (``CORE_WAIT``) is taken from the kinds of the host.
 """
 
 import re
@@ -53,7 +54,7 @@ _PATTERNS = [(kind, re.compile(pattern)) for kind, pattern in _NAMES]
 IDLE_KINDS = (
     TimeKind.GARBAGE_COLLECTION, TimeKind.DATA_LOADING, TimeKind.CHECKPOINT, TimeKind.ALLOCATION, TimeKind.START_UP,
     TimeKind.SCALAR_READ, TimeKind.COPY_TO_HOST, TimeKind.SYNCHRONIZATION, TimeKind.RUNTIME_CALL, TimeKind.LAUNCHING,
-    TimeKind.HOST_CODE, TimeKind.PAUSE, TimeKind.IDLE,
+    TimeKind.HOST_CODE, TimeKind.CORE_WAIT, TimeKind.PAUSE, TimeKind.IDLE,
 )  # fmt: skip
 KINDS = (
     TimeKind.COMPUTE,
@@ -62,6 +63,10 @@ KINDS = (
     TimeKind.WAITING,
     *IDLE_KINDS,
 )
+COMPUTING_KINDS = (TimeKind.COMPUTE, TimeKind.LAUNCHING, TimeKind.HOST_CODE, TimeKind.GARBAGE_COLLECTION)
+"""In which a host needs a core; compute only where there is no device."""
+BLOCKING_KINDS = (TimeKind.DATA_LOADING, TimeKind.CHECKPOINT, TimeKind.PAUSE, TimeKind.TRANSFERRING, TimeKind.WAITING)
+"""In which a host may need a core, or sleep."""
 _Take = Callable[[TimeKind, Times], None]
 """Claims what is left of the times for a kind."""
 _NOTHING = Times(np.zeros(0, np.int64), np.zeros(0, np.int64))
@@ -75,13 +80,15 @@ def find_name_kind(name: str) -> TimeKind | None:
 @dataclass(frozen=True, slots=True)
 class Attribution:
     """``seconds`` (kind, rank, step): NaN where a rank lacks the step; ``SLOWER_COMPUTE`` is part of ``COMPUTE`` until the
-    work is known (``causes.py``). ``times``: where each kind of a rank lies. ``calls`` (rank, step): number of scalar reads that
-    waited for the device; ``loading_s`` (rank, step): data loading, also where the device is busy.
+    work is known (``causes.py``). ``times``: where each kind of a rank lies, ``covered_s`` (kind, rank, step) their length:
+    longer than ``seconds`` where the host waited for a core, since nobody recorded when. ``calls`` (rank, step): number of
+    scalar reads that waited for the device; ``loading_s`` (rank, step): data loading, also where the device is busy.
     """
 
     ranks: tuple[int, ...]
     steps: tuple[int, ...]
     seconds: Mapping[TimeKind, Float64s]
+    covered_s: Mapping[TimeKind, Float64s]
     times: Mapping[tuple[int, TimeKind], Times]
     calls: Float64s
     loading_s: Float64s
@@ -95,9 +102,15 @@ class Attribution:
         return total
 
 
-def attribute_steps(spans: pl.DataFrame, steps: pl.DataFrame, parts: pl.DataFrame, passes: pl.DataFrame) -> Attribution:
+def attribute_steps(
+    spans: pl.DataFrame,
+    steps: pl.DataFrame,
+    parts: pl.DataFrame,
+    passes: pl.DataFrame,
+    core_waits: pl.DataFrame | None = None,
+) -> Attribution:
     """Divide every rank's steps. ``steps`` and ``parts`` as ``breakdown.py`` returns them; ``passes`` of a pipeline count as
-    compute on ranks of which the host is not recorded: their kernels may not be, either.
+    compute on ranks of which the host is not recorded: their kernels may not be, either. ``core_waits``: of the trace.
     """
     ranks = tuple(int(rank) for rank in steps["rank"].unique().sort())
     numbers = tuple(int(step) for step in steps["step"].unique().sort())
@@ -129,7 +142,52 @@ def attribute_steps(spans: pl.DataFrame, steps: pl.DataFrame, parts: pl.DataFram
         reads = mine.scalar_reads
         calls[row, at] = np.searchsorted(reads, end) - np.searchsorted(reads, start)
         loading_s[row, at] = (cover_until(mine.loading, end) - cover_until(mine.loading, start)) / 1e9
-    return Attribution(ranks, numbers, seconds, times, calls, loading_s, frozenset(with_device), frozenset(with_host))
+    divided_s = seconds
+    if core_waits is not None:
+        divided_s = _take_core_waits(seconds, times, ranks, numbers, core_waits, with_device)
+    return Attribution(
+        ranks, numbers, divided_s, seconds, times, calls, loading_s, frozenset(with_device), frozenset(with_host)
+    )
+
+
+def _take_core_waits(
+    seconds: dict[TimeKind, Float64s],
+    times: dict[tuple[int, TimeKind], Times],
+    ranks: Sequence[int],
+    steps: Sequence[int],
+    core_waits: pl.DataFrame,
+    with_device: set[int],
+) -> dict[TimeKind, Float64s]:
+    """Take the time without a core from the kinds in which it may lie: first those in which the host computes, as far as they are
+    longer than it had a core, then all others in proportion.
+    """
+    waited, on_core = np.zeros((2, len(ranks), len(steps)))
+    rows, columns = {rank: at for at, rank in enumerate(ranks)}, {step: at for at, step in enumerate(steps)}
+    for rank, step, cpu_s, wait_s in core_waits.iter_rows():
+        if rank in rows and step in columns:
+            at = rows[rank], columns[step]
+            on_core[at], waited[at] = cpu_s, wait_s
+    is_host = np.array([[rank not in with_device] for rank in ranks])
+    left = dict(seconds)
+    core_wait_s = np.zeros_like(waited)
+    for kinds, busy_s in ((COMPUTING_KINDS, on_core), (BLOCKING_KINDS, np.zeros_like(on_core))):
+        parts = {kind: np.nan_to_num(left[kind]) * (is_host | (kind is not TimeKind.COMPUTE)) for kind in kinds}
+        total = np.sum(list(parts.values()), axis=0)
+        own = np.clip(waited - core_wait_s, 0.0, np.maximum(total - busy_s, 0.0))
+        share = np.divide(own, total, out=np.zeros_like(total), where=total > 0)
+        for kind, part in parts.items():
+            left[kind] = left[kind] - share * part
+        core_wait_s += own
+    left[TimeKind.CORE_WAIT] = seconds[TimeKind.CORE_WAIT] + core_wait_s
+    kinds = (*COMPUTING_KINDS, *BLOCKING_KINDS)
+    total = np.sum(
+        [np.nan_to_num(seconds[kind]) * (is_host | (kind is not TimeKind.COMPUTE)) for kind in kinds], axis=0
+    )
+    seconds[TimeKind.CORE_WAIT] = np.where(core_wait_s > 0, total, seconds[TimeKind.CORE_WAIT])
+    for rank in ranks:
+        own_kinds = [kind for kind in kinds if kind is not TimeKind.COMPUTE or rank not in with_device]
+        times[rank, TimeKind.CORE_WAIT] = _union(*(times[rank, kind] for kind in own_kinds))
+    return left
 
 
 def _classify_names(spans: pl.DataFrame) -> pl.DataFrame:
@@ -172,7 +230,7 @@ class _RankSpans:
 
     def __init__(self, spans: pl.DataFrame, names: pl.DataFrame) -> None:
         columns = spans.select(
-            "start_ns", "end_ns", "is_device", "name", "lane", pl.col("span_class").to_physical().alias("class"),
+            "start_ns", "end_ns", "is_device", "name", "lane", "correlation", pl.col("span_class").to_physical().alias("class"),
             (pl.col("phase") == Phase.DATA.value).fill_null(False).alias("is_data"),
         ).join(names, on="name", how="left", maintain_order="left")  # fmt: skip
         self._start, self._end = columns["start_ns"].to_numpy(), columns["end_ns"].to_numpy()
@@ -188,7 +246,9 @@ class _RankSpans:
         self.has_device = bool(work.any())
         self.has_host = bool((self._on_host & self._is(SpanClass.HOST)).any())
         self._work = work if self.has_device else self._is(SpanClass.HOST) & ~self._is_python
-        syncs = self._named(TimeKind.SYNCHRONIZATION)
+        self._correlation = columns["correlation"].fill_null(-1).to_numpy()
+        self._syncs = self._named(TimeKind.SYNCHRONIZATION) & ~self._in_communication(columns)
+        syncs = self._syncs
         reads = self._select(self._named(TimeKind.SCALAR_READ))
         sync_starts = self._start[syncs]
         is_mark = self._is(SpanClass.ANNOTATION) & ~self._is_device
@@ -205,6 +265,27 @@ class _RankSpans:
 
     def _select(self, chosen: Bools) -> Times:
         return join_times(self._start[chosen], self._end[chosen])
+
+    def _in_communication(self, columns: pl.DataFrame) -> Bools:
+        """Spans within a communication of the same thread, such as gloo's: it waits for the device, the host does not."""
+        lanes = columns["lane"].to_physical().fill_null(0).to_numpy()
+        on_host = self._is(SpanClass.COMMUNICATION) & ~self._is_device
+        inside = np.zeros(lanes.size, bool)
+        for lane in np.unique(lanes[on_host]):
+            of_lane = lanes == lane
+            inside[of_lane] = _contains(self._select(on_host & of_lane), self._start[of_lane])
+        return inside
+
+    def _copies_to_host(self) -> Times:
+        """Operators that copy from the device to the host; copies in the other direction have the same names."""
+        named = self._named(TimeKind.COPY_TO_HOST)
+        copied = self._correlation[self._is_copy & self._is_device & (self._correlation >= 0)]
+        if not copied.size:
+            return self._select(named)
+        launched = np.sort(self._start[~self._is_device & np.isin(self._correlation, copied)])
+        first = np.searchsorted(launched, self._start)
+        last = np.searchsorted(launched, self._end, side="right")
+        return self._select(named & (last > first))
 
     def _find_main(self, columns: pl.DataFrame) -> Bools:
         """Spans of the thread that runs the steps; of all threads if no steps are marked."""
@@ -280,10 +361,10 @@ class _RankSpans:
         recorded = self._on_host & ~self._is_python
         working = fill_short(self._select(recorded), short_ns)
         if self.has_device and idle.starts.size:
-            syncs = self._select(self._named(TimeKind.SYNCHRONIZATION))
+            syncs = self._select(self._syncs)
             drained = self._find_drained(idle, syncs)
             reads = self._select(self._named(TimeKind.SCALAR_READ))
-            copies = self._select(self._named(TimeKind.COPY_TO_HOST))
+            copies = self._copies_to_host()
             is_copied = _contains(copies, drained.sync_starts)
             is_read = _contains(reads, drained.sync_starts)
             for kind, chosen in (
@@ -293,6 +374,7 @@ class _RankSpans:
             ):
                 gaps = Times(drained.gaps.starts[chosen], drained.gaps.ends[chosen])
                 take(kind, _intersect(gaps, working))
+            take(TimeKind.COPY_TO_HOST, copies)
             take(TimeKind.SYNCHRONIZATION, syncs)
             long_call = self._is(SpanClass.LAUNCH) & (self._end - self._start >= LONG_CALL_NS)
             take(TimeKind.RUNTIME_CALL, self._select(long_call & (self._code < 0)))

@@ -14,6 +14,7 @@ from clusterscape.model.spans import SpanClass
 from clusterscape.model.trace_report import TimeKind, VerdictKind, VerdictRhythm
 
 MAIN_SHARE = 0.5  # one operator or namespace explains a slow rank if it has at least this share of its excess
+COPIED_SHARE = 0.01  # of a pause with copies to the host: they are short, writing a file is not
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,13 @@ WORDS = {
         "Devices are idle while the host runs Python code",
         "Move it out of the step, or to a thread that does not hold up launches.",
     ),
+    TimeKind.CORE_WAIT: _Words(
+        VerdictKind.CORE_CONTENTION,
+        "is ready to run, but waits for a core longer than its peers",
+        "The ranks share too few cores: their training threads are ready to run and wait for a core",
+        "Give each rank cores of its own (one thread for training, one for communication, and its data loaders), and look "
+        "for other programs on these cores.",
+    ),
     TimeKind.PAUSE: _Words(
         VerdictKind.HOST_PAUSE,
         "pauses on the host",
@@ -118,7 +126,7 @@ def name_verdict(cause: Cause) -> VerdictKind:
     """The kind of verdict that a cause gets."""
     if cause.is_work:
         return VerdictKind.UNEVEN_WORK
-    if cause.rank is not None and len(cause.kinds) > 1:
+    if cause.rank is not None and TimeKind.SLOWER_COMPUTE in cause.kinds:
         return VerdictKind.SLOW_WORKER
     return WORDS[cause.kind].kind
 
@@ -165,6 +173,10 @@ def write_sentence(cause: Cause, spans: pl.DataFrame, attribution: Attribution) 
     named = f" (mostly {call})" if call is not None else ""
     text = f"Rank {cause.rank} {words.of_rank}{named} {when}, {each_ms:,.1f} ms each"
     row = attribution.ranks.index(cause.rank)
+    copied_s = float(cause.removed[TimeKind.COPY_TO_HOST].sum()) if TimeKind.COPY_TO_HOST in cause.kinds else 0.0
+    if cause.kind is TimeKind.PAUSE and copied_s > COPIED_SHARE * float(cause.seconds.sum()):
+        text = f"Rank {cause.rank} copies to the host and pauses, as in a save, {when}, {each_ms:,.1f} ms each"
+        return text, evidence | {"copy_to_host_s": copied_s / steps}
     if cause.kind is TimeKind.DATA_LOADING:
         own, peers = _compare(attribution.loading_s, row)
         evidence |= {"data_loading_s": own, "peers_data_loading_s": peers}

@@ -5,7 +5,7 @@ Seconds that a cause costs are not decided here: ``savings.py`` re-simulates the
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,6 +26,7 @@ CLEAR_PRODUCT = 0.08
 """With too few affected steps for a test: the second largest excess of a rank is at least this many times the largest of any
 other rank, the mean is at least this share of the step, and their product is at least this much.
 """
+CLEAR_ONCE_RATIO = 20.0
 CHANCE_DRAWS = 2000
 MAX_DRAWN = 4_000_000
 PERSISTENT_SHARE = 0.8
@@ -41,16 +42,31 @@ RARE_KINDS = (
     TimeKind.RUNTIME_CALL,
 )
 """What a rank records by name, and most steps do not have: no test is needed to say that it happened."""
+HOST_KINDS = (
+    TimeKind.PAUSE, TimeKind.LAUNCHING, TimeKind.HOST_CODE, TimeKind.RUNTIME_CALL, TimeKind.COPY_TO_HOST, TimeKind.CHECKPOINT,
+)  # fmt: skip
+"""What a host does in turn while it is held up once: a checkpoint without a name copies, converts and writes. Waiting for the
+device is not among them: on a device that ranks share, the others' work delays it.
+"""
+MERGED_RATIO = 1.25
+"""Causes of a rank in the same steps are one cause if together they are this much larger than the largest of them."""
+PART_SHARE = 0.5
+REASON_SHARE = 0.2
+ALIKE_SHARE = 0.25
+DOMINANT_SHARE = 0.7
+"""Steps with less than ``ALIKE_SHARE`` of the largest excess are not of the same cause, if the others have this share of it."""
 SLOW_KINDS = (TimeKind.SLOWER_COMPUTE, TimeKind.LAUNCHING, TimeKind.HOST_CODE, TimeKind.IDLE)
 """Signs of one cause, a rank that does everything slower."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """``flops`` and ``calls`` (rank, step) of operators whose shapes were recorded; NaN if none."""
+    """Of operators whose shapes were recorded (rank, step): ``flops`` without additional operators, NaN if none was recorded;
+    ``extra_calls``: additional operators.
+    """
 
     flops: Float64s
-    calls: Float64s
+    extra_calls: Float64s
 
     @property
     def is_known(self) -> bool:
@@ -58,7 +74,7 @@ class Work:
         return bool(self.flops.size) and bool(np.isfinite(self.flops).any(axis=1).all())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Cause:
     """Seconds (rank, step) that would go away without the cause, by kind of time; negative where a rank would get more work.
 
@@ -75,8 +91,12 @@ class Cause:
 
     @property
     def kind(self) -> TimeKind:
-        """The kind with the most seconds."""
-        return max(self.kinds, key=lambda kind: float(np.abs(self.removed[kind]).sum()))
+        """The kind with the most seconds. A host that is held up also launches later: that alone is not the reason."""
+        sums = {kind: float(np.abs(self.removed[kind]).sum()) for kind in self.kinds}
+        if TimeKind.SLOWER_COMPUTE not in sums:
+            reasons = {kind: seconds for kind, seconds in sums.items() if kind is not TimeKind.LAUNCHING}
+            sums = reasons if max(reasons.values(), default=0.0) > REASON_SHARE * sum(sums.values()) else sums
+        return max(sums, key=lambda kind: sums[kind])
 
     @property
     def seconds(self) -> Float64s:
@@ -107,12 +127,8 @@ def expect_compute(compute_s: Float64s, work: Work, groups: Sequence[Int64s]) ->
     if not work.is_known:
         return ExpectedCompute(explained, compute_s, is_extra)
     for rows in groups:
-        seconds, flops, calls = compute_s[rows], work.flops[rows], work.calls[rows]
-        # The lower one of two: a rank that runs more than its peers is the odd one.
-        usual_calls = np.sort(calls, axis=0)[(calls.shape[0] - 1) // 2]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            flops = np.where(calls > usual_calls, flops * usual_calls / calls, flops)
-        is_extra[rows] = np.nanmean(calls > usual_calls, axis=1) > 0.5
+        seconds, flops = compute_s[rows], work.flops[rows]
+        is_extra[rows] = (work.extra_calls[rows] > 0).mean(axis=1) > 0.5
         mean = float(np.nanmean(flops))
         spread = np.nanmax(np.abs(flops - _median(flops, axis=0))) if flops.shape[0] > 1 else 0.0
         if not mean or spread < EVEN_WORK * mean:
@@ -176,19 +192,41 @@ def find_floor(excess: Float64s, step_s: float) -> float:
     return max(MIN_SHARE * step_s, min(SPREADS * usual, MAX_FLOOR_SHARE * step_s))
 
 
-def measure_chance(excess: Float64s, row: int, generator: np.random.Generator) -> float | None:
+def measure_chance(excess: Float64s, row: int, generator: np.random.Generator, floor_s: float = 0.0) -> float | None:
     """Probability that some rank gets as much excess as ``row`` if the ranks of each step are exchanged at random. None if one
     step, or one rank, has nothing to exchange.
+
+    Steps are not independent on a machine that ranks share: what delays a rank often delays it for some steps. So ranks are
+    exchanged in blocks of steps, as long as the longest stretch in which any other rank exceeds ``floor_s``.
     """
     positive = np.nan_to_num(np.maximum(excess, 0.0))
     ranks, steps = positive.shape
     if ranks < 2 or steps < 2:
         return None
+    block = min(_longest_run(np.delete(positive, row, axis=0) > floor_s), steps)
+    positive = np.add.reduceat(positive, np.arange(0, steps, block), axis=1)
     own = positive[row].sum()
     draws = int(np.clip(MAX_DRAWN // positive.size, 200, CHANCE_DRAWS))
-    shuffled = generator.permuted(np.broadcast_to(positive, (draws, ranks, steps)), axis=1)
+    shuffled = generator.permuted(np.broadcast_to(positive, (draws, *positive.shape)), axis=1)
     largest = shuffled.sum(axis=2).max(axis=1)
     return float((1 + np.count_nonzero(largest >= own * (1 - 1e-9))) / (1 + draws))
+
+
+def _find_dominant(cost: Float64s) -> Bools:
+    """Which steps of each rank are of the same cause as its largest (rank, step): noise must not join a rare cause."""
+    is_alike = cost >= ALIKE_SHARE * cost.max(axis=1, initial=0.0)[:, None]
+    share = np.where(is_alike, cost, 0.0).sum(axis=1) >= DOMINANT_SHARE * cost.sum(axis=1)
+    dominant: Bools = is_alike | ~share[:, None]
+    return dominant
+
+
+def _longest_run(is_affected: Bools) -> int:
+    """The most steps in a row that a rank is affected; 1 if none is. ``is_affected``: (rank, step)."""
+    longest = 1
+    for steps in is_affected:
+        edges = np.flatnonzero(np.diff(np.concatenate(([0], steps.astype(np.int8), [0]))))
+        longest = max(longest, int((edges[1::2] - edges[::2]).max(initial=1)))
+    return longest
 
 
 def describe_rhythm(
@@ -261,7 +299,33 @@ class CauseFinder:
         for kind in IDLE_KINDS:
             if kind not in SLOW_KINDS:
                 causes += self._find_kind(self._excess_of(kind), (kind,))
+        held_up = np.sum([np.nan_to_num(self._excess_of(kind)) for kind in HOST_KINDS], axis=0)
+        for whole in self._find_kind(held_up, HOST_KINDS):
+            causes = self._merge(causes, whole)
         return causes
+
+    def _merge(self, causes: list[Cause], whole: Cause) -> list[Cause]:
+        """Replace the causes of a rank that are parts of one by what the host does in their steps altogether."""
+        steps = set(whole.rhythm.steps)
+        parts = [
+            cause
+            for cause in causes
+            if cause.rank == whole.rank
+            and cause.kind in HOST_KINDS
+            and len(steps & set(cause.rhythm.steps)) > PART_SHARE * len(cause.rhythm.steps)
+        ]
+        if not parts:
+            return causes if (whole.rhythm.chance or 0.0) > MAX_CHANCE else [*causes, whole]
+        numbers = np.array(self.attribution.steps)
+        is_affected = np.isin(numbers, [step for part in parts for step in part.rhythm.steps])
+        removed = {kind: np.where(is_affected, seconds, 0.0) for kind, seconds in whole.removed.items()}
+        removed = {kind: seconds for kind, seconds in removed.items() if seconds.any()}
+        total = np.sum(list(removed.values()), axis=0)
+        if float(total.sum()) < MERGED_RATIO * max(float(part.seconds.sum()) for part in parts):
+            return causes
+        rhythm = describe_rhythm(is_affected, total.max(axis=0), self.attribution.steps, whole.rhythm.chance)
+        merged = replace(whole, kinds=tuple(removed), removed=removed, rhythm=rhythm)
+        return [*(cause for cause in causes if cause not in parts), merged]
 
     def _excess_of(self, kind: TimeKind) -> Float64s:
         if kind is TimeKind.SLOWER_COMPUTE:
@@ -271,13 +335,16 @@ class CauseFinder:
     def _find_kind(self, excess: Float64s, kinds: tuple[TimeKind, ...]) -> list[Cause]:
         floor_s = find_floor(excess, self._step_s)
         is_affected = np.nan_to_num(excess, nan=-1.0) > floor_s
+        is_affected &= _find_dominant(np.where(is_affected, excess, 0.0))
         cost = np.where(is_affected, excess, 0.0)
         mean_s = cost.sum(axis=1) / np.maximum(1, np.isfinite(excess).sum(axis=1))
         usual = sum(float(np.nanmedian(self.attribution.seconds[kind])) for kind in kinds)
         is_rare = kinds[0] in RARE_KINDS and usual < 0.1 * self._min_s
         causes = []
         for row in np.flatnonzero(mean_s > self._min_s):
-            chance = self._measure_chance(excess, int(row))
+            if kinds == (TimeKind.CORE_WAIT,) and self._is_shared(int(row)):
+                continue
+            chance = self._measure_chance(excess, int(row), floor_s)
             is_unlikely = chance is not None and chance <= MAX_CHANCE
             if not (is_rare or is_unlikely or self._is_clear(int(row), cost)):
                 continue
@@ -286,18 +353,28 @@ class CauseFinder:
         return causes
 
     def _is_clear(self, row: int, cost: Float64s) -> bool:
-        """Whether a rank stands out although few steps are affected: one long step says nothing, unless there is only one."""
+        """Whether a rank stands out although few steps are affected: one long step says nothing, unless there is only one, or it
+        is longer than a usual step by itself and far longer than anything else.
+        """
         mine = np.sort(cost[row])[::-1]
         decisive = mine[0] if mine.size == 1 else mine[1]
         largest = max(np.delete(cost, row, axis=0).max(initial=0.0), self._min_s)
         ratio, share = decisive / largest, mine.mean() / self._step_s
+        usual_s = float(np.nanmedian(self.attribution.step_s))
+        if mine[0] > CLEAR_ONCE_RATIO * largest and mine[0] > usual_s:
+            return True
         return bool(ratio > CLEAR_RATIO and share > CLEAR_SHARE and ratio * share > CLEAR_PRODUCT)
 
-    def _measure_chance(self, excess: Float64s, row: int) -> float | None:
+    def _is_shared(self, row: int) -> bool:
+        """Whether the other ranks wait for cores, too: then none of them is at fault."""
+        others = np.delete(self.attribution.seconds[TimeKind.CORE_WAIT], row, axis=0)
+        return bool(others.size) and float(np.nan_to_num(others).mean()) > self._min_s
+
+    def _measure_chance(self, excess: Float64s, row: int, floor_s: float) -> float | None:
         peers = next(rows for rows in self.groups if row in rows)
         if peers.size < 2:
-            return measure_chance(excess, row, self._generator)
-        return measure_chance(excess[peers], int(np.flatnonzero(peers == row)[0]), self._generator)
+            return measure_chance(excess, row, self._generator, floor_s)
+        return measure_chance(excess[peers], int(np.flatnonzero(peers == row)[0]), self._generator, floor_s)
 
     def _make_cause(self, row: int, kinds: tuple[TimeKind, ...], cost: Float64s, rhythm: VerdictRhythm) -> Cause:
         """Divide the cost of several kinds by what each has beyond the peers."""

@@ -13,11 +13,13 @@ import polars as pl
 
 from clusterscape.analyze.trace.attribution import Attribution
 from clusterscape.analyze.trace.breakdown import WORK
+from clusterscape.analyze.trace.causes import Work
 from clusterscape.analyze.trace.changes import ChangeAnswer
 from clusterscape.analyze.trace.match import Slack
 from clusterscape.analyze.trace.pipeline import Bubble, simulate_recorded
 from clusterscape.analyze.trace.savings import Saving
 from clusterscape.analyze.trace.whatif import StragglerAnswer
+from clusterscape.model.arrays import Int64s
 from clusterscape.model.spans import RankFacts
 
 MIN_STEP_SHARE = 0.01
@@ -41,6 +43,9 @@ class TraceMeasures:
     stragglers: StragglerAnswer | None
     error_ns: float | None
     attribution: Attribution
+    work: Work
+    groups: Sequence[Int64s]
+    """Rows of the attribution that are peers."""
     savings: Sequence[Saving]
     changes: Sequence[ChangeAnswer]
     generator: np.random.Generator

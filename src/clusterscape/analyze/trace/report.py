@@ -18,7 +18,7 @@ from clusterscape.analyze.trace.breakdown import (
     measure_breakdown,
     measure_exposed_by_group,
 )
-from clusterscape.analyze.trace.causes import CauseFinder, Work
+from clusterscape.analyze.trace.causes import CauseFinder
 from clusterscape.analyze.trace.changes import ChangeAnswer, ChangedRun, answer_standard_questions
 from clusterscape.analyze.trace.critical_path import CriticalPath, find_critical_paths, find_median_step
 from clusterscape.analyze.trace.evidence import attach_spans
@@ -51,6 +51,7 @@ from clusterscape.analyze.trace.whatif import (
     build_operator_graph,
     is_operator_trace,
 )
+from clusterscape.analyze.trace.work import measure_work
 from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.model.spans import SpanClass, Trace
 from clusterscape.model.trace_report import TimeKind, TraceVerdict
@@ -219,9 +220,10 @@ def analyze_trace(
     stragglers, what_if_notes = _analyze_stragglers(trace)
     changes: list[ChangeAnswer] = []
     savings: list[Saving] = []
-    attribution = attribute_steps(trace.spans, steady_steps, parts, passes)
+    attribution = attribute_steps(trace.spans, steady_steps, parts, passes, trace.core_waits)
     groups = _find_peers(trace, attribution)
-    finder = CauseFinder(attribution, measure_work(trace.spans, attribution), groups, generator)
+    work = measure_work(trace.spans, attribution, groups)
+    finder = CauseFinder(attribution, work, groups, generator)
     if stragglers is None:
         late_ranks = [
             rank_slack.rank
@@ -251,6 +253,8 @@ def analyze_trace(
         stragglers,
         alignment.error_ns,
         attribution,
+        work,
+        groups,
         savings,
         changes,
         generator,
@@ -304,20 +308,6 @@ def _find_peers(trace: Trace, attribution: Attribution) -> list[Int64s]:
     for row, rank in enumerate(attribution.ranks):
         rows.setdefault(stages.get(rank), []).append(row)
     return [np.array(members, np.int64) for members in rows.values()]
-
-
-def measure_work(spans: pl.DataFrame, attribution: Attribution) -> Work:
-    """FLOPs and calls of every rank and step, from spans with recorded shapes."""
-    shape = (len(attribution.ranks), len(attribution.steps))
-    flops, calls = np.full(shape, np.nan), np.full(shape, np.nan)
-    table = spans.filter(pl.col("flops").is_not_null() & pl.col("step").is_not_null())
-    table = table.group_by("rank", "step").agg(pl.col("flops").sum(), pl.len())
-    rows = {rank: at for at, rank in enumerate(attribution.ranks)}
-    columns = {step: at for at, step in enumerate(attribution.steps)}
-    for rank, step, total, count in table.iter_rows():
-        if rank in rows and step in columns:
-            flops[rows[rank], columns[step]], calls[rows[rank], columns[step]] = total, count
-    return Work(flops, calls)
 
 
 def describe_missing(attribution: Attribution, finder: CauseFinder) -> list[str]:

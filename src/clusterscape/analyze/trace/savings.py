@@ -15,8 +15,8 @@ from clusterscape.analyze.trace.resimulate import StepGraph
 from clusterscape.model.arrays import Float64s
 from clusterscape.model.trace_report import TimeKind
 
-HIDDEN_SHARE = 0.5
-"""A cause of which removing it alone saves less than this share of its own seconds is hidden by another one."""
+HIDDEN_SHARE = 0.01
+"""A cause of a rank is hidden by another one if removing it alone saves less than this share of the step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +37,13 @@ def rank_causes(causes: Sequence[Cause], graphs: Sequence[StepGraph], attributio
     """What a step without each cause is shorter; of causes that larger ones hide, the most that it can be once those are gone."""
     simulation = _Simulation(graphs, attribution)
     alone = simulation.save([[cause] for cause in causes])
+    least_s = HIDDEN_SHARE * float(np.nanmean(attribution.step_s)) if attribution.ranks and attribution.steps else 0.0
     order = sorted(range(len(causes)), key=lambda at: -float(alone[at].mean()))
     savings: list[Saving] = []
     hidden: list[Cause] = []
     for at in order:
         cause = causes[at]
-        own_s = float(np.maximum(cause.seconds, 0.0).max(axis=0).mean())
-        if cause.rank is not None and not cause.is_work and float(alone[at].mean()) < HIDDEN_SHARE * own_s:
+        if cause.rank is not None and not cause.is_work and float(alone[at].mean()) < least_s:
             hidden.append(cause)
         else:
             savings.append(Saving(cause, alone[at], is_hidden=False))
@@ -107,7 +107,7 @@ class _Simulation:
             # Compute beyond what is expected lies somewhere within the compute.
             source = TimeKind.COMPUTE if kind is TimeKind.SLOWER_COMPUTE else kind
             for row in np.flatnonzero(removed[:, place]):
-                total_s = self._attribution.seconds[source][row, place]
+                total_s = self._attribution.covered_s[source][row, place]
                 if not total_s > 0:
                     continue
                 mine = rows == row

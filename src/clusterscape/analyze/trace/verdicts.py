@@ -8,7 +8,7 @@ Causes smaller than the alignment error or 1% of the step are not reported. ``ca
 import numpy as np
 
 from clusterscape.analyze.trace.attribution import find_longest
-from clusterscape.analyze.trace.cause_words import advise, name_verdict, write_sentence, write_when
+from clusterscape.analyze.trace.cause_words import WORK_ADVICE, advise, name_verdict, write_sentence, write_when
 from clusterscape.analyze.trace.causes import MAX_CHANCE, MIN_SHARE, describe_rhythm, measure_chance
 from clusterscape.analyze.trace.match import MIN_STEPS, Slack
 from clusterscape.analyze.trace.measures import TraceMeasures
@@ -22,6 +22,7 @@ MAIN_SHARE = 0.5  # a delay is attributed to a cause that explains at least this
 MIN_IMBALANCE = 0.05
 MIN_SLOWDOWN = 1.05  # S below which the published analysis calls a job healthy
 MIN_SHARED = 0.03  # of the step: what all ranks spend on it, or work that differs
+MORE_WORK = 0.1  # a rank that is late by nothing else is so because of its work
 MAX_OCCURRENCES = 2000
 LATE_ADVICE = "Record the host, shapes and Python stacks of this rank: the trace does not show why it is late."
 BALANCE_ADVICE = "Move layers from this stage to the others."
@@ -35,7 +36,10 @@ def find_verdicts(measures: TraceMeasures) -> tuple[TraceVerdict, ...]:
         verdicts = [*_from_savings(measures), *_stage_imbalance(measures)]
         verdicts += _late_ranks(measures, verdicts)
     verdicts += find_run_wide(measures)
-    return tuple(sorted(verdicts, key=lambda verdict: (_is_unexplained(verdict), -verdict.seconds_per_step)))
+    verdicts.sort(key=lambda verdict: (_is_unexplained(verdict), -verdict.seconds_per_step))
+    # What a larger cause hides saves nothing yet, so it is never the first.
+    first = next((at for at, verdict in enumerate(verdicts) if not verdict.is_hidden), 0)
+    return (*verdicts[first : first + 1], *verdicts[:first], *verdicts[first + 1 :])
 
 
 def _is_unexplained(verdict: TraceVerdict) -> bool:
@@ -149,7 +153,7 @@ def _find_lateness(measures: TraceMeasures) -> Float64s:
 
 def _is_beyond_chance(measures: TraceMeasures, slack: Slack, late: Float64s) -> bool:
     row = measures.attribution.ranks.index(slack.rank)
-    chance = measure_chance(late, row, measures.generator)
+    chance = measure_chance(late, row, measures.generator, measures.min_gain_s)
     others = np.delete(late.sum(axis=1), row)
     return chance is not None and (chance <= MAX_CHANCE or late[row].sum() > 4 * others.max(initial=0.0))
 
@@ -158,10 +162,28 @@ def _describe_late(measures: TraceMeasures, slack: Slack, late: Float64s) -> Tra
     row = measures.attribution.ranks.index(slack.rank)
     mine = late[row]
     rhythm = describe_rhythm(
-        mine > measures.min_gain_s, mine, measures.attribution.steps, measure_chance(late, row, measures.generator)
+        mine > measures.min_gain_s,
+        mine,
+        measures.attribution.steps,
+        measure_chance(late, row, measures.generator, measures.min_gain_s),
     )
     when = write_when(rhythm, len(measures.attribution.steps))
     cost_s = _cost_of_lateness(measures, slack, late)
+    more_work = _compare_work(measures, row)
+    if more_work > MORE_WORK:
+        return TraceVerdict(
+            kind=VerdictKind.UNEVEN_WORK,
+            rank=slack.rank,
+            ranks=(slack.rank,),
+            seconds_per_step=cost_s,
+            sentence=(
+                f"Rank {slack.rank} has {more_work:.0%} more work than its peers, because input shapes do: it comes last {when} "
+                f"and makes the others wait {cost_s * 1e3:,.1f} ms per step."
+            ),
+            evidence={"slack_s": slack.slack_ns / 1e9, "more_work_ratio": more_work},
+            rhythm=rhythm,
+            advice=WORK_ADVICE,
+        )
     return TraceVerdict(
         kind=VerdictKind.SLOW_WORKER,
         rank=slack.rank,
@@ -175,6 +197,17 @@ def _describe_late(measures: TraceMeasures, slack: Slack, late: Float64s) -> Tra
         rhythm=rhythm,
         advice=LATE_ADVICE,
     )
+
+
+def _compare_work(measures: TraceMeasures, row: int) -> float:
+    """How much more FLOPs a rank has than its peers have at the median, as a ratio; 0 if shapes were not recorded."""
+    if not measures.work.is_known:
+        return 0.0
+    means = np.nanmean(measures.work.flops, axis=1)
+    peers = next(rows for rows in measures.groups if row in rows)
+    others = means[peers[peers != row]]
+    usual = float(np.median(others)) if others.size else 0.0
+    return float(means[row]) / usual - 1 if usual else 0.0
 
 
 def _stage_imbalance(measures: TraceMeasures) -> list[TraceVerdict]:

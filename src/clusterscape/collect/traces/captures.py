@@ -1,11 +1,12 @@
 """Capture files of PyTorch traces (``clusterscape.trace.capture``): adds to a rank what the profiler does not record.
 
-That is its stage, process groups with their kinds, modules, the sharding of parameters and activations, and the process group of
-host collectives (gloo), which the profiler omits.
+That is its stage, process groups with their kinds, modules, the sharding of parameters and activations, the process group of
+host collectives (gloo), and how long the training thread waited for a core, which the profiler omits.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Annotated
 
 import msgspec
 import polars as pl
@@ -13,7 +14,16 @@ import polars as pl
 from clusterscape.collect.traces.collective_names import parse_annotation
 from clusterscape.collect.traces.files import TraceFile, read_content
 from clusterscape.errors import ClusterScapeError
-from clusterscape.model.spans import Activation, ModuleFacts, Parameter, ProcessGroup, RankFacts, SpanClass, Trace
+from clusterscape.model.spans import (
+    CORE_WAIT_SCHEMA,
+    Activation,
+    ModuleFacts,
+    Parameter,
+    ProcessGroup,
+    RankFacts,
+    SpanClass,
+    Trace,
+)
 
 ELEMENT_WIDTHS = (1, 2, 4, 8, 16)  # bytes
 
@@ -61,6 +71,14 @@ class _Communication(msgspec.Struct):
     elements: int = 0
 
 
+class _Step(msgspec.Struct):
+    """What the kernel's scheduler counted of the thread that trains, in one step."""
+
+    step: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+    cpu_s: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    core_wait_s: Annotated[float, msgspec.Meta(ge=0)] | None = None
+
+
 class CaptureFile(msgspec.Struct):
     """The fields of a capture file that are read."""
 
@@ -72,6 +90,7 @@ class CaptureFile(msgspec.Struct):
     process_groups: list[_Group] = []
     communications: list[_Communication] = []
     modules: list[_Module] = []
+    steps: list[_Step] = []
 
 
 def add_captures(trace: Trace, files: Sequence[TraceFile]) -> Trace:
@@ -90,7 +109,14 @@ def add_captures(trace: Trace, files: Sequence[TraceFile]) -> Trace:
             captures[capture.rank] = capture
     ranks = tuple(add_facts(facts, captures[facts.rank]) if facts.rank in captures else facts for facts in trace.ranks)
     spans, group_notes = _name_groups(trace.spans, captures)
-    return replace(trace, spans=spans, ranks=ranks, notes=(*trace.notes, *notes, *group_notes))
+    waits = [
+        (capture.rank, step.step, step.cpu_s, step.core_wait_s)
+        for capture in captures.values()
+        for step in capture.steps
+        if step.core_wait_s is not None
+    ]
+    core_waits = pl.DataFrame(waits, schema=CORE_WAIT_SCHEMA, orient="row", strict=False) if waits else None
+    return replace(trace, spans=spans, ranks=ranks, notes=(*trace.notes, *notes, *group_notes), core_waits=core_waits)
 
 
 def add_facts(facts: RankFacts, capture: CaptureFile) -> RankFacts:

@@ -265,8 +265,8 @@ class TraceQuery:
 
         first, second = self.open(before), self.open(after)
         trace_diff = compare_runs(
-            RunTables(first.spans, first.steps),
-            RunTables(second.spans, second.steps),
+            RunTables(first.spans, first.steps, first.report),
+            RunTables(second.spans, second.steps, second.report),
             np.random.default_rng(SEED),
         )
         return describe_diff(first.about, second.about, trace_diff)

@@ -1,5 +1,5 @@
-"""Loaded by tracked Python processes: records the exception that a process ends with, then handles it as usual; and starts
-the recording of MLflow in processes that import its client.
+"""Loaded by tracked Python processes: records the exception that a process ends with, then handles it as usual; starts the
+recording of MLflow in processes that import its client, and, if asked for, of slow steps in those that import torch's optimizers.
 
 Imports as little as possible, because it delays the start of every Python process of a run, whatever its version.
 """
@@ -20,6 +20,7 @@ _folder = os.environ.get("CLUSTERSCAPE_RUN", "").partition(":")[2]
 _recorder: Any = None  # of MLflow
 MOST_CHARACTERS = 1_000_000
 _MLFLOW_CLIENT = "mlflow.tracking._tracking_service.client"
+_OPTIMIZERS = "torch.optim.optimizer"
 
 
 def _note(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
@@ -57,11 +58,11 @@ def _mask(*texts: str) -> list[str]:
     return list(texts)
 
 
-class _MlflowHook:
-    """Import hook: the recording of MLflow starts when its client is imported."""
+class _ImportHook:
+    """Starts a recording when a module of ``_RECORDINGS`` is imported."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        if name != _MLFLOW_CLIENT:
+        if name not in _RECORDINGS:
             return None
         for finder in sys.meta_path:
             find = getattr(finder, "find_spec", None)
@@ -87,10 +88,11 @@ class _RecordingLoader:
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
         self._loader.exec_module(module)
+        what, record = _RECORDINGS[module.__name__]
         try:
-            _record_mlflow(module)
+            record(module)
         except Exception as failure:  # the script must still run
-            sys.stderr.write(f"clusterscape: MLflow is not recorded: {failure}\n")
+            sys.stderr.write(f"clusterscape: {what} not recorded: {failure}\n")
 
 
 def _record_mlflow(client: ModuleType) -> None:
@@ -98,6 +100,15 @@ def _record_mlflow(client: ModuleType) -> None:
     recording = _load("mlflow/recording.py")
     _recorder = recording.MlflowRecorder(recording.Path(_folder))
     _recorder.record_calls_of(getattr(client, recording.CLIENT_CLASS))
+
+
+def _record_slow_steps(optimizers: ModuleType) -> None:
+    _load("slow_steps.py").start(optimizers, _folder)
+
+
+_RECORDINGS = {_MLFLOW_CLIENT: ("MLflow is", _record_mlflow)}
+if "CLUSTERSCAPE_SLOW_STEPS" in os.environ:
+    _RECORDINGS[_OPTIMIZERS] = ("slow steps are", _record_slow_steps)
 
 
 def _load(path: str) -> Any:
@@ -138,6 +149,6 @@ def _offer_looks() -> None:
 
 sys.excepthook = _note
 if _folder:
-    sys.meta_path.insert(0, _MlflowHook())
+    sys.meta_path.insert(0, _ImportHook())
 _offer_looks()
 _run_hidden()

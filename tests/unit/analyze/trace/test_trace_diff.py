@@ -1,5 +1,8 @@
 """Comparison of two runs: planted changes are found, random differences are not reported."""
 
+import sys
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,7 +10,13 @@ import polars as pl
 from unit.analyze.trace.made_traces import analyze, collective, kernel, step_of
 
 from clusterscape.analyze.trace.diff import RunTables, TraceDiff, compare_runs
-from clusterscape.analyze.trace.document import pack_trace
+from clusterscape.analyze.trace.document import pack_trace, write_report
+from clusterscape.analyze.trace.report import analyze_trace
+from clusterscape.collect.traces import read_traces
+
+sys.path.insert(0, str(Path(__file__).parents[4]))
+from benchmarks.faults.kinds import Case
+from benchmarks.faults.simulated import simulate_cases
 
 MS = 1_000_000
 
@@ -33,8 +42,9 @@ def run_of(
         now = max(arrivals) + 3 * MS
         for rank, at in enumerate(arrivals):
             rows += [collective(rank, at, now, step=step, phase="backward"), step_of(rank, step, begin, now)]
-    packed = pack_trace(analyze(rows, dict.fromkeys(range(2))))
-    return RunTables(packed.spans, packed.steps)
+    report = analyze(rows, dict.fromkeys(range(2)))
+    packed = pack_trace(report)
+    return RunTables(packed.spans, packed.steps, write_report(report))
 
 
 def compare(before: RunTables, after: RunTables) -> TraceDiff:
@@ -89,3 +99,61 @@ def test_different_programs_are_noticed_when_they_share_few_operators() -> None:
     renamed = before.spans.with_columns((pl.col("name").cast(pl.String) + "_v2").cast(pl.Categorical).alias("name"))
     diff = compare(before, RunTables(renamed, before.steps))
     assert any("same model" in note for note in diff.notes)
+
+
+def simulated_run(
+    folder: Path, kind: str | None, *, rank: int | None = None, ranks: tuple[int, ...] = (0, 1, 2)
+) -> RunTables:
+    """A simulated run of three ranks, of which ``ranks`` were recorded, with a fault in every step."""
+    case = Case(
+        "run", source="simulated", seed=77, kind=kind, ranks=3, steps=8, rank=rank, rhythm=None,
+        steps_with_fault=tuple(range(8)), size=1.0, place="between", twin=None,
+    )  # fmt: skip
+    simulate_cases([case], folder)
+    files = [folder / f"run-rank{number}.json.gz" for number in ranks]
+    report = analyze_trace(read_traces(files), np.random.default_rng(1))
+    packed = pack_trace(report)
+    return RunTables(packed.spans, packed.steps, write_report(report))
+
+
+def test_cause_and_rank_are_named_when_a_data_loader_appears_in_one_run(tmp_path: Path) -> None:
+    diff = compare(
+        simulated_run(tmp_path / "before", None), simulated_run(tmp_path / "after", "device_slow_loader", rank=1)
+    )
+    cause = next(change for change in diff.changes if change.kind == "cause" and change.is_significant)
+    assert (cause.name, cause.rank) == ("data loading", 1)
+    assert diff.sentences[1].startswith("Data loading of rank 1")
+    assert not any(sentence.startswith("Idle") for sentence in diff.sentences)
+
+
+def test_cause_of_all_ranks_is_named_when_every_rank_reads_scalars(tmp_path: Path) -> None:
+    diff = compare(simulated_run(tmp_path / "before", None), simulated_run(tmp_path / "after", "scalar_reads"))
+    cause = next(change for change in diff.changes if change.kind == "cause" and change.is_significant)
+    assert (cause.name, cause.rank) == ("reading scalars (aten::item)", None)
+
+
+def test_only_common_ranks_are_compared_when_other_ranks_were_recorded(tmp_path: Path) -> None:
+    diff = compare(
+        simulated_run(tmp_path / "before", None, ranks=(0, 1)), simulated_run(tmp_path / "after", None, ranks=(1, 2))
+    )
+    assert (
+        "Compared are only the ranks that both runs recorded: 1 (the first recorded 0, 1; the second 1, 2)."
+        in diff.notes
+    )
+    assert not any("new" in sentence or "gone" in sentence for sentence in diff.sentences)
+    assert {change.rank for change in diff.changes} <= {None, 1}
+
+
+def test_world_sizes_are_mentioned_when_they_differ() -> None:
+    before, after = run_of(10, seed=1), run_of(10, seed=2)
+    assert before.report is not None
+    assert after.report is not None
+    sized = []
+    for run, size in ((before, 2), (after, 4)):
+        assert run.report is not None
+        sized.append(
+            replace(
+                run, report=replace(run.report, ranks=[replace(rank, world_size=size) for rank in run.report.ranks])
+            )
+        )
+    assert any("2 and 4 ranks" in note for note in compare(*sized).notes)

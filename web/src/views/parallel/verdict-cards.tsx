@@ -27,6 +27,7 @@ const KIND_TITLES: Readonly<Record<string, string>> = {
   exposed_communication: "exposed communication",
   small_collectives: "small collectives",
   garbage_collection: "garbage collection",
+  core_contention: "too few cores",
 };
 
 /** Those first that no class of spans has. */
