@@ -96,6 +96,8 @@ def _verdict(cause: _Cause, now: HangLook, stalls: Sequence[Stall], *, has_two_l
 
 def _list_stalled(stalls: Sequence[Stall], first: Stall | None) -> tuple[StalledGroup, ...]:
     ordered = sorted(stalls, key=lambda stall: (stall is not first, bool(stall.victim_of), stall.since_ns or 2**63))
+    ordered = ordered[:MOST_STALLED]
+    places = {id(stall): place for place, stall in enumerate(ordered)}
     return tuple(
         StalledGroup(
             group=stall.group,
@@ -105,8 +107,10 @@ def _list_stalled(stalls: Sequence[Stall], first: Stall | None) -> tuple[Stalled
             waiting=tuple(sorted(stall.waiting - stall.laggards)),
             missing=tuple(sorted(stall.laggards or stall.missing)),
             is_victim=bool(stall.victim_of),
+            waits_for=tuple(sorted(places[id(other)] for other in stall.victim_of if id(other) in places)),
+            since_ms=stall.since_ns // 1_000_000 if stall.since_ns else None,
         )
-        for stall in ordered[:MOST_STALLED]
+        for stall in ordered
     )
 
 
@@ -349,6 +353,16 @@ def _judge_missing(root: Stall, now: HangLook, before: HangLook | None) -> _Caus
         stall = Stall(**{name: getattr(root, name) for name in Stall.__slots__})
         stall.absent = alive
         return _judge_absent(stall, now, before)
+    if now.is_partial:
+        named = name_ranks(sorted(root.missing))
+        return _Cause(
+            HangKind.UNKNOWN,
+            frozenset(),
+            f"{_waiting_sentence(root)[:-1]} for {named}, on machines that nobody has looked at.",
+            Certainty.POSSIBLE,
+            root,
+            evidence=(_progress_of_partial(root),),
+        )
     source = "does not answer NCCL RAS" if root.source == "RAS" else "left no dump"
     plural = source if len(root.missing) == 1 else source.replace("does not", "do not")
     return _Cause(
@@ -359,6 +373,10 @@ def _judge_missing(root: Stall, now: HangLook, before: HangLook | None) -> _Caus
         root,
         evidence=(f"{name_ranks(sorted(root.missing))} {plural}",),
     )
+
+
+def _progress_of_partial(root: Stall) -> str:
+    return f"{len(root.waiting)} ranks of this machine wait in {write_group(root)}"
 
 
 def _judge_unstarted(root: Stall, now: HangLook, before: HangLook | None) -> _Cause:

@@ -150,18 +150,30 @@ def _join(read: list[_ReadFile], notes: list[str]) -> list[HangLook]:
     for kind in (_RECORDER, _STACKS):
         notes += _assign_ranks([file for file in read if file.kind == kind], by_pid)
     looks: list[dict[str, list[_ReadFile]]] = []
-    counts: dict[tuple[str, int | None], int] = {}
+    counts: dict[tuple[str, int | tuple[int, ...] | None], int] = {}
     for file in sorted(read, key=_order):
         if file.kind in (_RECORDER, _STACKS) and file.rank is None:
             continue
         # A rank's pickle and JSON of one moment are one source; a second pickle is a second look.
-        key = (file.kind + (file.path.suffix if file.kind == _RECORDER else ""), file.rank)
+        key = (file.kind + (file.path.suffix if file.kind == _RECORDER else ""), _ranks_observed(file))
         place = counts.get(key, 0)
         counts[key] = place + 1
         while len(looks) <= place:
             looks.append({})
         looks[place].setdefault(file.kind, []).append(file)
     return [_look_of(files, notes) for files in looks]
+
+
+def _ranks_observed(file: _ReadFile) -> int | tuple[int, ...] | None:
+    """The rank of a file, or the ranks of observed processes: each machine of a job has a file of its own."""
+    if file.observed is None:
+        return file.rank
+    processes = file.observed.get("processes") or ()
+    return tuple(
+        sorted(
+            entry["rank"] for entry in processes if isinstance(entry, dict) and _as_int(entry.get("rank")) is not None
+        )
+    )
 
 
 def _order(file: _ReadFile) -> tuple[Any, ...]:
@@ -260,6 +272,7 @@ def _assign_numbered(files: Sequence[_ReadFile], names: Sequence[str]) -> str | 
 def _look_of(files: Mapping[str, Sequence[_ReadFile]], notes: Sequence[str]) -> HangLook:
     ranks: dict[int, RankLook] = {}
     world_size = taken_ms = None
+    is_partial = False
     # Pickles first: only they contain stacks.
     recorders = sorted(files.get(_RECORDER, ()), key=lambda file: not any(call.frames for call in _look(file).calls))
     for file in (*recorders, *files.get(_STACKS, ())):
@@ -274,8 +287,10 @@ def _look_of(files: Mapping[str, Sequence[_ReadFile]], notes: Sequence[str]) -> 
             if rank is not None:
                 look = RankLook(rank, process=_process_of(entry))
                 ranks[rank] = ranks[rank].merge(look) if rank in ranks else look
+        is_partial = is_partial or document.get("is_partial") is True
     communicators = tuple(communicator for file in files.get(_RAS, ()) for communicator in file.communicators)
-    return HangLook(dict(sorted(ranks.items())), communicators, world_size, taken_ms, tuple(notes))
+    is_partial = is_partial and len(ranks) < (world_size or 0)
+    return HangLook(dict(sorted(ranks.items())), communicators, world_size, taken_ms, tuple(notes), is_partial)
 
 
 def _look(file: _ReadFile) -> RankLook:
