@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from clusterscape.cli.options import JsonOption
-from clusterscape.cli.output import print_json, stderr, stdout
+from clusterscape.cli.options import OUTPUT, JsonOption
+from clusterscape.cli.output import capture_text, print_json, stderr, stdout
 from clusterscape.model.hangs import HangKind, HangVerdict
 
 STYLES = {HangKind.SLOW: "bold green", HangKind.UNKNOWN: "bold yellow"}
@@ -21,18 +21,28 @@ def hang(
             metavar="DUMPS...",
         ),
     ],
+    html: Annotated[
+        Path | None, typer.Option(help="Also write an HTML report, a single file.", rich_help_panel=OUTPUT)
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find out who hangs in a distributed run, where in the code, and why."""
-    from clusterscape.analyze.hang.verdict import judge_hang
+    from clusterscape.analyze.hang.picture import report_hang
+    from clusterscape.cli.report import read_page, write_report
     from clusterscape.collect.hangs.reading import read_looks
 
-    looks = read_looks(paths)
-    verdict = judge_hang(looks)
+    if html is not None:
+        read_page()  # fail before the work, not after it
+    report = report_hang(read_looks(paths))
+    if html is not None:
+        summary = capture_text(lambda: _print(report.verdict, report.looks))
+        write_report(html, "hang", report.verdict.title, {"report": report}, summary)
     if as_json:
-        print_json(verdict)
+        print_json(report)
         return
-    _print(verdict, len(looks))
+    _print(report.verdict, report.looks)
+    if html is not None:
+        stdout.print(f"Report written to {html}.", highlight=False, soft_wrap=True)
 
 
 def _print(verdict: HangVerdict, looks: int) -> None:

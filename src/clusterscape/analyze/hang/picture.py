@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from clusterscape.analyze.hang.stalls import Stall, find_stalls, run_ranks
 from clusterscape.analyze.hang.verdict import judge_hang
-from clusterscape.model.hangs import GroupRow, HangLook, HangReport, HangSource, RankState
+from clusterscape.model.hangs import GroupRow, HangLook, HangReport, HangSource, HangVerdict, RankState
 
 MOST_RANKS = 16_384
 MOST_ROWS = 24
@@ -40,11 +40,12 @@ def report_hang(looks: Sequence[HangLook]) -> HangReport:
     groups = _list_groups(now)
     if not ranks:
         ranks = sorted({rank for group in groups for rank in group.members})[:MOST_RANKS]
+    verdict = judge_hang(looks)
     return HangReport(
-        verdict=judge_hang(looks),
+        verdict=verdict,
         ranks=tuple(ranks),
         states=STATES,
-        rows=tuple(_write_row(row, ranks) for row in _arrange(groups)),
+        rows=tuple(_write_row(row, ranks) for row in _order_rows(_arrange(groups), verdict)),
         looks=min(len(looks), 2),
         taken_ms=now.taken_ms,
         is_partial=now.is_partial,
@@ -121,6 +122,16 @@ def _arrange(groups: Sequence[_Group]) -> list[_Row]:
         kept = {id(row) for row in sorted(every, key=lambda row: -pending[id(row)])[:MOST_ROWS]}
         every = [row for row in every if id(row) in kept]
     return every
+
+
+def _order_rows(rows: Sequence[_Row], verdict: HangVerdict) -> list[_Row]:
+    """The kind of groups of the verdict first, then those with pending calls."""
+
+    def key(row: _Row) -> tuple[bool, bool]:
+        is_first = any(group.name == verdict.group and group.stall is not None for group in row.groups)
+        return (not is_first, all(group.stall is None for group in row.groups))
+
+    return sorted(rows, key=key)
 
 
 def _write_row(row: _Row, ranks: Sequence[int]) -> GroupRow:

@@ -73,7 +73,7 @@ def _verdict(cause: _Cause, now: HangLook, stalls: Sequence[Stall], *, has_two_l
     return HangVerdict(
         kind=cause.kind,
         title=write_title(cause.kind, sorted(cause.ranks), cause.occupation, stall),
-        reason=cause.reason,
+        reason=cause.reason[:1].upper() + cause.reason[1:],
         ranks=tuple(sorted(cause.ranks)),
         world_size=world,
         group=stall.group if stall else None,
