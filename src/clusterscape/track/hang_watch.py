@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from clusterscape.track.processes import MemoryKills, ProcessTree, read_stat
+from clusterscape.track.processes import MemoryKills, ProcessStat, ProcessTree, iter_descendants, read_stat
 from clusterscape.track.startup import _clusterscape_looks as offered
 
 POLL_S = 0.5
@@ -230,13 +230,18 @@ class Looker:
     """Takes looks at the processes of a run, as files that ``collect/hangs`` reads."""
 
     def __init__(
-        self, folder: Path, tree: ProcessTree, now_ms: Callable[[], int], memory: MemoryKills | None = None
+        self,
+        folder: Path,
+        tree: "ProcessTree | ChosenProcesses",
+        now_ms: Callable[[], int],
+        memory: MemoryKills | None = None,
     ) -> None:
         self._folder = folder / offered.FOLDER
         self._tree = tree
         self._now_ms = now_ms
         self._memory = memory
         self._ranks: dict[int, tuple[int, int]] = {}  # by pid: rank and start, also of processes that have ended
+        self._starters: set[tuple[int, int]] = set()  # shells that started a rank: pid and start
         self._world_size: int | None = None
         self._job: str | None = None
         self._slurm_job: str | None = None
@@ -246,13 +251,15 @@ class Looker:
         before = len(self._ranks)
         for stat in self._tree.living():
             earlier = self._ranks.get(stat.pid)
-            if earlier is not None and earlier[1] == stat.started_ticks:
+            if (earlier is not None and earlier[1] == stat.started_ticks) or (
+                stat.pid,
+                stat.started_ticks,
+            ) in self._starters:
                 continue
-            environ = _read_environ(stat.pid)
-            rank = environ.get("RANK", "") if "LOCAL_RANK" in environ or "WORLD_SIZE" in environ else ""
+            environ = read_environ(stat.pid)
+            rank, size = find_rank(environ)
             if rank.isdigit() and not self._is_below_rank(stat.parent, int(rank)):
                 self._ranks[stat.pid] = (int(rank), stat.started_ticks)
-                size = environ.get("WORLD_SIZE", "")
                 self._world_size = int(size) if size.isdigit() else self._world_size
                 self._job = find_job(environ) or self._job
                 self._slurm_job = find_slurm_job(environ) or self._slurm_job
@@ -265,8 +272,13 @@ class Looker:
         return {"job": self._job or "", **about}
 
     def _is_below_rank(self, parent: int, rank: int) -> bool:
-        """Whether the parent is the rank itself: its helpers inherit its variables."""
-        return parent in self._ranks and self._ranks[parent][0] == rank
+        """Whether the parent is the rank itself: its helpers inherit its variables. A shell that started the rank is not."""
+        if parent not in self._ranks or self._ranks[parent][0] != rank:
+            return False
+        if _is_python(parent):
+            return True
+        self._starters.add((parent, self._ranks.pop(parent)[1]))
+        return False
 
     def look(self, number: int) -> Path:
         """Take a look at all ranks; without any, at the first process as rank 0. Returns its folder."""
@@ -298,6 +310,11 @@ class Looker:
         }
         (into / "processes.json").write_text(json.dumps(document))
         return into
+
+    @property
+    def ranks(self) -> Mapping[int, int]:
+        """Ranks by the pid of their process."""
+        return {pid: rank for pid, (rank, _) in self._ranks.items()}
 
     def clear(self) -> None:
         """Remove the pipes; looks stay with the run."""
@@ -348,6 +365,34 @@ class Looker:
             return source.read(min(size - begin, MOST_STACK_BYTES))
 
 
+class ChosenProcesses:
+    """Processes of the caller that ranks are looked for among, in place of a tree that the tracker started."""
+
+    def __init__(self, pids: Sequence[int]) -> None:
+        self._pids = pids
+
+    @property
+    def root(self) -> int:
+        """The first one."""
+        return self._pids[0]
+
+    def living(self) -> list[ProcessStat]:
+        """Those that run."""
+        return [stat for pid in self._pids if (stat := read_stat(pid)) is not None and stat.state != "Z"]
+
+
+def find_processes(*, slurm_job: str | None = None, below: int | None = None) -> list[int]:
+    """Own processes of a Slurm job on this machine, or a process and its descendants; the oldest first."""
+    if below is not None:
+        return [below, *iter_descendants(below)]
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and find_slurm_job(environ := read_environ(int(entry.name))) and environ:
+            jobs = (find_slurm_job(environ), environ.get("SLURM_JOB_ID"), environ.get("SLURM_ARRAY_JOB_ID"))
+            found += [int(entry.name)] if slurm_job in jobs else []
+    return sorted(found, key=_started)
+
+
 def find_job(environ: Mapping[str, str]) -> str | None:
     """Where the ranks of a job meet, which is equal on all of its machines; None if the environment does not say."""
     address, port = environ.get("MASTER_ADDR", ""), environ.get("MASTER_PORT", "")
@@ -355,6 +400,22 @@ def find_job(environ: Mapping[str, str]) -> str | None:
         return None
     here = f"{socket.gethostname()}/" if address in ("localhost", "127.0.0.1", "::1") else ""
     return f"{here}{address}:{port}"[:500]
+
+
+def find_rank(environ: Mapping[str, str]) -> tuple[str, str]:
+    """Rank and number of ranks, as torchrun sets them, else as srun does; empty if the process is no rank."""
+    if "LOCAL_RANK" in environ or "WORLD_SIZE" in environ:
+        return environ.get("RANK", ""), environ.get("WORLD_SIZE", "")
+    if "MASTER_ADDR" in environ and "SLURM_LOCALID" in environ:
+        return environ.get("SLURM_PROCID", ""), environ.get("SLURM_NTASKS", "")
+    return "", ""
+
+
+def _is_python(pid: int) -> bool:
+    try:
+        return "python" in os.path.basename(os.readlink(f"/proc/{pid}/exe"))  # noqa: PTH115, PTH119
+    except OSError:
+        return True
 
 
 def find_slurm_job(environ: Mapping[str, str]) -> str | None:
@@ -394,7 +455,8 @@ def _catches(pid: int, number: int) -> bool:
     return bool(mask >> (number - 1) & 1)
 
 
-def _read_environ(pid: int) -> dict[str, str]:
+def read_environ(pid: int) -> dict[str, str]:
+    """The environment that a process was started with; empty if it belongs to somebody else."""
     try:
         text = Path(f"/proc/{pid}/environ").read_bytes().decode("utf-8", "replace")
     except OSError:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from clusterscape.collect.hangs import flight_recorder, nccl_ras, stacks
+from clusterscape.collect.hangs import debug_server, flight_recorder, nccl_ras, stacks
 from clusterscape.errors import ClusterScapeError, SourceError
 from clusterscape.model.hangs import CommunicatorLook, HangLook, ProcessLook, RankLook
 
@@ -64,7 +64,7 @@ def read_looks(paths: Sequence[Path], progress: Callable[[int, int], None] | Non
         reason = notes[0] if notes else "no file has a known format"
         raise SourceError(
             f"nothing could be read: {reason}",
-            hint="Supported: Flight Recorder (pickle, JSON), NCCL RAS, py-spy dump --json, faulthandler.",
+            hint="Supported: Flight Recorder (pickle, JSON), PyTorch's debug server, NCCL RAS, py-spy dump --json, faulthandler.",
         )
     return _join(read, notes)
 
@@ -94,11 +94,9 @@ def _read_all(files: Sequence[Path], progress: Callable[[int, int], None] | None
         try:
             if path.stat().st_size > MAX_FILE_BYTES:
                 raise SourceError(f"it is larger than {MAX_FILE_BYTES >> 20} MiB")
-            file = _read_file(path, path.read_bytes())
-            if file is None:
-                skipped += 1
-            else:
-                read.append(file)
+            files_in = _read_file(path, path.read_bytes())
+            skipped += not files_in
+            read += files_in
         except OSError as error:
             notes.append(f"Cannot read {path.name}: {error.strerror}.")
         except ClusterScapeError as error:
@@ -110,7 +108,21 @@ def _read_all(files: Sequence[Path], progress: Callable[[int, int], None] | None
     return read, notes
 
 
-def _read_file(path: Path, data: bytes) -> _ReadFile | None:
+def _read_file(path: Path, data: bytes) -> list[_ReadFile]:
+    """What a file holds: of one rank, or of all; empty if the format is unknown."""
+    is_page = not data.startswith(b"\x80") and debug_server.is_debug_page(data[:200_000].decode("utf-8", "replace"))
+    if is_page:
+        text = data.decode("utf-8", "replace")
+        return [
+            replace(file, rank=rank)
+            for rank, content in debug_server.split_ranks(text)
+            if (file := _read_one(path, content.encode())) is not None
+        ]
+    file = _read_one(path, data)
+    return [] if file is None else [file]
+
+
+def _read_one(path: Path, data: bytes) -> _ReadFile | None:
     """None if the format is unknown."""
     if not data:
         raise SourceError("it is empty", hint="Was the process killed before it wrote the file?")
@@ -209,12 +221,14 @@ def _assign_ranks(files: Sequence[_ReadFile], by_pid: Mapping[int, int]) -> list
     for file in files:
         match = _AFTER_RANK.search(file.path.name)
         pid = file.pid or next((int(word) for word in _DIGITS.findall(file.path.name) if int(word) in by_pid), None)
+        if file.rank is not None:
+            continue
         if match:
             file.rank = int(match[1])
         elif pid is not None and pid in by_pid:
             file.rank = by_pid[pid]
     unknown = [file for file in files if file.rank is None]
-    if len(unknown) == len(files):
+    if unknown and len(unknown) == len(files):
         note = _assign_by_number(unknown)
         if note and unknown:
             notes.append(note)

@@ -69,7 +69,9 @@ def parse_faulthandler(text: str) -> tuple[ThreadStack, ...]:
                 )
         elif not line.strip():
             frames = None
-    stacks = [ThreadStack(tuple(found), name=name, is_main=is_current) for is_current, name, found in threads.values()][
+    # A thread without Python frames only writes the dump.
+    written = [thread for thread in threads.values() if thread[2]]
+    stacks = [ThreadStack(tuple(found), name=name, is_main=is_current) for is_current, name, found in written][
         -MAX_THREADS:
     ]
     if stacks and not any(stack.is_main for stack in stacks):
