@@ -19,7 +19,6 @@ from clusterscape.track.tracked_run import RunRequest
 from clusterscape.track.tracker import BackgroundWork, TrackOptions, shell_code, track
 
 if TYPE_CHECKING:
-    from clusterscape.model.hangs import HangVerdict
     from clusterscape.track.upload import RunServer, RunTarget, RunUploader
 
 URL_VARIABLE = "CLUSTERSCAPE_URL"
@@ -269,7 +268,7 @@ class Sender(BackgroundWork):
             verdict = msgspec.convert(report["verdict"], HangVerdict)
         except (ClusterScapeError, msgspec.ValidationError, KeyError):
             return None
-        return HangFinding({}, hang_lines(verdict), is_hang(verdict), is_partial=report.get("is_partial") is True)
+        return HangFinding({}, hang_lines(verdict), verdict.is_hang, is_partial=report.get("is_partial") is True)
 
     def describe(self) -> str:
         """Upload problems, for the summary line."""
@@ -312,15 +311,10 @@ def judge_looks(folders: Sequence[Path]) -> HangFinding | None:
     return HangFinding(
         event,
         hang_lines(verdict),
-        is_hang(verdict),
+        verdict.is_hang,
         looks=[write_plain(condense_look(look)) for look in looks[:2]],
         is_partial=looks[-1].is_partial,
     )
-
-
-def is_hang(verdict: "HangVerdict") -> bool:
-    """Whether a verdict is more than slow or unknown."""
-    return verdict.kind not in ("slow", "unknown")
 
 
 def tell(lines: Sequence[str]) -> None:

@@ -133,7 +133,10 @@ class RankLook:
 
 @dataclass(frozen=True, slots=True)
 class CommunicatorLook:
-    """A communicator as NCCL RAS describes it, by ranks of the communicator. ``counts``: launched operations by type."""
+    """A communicator as NCCL RAS describes it, by ranks of the communicator. ``counts``: launched operations by type.
+
+    ``is_of_text``: from an answer as text, which does not list communicators whose ranks agree.
+    """
 
     name: str
     size: int | None
@@ -142,6 +145,7 @@ class CommunicatorLook:
     unresponsive: tuple[int, ...] = ()
     dead: tuple[int, ...] = ()
     errors: Mapping[int, str] = field(default_factory=dict)
+    is_of_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +218,12 @@ class HangVerdict:
     stacks: tuple[StackGroup, ...] = ()
     notes: tuple[str, ...] = ()
     alternatives: tuple[HangKind, ...] = ()
-    """Other classes that the sources cannot tell from this one."""
+    """Other classes that the sources cannot tell from this one, most frequent first."""
+
+    @property
+    def is_hang(self) -> bool:
+        """Whether it is surely more than slow: worth an alert."""
+        return self.kind not in (HangKind.SLOW, HangKind.UNKNOWN) and HangKind.SLOW not in self.alternatives
 
 
 class RankState(StrEnum):

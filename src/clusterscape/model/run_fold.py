@@ -211,6 +211,8 @@ def _keep_look(event: HangLooked, run: StoredRun) -> None:
         return
     run.detail.looks = [*run.detail.looks[: event.number - 1], write_plain(look)]
     ranks = run.summary.ranks = run.summary.ranks or RunRanks()
+    if not ranks.is_stalled:
+        ranks.stalled_at = event.at
     ranks.looked_at = event.at
 
 

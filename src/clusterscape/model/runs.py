@@ -103,12 +103,14 @@ class RunMoments(Struct, omit_defaults=True, kw_only=True):
 class RunRanks(Struct, omit_defaults=True, kw_only=True):
     """The part of a distributed job that a tracker sees. ``job``: equal for all trackers of the job.
 
-    ``looked_at``: the newest look at ranks that made no steps; ``went_on_at``: when they made steps again.
+    ``stalled_at``: the first look at ranks that made no steps, ``looked_at`` the newest one; ``went_on_at``: when they made steps
+    again.
     """
 
     job: str | None = None
     slurm_job: str | None = None
     world_size: int | None = None
+    stalled_at: int | None = None
     looked_at: int | None = None
     went_on_at: int | None = None
 

@@ -44,6 +44,7 @@ class _Cause:
     occupation: Occupation | None = None
     frame: StackFrame | None = None
     evidence: tuple[str, ...] = ()
+    alternatives: tuple[HangKind, ...] = ()
 
 
 def judge_hang(looks: Sequence[HangLook]) -> HangVerdict:
@@ -59,6 +60,7 @@ def judge_hang(looks: Sequence[HangLook]) -> HangVerdict:
         cause = _find_cause(now, before, stalls, roots, circle)
         if before is None and not _has_timed_out(now):
             cause = _less_sure(cause)
+        cause = _admit_slow(cause, now)
     return _verdict(cause, now, stalls, has_two_looks=before is not None)
 
 
@@ -91,6 +93,7 @@ def _verdict(cause: _Cause, now: HangLook, stalls: Sequence[Stall], *, has_two_l
         stalled=_list_stalled(stalls, stall),
         stacks=fold_stacks(now.ranks),
         notes=tuple(notes),
+        alternatives=cause.alternatives,
     )
 
 
@@ -116,6 +119,14 @@ def _list_stalled(stalls: Sequence[Stall], first: Stall | None) -> tuple[Stalled
 
 def _has_timed_out(look: HangLook) -> bool:
     return any(call.is_timed_out for about in look.ranks.values() for call in about.calls)
+
+
+def _admit_slow(cause: _Cause, now: HangLook) -> _Cause:
+    """RAS as text does not list communicators that agree: a rank that advanced there looks still, and may only be slow."""
+    is_blind = any(communicator.is_of_text for communicator in now.communicators)
+    if not is_blind or cause.kind is not HangKind.ABSENT or cause.stall is None or cause.stall.source != "RAS":
+        return cause
+    return replace(cause, certainty=Certainty.POSSIBLE, alternatives=(HangKind.SLOW,))
 
 
 def _less_sure(cause: _Cause) -> _Cause:
@@ -249,7 +260,7 @@ def _judge_mismatch(root: Stall, now: HangLook) -> _Cause:
         HangKind.MISMATCH,
         root.odd,
         f"In {write_group(root)}, {root.mismatch}.",
-        Certainty.CERTAIN if len(root.odd) < len(root.members) else Certainty.LIKELY,
+        Certainty.CERTAIN if len(root.odd) < len(root.members) and root.source == "recorder" else Certainty.LIKELY,
         root,
         frame=frame,
         evidence=(f"number {root.sequence} of group {root.group}: {root.mismatch}",),
@@ -428,11 +439,13 @@ def _judge_complete(root: Stall, now: HangLook, before: HangLook | None) -> _Cau
             return _Cause(
                 HangKind.KERNEL,
                 spinning,
-                f"All ranks launched the same operations; {name_ranks(sorted(spinning))} waits for the GPU outside a collective.",
-                Certainty.LIKELY,
+                f"All ranks launched the same operations; {name_ranks(sorted(spinning))} "
+                f"{'waits' if len(spinning) == 1 else 'wait'} for the GPU outside a collective.",
+                Certainty.POSSIBLE,
                 root,
                 _occupations(spinning, now, before).get(min(spinning)),
                 evidence=("RAS: all launched the same number of operations", "stacks: a synchronizing call"),
+                alternatives=(HangKind.LINK, HangKind.MISMATCH),
             )
     is_sure = root.is_started and root.waiting == root.members
     pair = root.members if len(root.members) == 2 else frozenset[int]()
@@ -447,6 +460,8 @@ def _judge_complete(root: Stall, now: HangLook, before: HangLook | None) -> _Cau
             if root.is_started
             else "no rank is missing and all calls are alike",
         ),
+        # RAS counts launches: it sees neither sizes nor what a GPU has started.
+        alternatives=(HangKind.KERNEL, HangKind.MISMATCH) if root.source == "RAS" else (),
     )
 
 
@@ -471,7 +486,8 @@ def _judge_stacks(now: HangLook, before: HangLook | None) -> _Cause:
                 frozenset(),
                 "All ranks whose stacks are known are in a collective; without a recorder it is unknown in which.",
                 Certainty.POSSIBLE,
-                evidence=(f"stacks: {len(inside)} ranks in a collective",),
+                evidence=(f"stacks: {_count_ranks(len(inside))} in a collective",),
+                alternatives=(HangKind.KERNEL, HangKind.MISMATCH),
             )
         return _Cause(
             HangKind.UNKNOWN,
@@ -495,5 +511,10 @@ def _judge_stacks(now: HangLook, before: HangLook | None) -> _Cause:
         Certainty.LIKELY if is_sure else Certainty.POSSIBLE,
         None,
         occupation,
-        evidence=tuple(filter(None, (occupation.evidence, f"stacks: {len(inside)} ranks in a collective"))),
+        evidence=tuple(filter(None, (occupation.evidence, f"stacks: {_count_ranks(len(inside))} in a collective"))),
+        alternatives=(HangKind.LINK, HangKind.MISMATCH) if kind is HangKind.KERNEL else (),
     )
+
+
+def _count_ranks(count: int) -> str:
+    return f"{count:,} {'rank' if count == 1 else 'ranks'}"

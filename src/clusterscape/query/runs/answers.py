@@ -228,6 +228,10 @@ class HangRow:
     ranks: list[int]
     world_size: int | None
     held_gpus: int | None
+    user: str | None
+    name: str | None
+    is_sure: bool  # more than slow, by what was read
+    stalled_at: int
     looked_at: int
     went_on_at: int | None
     is_over: bool  # it made steps again, or ended

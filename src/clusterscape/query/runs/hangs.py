@@ -49,7 +49,9 @@ class HangQuery:
             if key in seen:
                 continue
             seen.add(key)
-            rows += [row] if (row := _row_of(self._answer(record, records), record)) is not None else []
+            job = _same_job(record, records)
+            shown = record if workload == record.workload else min(job, key=lambda other: other.run)
+            rows += [row] if (row := _row_of(self._answer(shown, records), shown, job)) is not None else []
             if len(rows) == limit:
                 break
         return HangList(rows=rows)
@@ -136,6 +138,10 @@ def _looked_at(record: RunRecord) -> int:
     return (record.summary.ranks.looked_at or 0) if record.summary.ranks is not None else 0
 
 
+def _stalled_at(record: RunRecord) -> int | None:
+    return record.summary.ranks.stalled_at if record.summary.ranks is not None else None
+
+
 def _went_on_at(record: RunRecord) -> int | None:
     ranks = record.summary.ranks
     return ranks.went_on_at if ranks is not None and not ranks.is_stalled else None
@@ -165,7 +171,7 @@ def _ended_ranks(stored: StoredRun, newest: int) -> dict[int, ProcessLook]:
     return dict.fromkeys(stored.detail.ranks, process)
 
 
-def _row_of(answer: HangAnswer, record: RunRecord) -> HangRow | None:
+def _row_of(answer: HangAnswer, record: RunRecord, job: Sequence[RunRecord]) -> HangRow | None:
     report = answer.report
     if report is None or answer.looked_at is None:
         return None
@@ -179,7 +185,12 @@ def _row_of(answer: HangAnswer, record: RunRecord) -> HangRow | None:
         ranks=list(verdict.ranks[:1024]),
         world_size=verdict.world_size,
         held_gpus=verdict.held_gpus,
+        user=record.owned_by,
+        name=record.summary.about.name,
+        is_sure=verdict.is_hang,
+        stalled_at=min(filter(None, map(_stalled_at, job)), default=answer.looked_at),
         looked_at=answer.looked_at,
         went_on_at=answer.went_on_at,
-        is_over=answer.went_on_at is not None or record.summary.end.state is not None,
+        is_over=not any(other.summary.ranks is not None and other.summary.ranks.is_stalled for other in job)
+        or all(other.summary.end.state is not None for other in job),
     )
