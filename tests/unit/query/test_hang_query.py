@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hangs.made_up import write_case
 from tracking.site import NOW, RunStores, run_stores, spooled
@@ -10,6 +11,7 @@ from tracking.site import NOW, RunStores, run_stores, spooled
 from clusterscape.analyze.hang.condense import condense_look
 from clusterscape.collect.hangs.reading import read_looks
 from clusterscape.errors import NotFoundError
+from clusterscape.model import Allocation, AllocationSource, Names, SampleBatch, UnitId, UnixMs, WorkloadId
 from clusterscape.model.hangs import HangLook, write_plain
 from clusterscape.model.run_frames import encode_event
 
@@ -85,6 +87,53 @@ def test_looks_of_another_user_are_left_out_when_the_job_has_the_same_name(
         assert stores.queries.hangs.one("run-a").runs == ["run-a"]
         assert stores.queries.hangs.looked_elsewhere("run-a") is None
         assert len(stores.queries.hangs.all().rows) == 2
+
+
+def test_gpus_and_xids_are_evidence_when_telemetry_has_them(tmp_path: Path, case: tuple[int, list[HangLook]]) -> None:
+    _, looks = case
+    units = [UnitId(f"n1:{index}") for index in range(4)]
+    values = {
+        "gpu_util_ratio": [1.0, 1.0, 1.0, 0.0],
+        "power_watts": [121.0] * 4,
+        "power_limit_watts": [700.0] * 4,
+        "xid_error_code": [0.0] * 4,
+    }
+    times = [LOOKED - 60_000, LOOKED - 30_000]
+    rows = [
+        (unit, metric, time, 79.0 if name == "xid_error_code" and unit == 3 and number == 1 else values[name][unit])
+        for metric, name in enumerate(values)
+        for unit in range(4)
+        for number, time in enumerate(times)
+    ]
+    codes = np.array([row[:3] for row in rows])
+    batch = SampleBatch(
+        units=Names(units),
+        metrics=Names(list(values)),
+        unit=codes[:, 0].astype(np.int32),
+        metric=codes[:, 1].astype(np.int32),
+        time_ms=codes[:, 2].astype(np.int64),
+        value=np.array([row[3] for row in rows]),
+    )
+    with run_stores(tmp_path / "data") as stores:
+        stores.metrics.append(batch)
+        stores.records.write_allocations(
+            Allocation(
+                workload=WorkloadId("slurm:4711"),
+                unit=unit,
+                from_at=UnixMs(LOOKED - 900_000),
+                to_at=None,
+                source=AllocationSource.SCHEDULER_INDEX,
+                confidence=1.0,
+            )
+            for unit in units
+        )
+        send(stores, "run-a", looks, range(8))
+        report = stores.queries.hangs.one("run-a").report
+        assert report is not None
+        evidence = "\n".join(report.verdict.evidence)
+        assert "3 of 4 GPUs are at 95% utilization or more and draw 17% of their power limit" in evidence
+        assert "n1:3 is idle" in evidence
+        assert "n1:3: Xid 79" in evidence or "n1:3: XID 79" in evidence
 
 
 def test_error_names_the_run_when_there_is_none(tmp_path: Path) -> None:

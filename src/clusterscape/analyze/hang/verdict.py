@@ -200,13 +200,22 @@ def _find_cause(
     ended = _find_ended(stalls, now)
     if ended is not None:
         return ended
-    if root.absent:
+    if root.absent and not _all_wait_inside(root, now):
         return _judge_absent(root, now, before)
     if root.missing:
         return _judge_missing(root, now, before)
     if root.unstarted:
         return _judge_unstarted(root, now, before)
     return _judge_complete(root, now, before)
+
+
+def _all_wait_inside(root: Stall, now: HangLook) -> bool:
+    """Whether all ranks with fewer launches wait in a collective themselves: hosts run ahead by different numbers of calls.
+
+    Only RAS counts launches of a communicator without saying which one a rank is in.
+    """
+    stacks = [main_stack(now.ranks.get(rank)) for rank in root.absent]
+    return root.source == "RAS" and all(stack is not None and is_in_collective(stack) for stack in stacks)
 
 
 def _find_ended(stalls: Sequence[Stall], now: HangLook) -> _Cause | None:

@@ -4,12 +4,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import msgspec
+import numpy as np
+import polars as pl
 
 from clusterscape.analyze.hang.joining import MachineLooks, join_looks
 from clusterscape.analyze.hang.picture import report_hang
 from clusterscape.errors import NotFoundError
-from clusterscape.model.hangs import HangLook, ProcessLook
+from clusterscape.model.hangs import HangLook, HangReport, ProcessLook
+from clusterscape.model.ids import UnitId, UnixMs, WorkloadId
 from clusterscape.model.runs import RunRecord, StoredRun
+from clusterscape.model.xids import find_xid
 from clusterscape.query.context import QueryContext
 from clusterscape.query.runs.answers import HangAnswer, HangList, HangRow
 
@@ -17,12 +21,20 @@ MOST_LISTED = 50
 SAME_STALL_MS = 600_000
 """Looks of one job that lie further apart are of different stalls."""
 KEPT_ANSWERS = 64
+MOST_UNITS = 16_384
+MOST_NAMED = 6
+GPU_METRICS = ("gpu_util_ratio", "power_watts", "power_limit_watts")
+BUSY_RATIO, IDLE_RATIO = 0.95, 0.05
+WAITING_POWER_RATIO = 0.5
+"""A recorded H200 draws 121 of 700 W in a collective that waits, and 630 W and more in training."""
+XID_BEFORE_MS = 600_000
 
 
 class HangQuery:
     """Queries on runs that make no steps."""
 
     def __init__(self, context: QueryContext) -> None:
+        self._context = context
         self._records = context.records
         self._answers: dict[tuple[tuple[str, int, int, int], ...], HangAnswer] = {}
 
@@ -81,6 +93,63 @@ class HangQuery:
             self._answers[key] = cached
         return replace(cached, run=record.run, workload=record.workload)
 
+    def _with_telemetry(self, report: HangReport, job: Sequence[RunRecord], at: UnixMs) -> HangReport:
+        """The report with what the GPUs of the job showed when it was looked at."""
+        slurm_job = next((other.summary.ranks.slurm_job for other in job if other.summary.ranks), None)
+        workloads = [other.workload for other in job] + ([WorkloadId(f"slurm:{slurm_job}")] if slurm_job else [])
+        units = {
+            allocation.unit
+            for workload in workloads
+            for allocation in self._context.records.allocations(workload=workload, start_ms=at, end_ms=UnixMs(at + 1))
+        }
+        if not units:
+            return report
+        names = [UnitId(unit) for unit in sorted(units)[:MOST_UNITS]]
+        evidence = (*report.verdict.evidence, *self._describe_gpus(names, at), *self._describe_xids(names, at))
+        return replace(report, verdict=replace(report.verdict, evidence=evidence))
+
+    def _describe_gpus(self, units: Sequence[UnitId], at: UnixMs) -> list[str]:
+        """Utilization against power: a GPU that waits in a collective is busy and draws little."""
+        context = self._context
+        latest = context.metrics.latest(GPU_METRICS, at_ms=at, lookback_ms=context.lookback_ms)
+        latest = latest.filter(pl.col("unit").is_in(units)).drop_nulls("gpu_util_ratio")
+        if latest.is_empty():
+            return []
+        busy = latest.filter(
+            (pl.col("gpu_util_ratio") >= BUSY_RATIO)
+            & (pl.col("power_watts") <= WAITING_POWER_RATIO * pl.col("power_limit_watts"))
+        )
+        idle = latest.filter(pl.col("gpu_util_ratio") <= IDLE_RATIO)["unit"].sort().to_list()
+        lines = []
+        if not busy.is_empty():
+            share = float(np.median((busy["power_watts"] / busy["power_limit_watts"]).to_numpy()))
+            lines.append(
+                f"telemetry: {busy.height:,} of {latest.height:,} GPUs are at {BUSY_RATIO:.0%} utilization or more and draw "
+                f"{share:.0%} of their power limit: they wait inside a kernel"
+            )
+        if idle:
+            more = f" and {len(idle) - MOST_NAMED:,} more" if len(idle) > MOST_NAMED else ""
+            verb = "is" if len(idle) == 1 else "are"
+            lines.append(f"telemetry: {', '.join(idle[:MOST_NAMED])}{more} {verb} idle")
+        return lines
+
+    def _describe_xids(self, units: Sequence[UnitId], at: UnixMs) -> list[str]:
+        begin = UnixMs(at - XID_BEFORE_MS)
+        table = self._context.metrics.series(
+            ["xid_error_code"], units, start_ms=begin, end_ms=UnixMs(at + 1), step_ms=None
+        )
+        if table.is_empty():
+            return []
+        changes = (
+            table.sort("unit", "time_ms")
+            .with_columns(before=pl.col("value").shift(1).over("unit"))
+            .filter((pl.col("value") > 0) & pl.col("before").is_not_null() & (pl.col("value") != pl.col("before")))
+        )
+        return [
+            f"{unit}: {find_xid(int(code)).describe()}"
+            for unit, code in changes.select("unit", "value").head(MOST_NAMED).iter_rows()
+        ]
+
     def _join(self, record: RunRecord, job: Sequence[RunRecord]) -> HangAnswer:
         newest = max(map(_looked_at, job))
         machines: list[MachineLooks] = []
@@ -105,7 +174,7 @@ class HangQuery:
             hosts_without_look=sorted(missing),
             looked_at=newest or None,
             went_on_at=max(filter(None, map(_went_on_at, job)), default=None),
-            report=report_hang(looks) if looks else None,
+            report=self._with_telemetry(report_hang(looks), job, UnixMs(newest)) if looks else None,
         )
 
 
