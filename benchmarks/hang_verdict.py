@@ -24,8 +24,8 @@ from benchmarks.report import Report
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
-TUNED, HELD_BACK = range(30), range(30, 40)
-STRAGGLERS = range(1000, 1100)
+TUNED, HELD_BACK = range(30), range(40, 50)
+STRAGGLERS = range(1100, 1200)
 RANKS = 1024
 ENTRIES = 300
 ALIKE = {"absent": "missing", "dead": "missing", "deadlock": "missing", "storage": "missing", "slow": "missing",
@@ -63,7 +63,8 @@ def score_ours(seeds: Iterable[int], *, has_recorder: bool) -> tuple[Counter[str
                 verdict = judge_hang(read_looks(list(case.looks)))
             is_kind = verdict.kind == kind
             is_rank = frozenset(verdict.ranks) in {case.ranks, *case.others_right}
-            score += Counter(kind=is_kind, rank=is_rank, both=is_kind and is_rank)
+            is_admitted = (is_kind and is_rank) or kind in verdict.alternatives
+            score += Counter(kind=is_kind, rank=is_rank, both=is_kind and is_rank, admitted=is_admitted)
             cases += 1
             if not (is_kind and is_rank):
                 wrong.append(f"{kind} {seed} {case.way}: {sorted(case.ranks)} → {verdict.kind} {verdict.ranks}")
@@ -130,7 +131,7 @@ def count_stragglers() -> int:
     for seed in STRAGGLERS:
         with tempfile.TemporaryDirectory() as folder:
             case = write_case("slow", seed, Path(folder), has_recorder=seed % 4 > 0)
-            hung += judge_hang(read_looks(list(case.looks))).kind != "slow"
+            hung += judge_hang(read_looks(list(case.looks))).is_hang
     return hung
 
 
@@ -201,6 +202,13 @@ def main() -> int:
         f"class and ranks right, RAS and stacks, {ras_cases} cases",
         100 * ras["both"] / ras_cases,
         "%",
+        higher_is_better=True,
+    )
+    report.add(
+        f"class right or named as an alternative, RAS and stacks, {ras_cases} cases",
+        100 * ras["admitted"] / ras_cases,
+        "%",
+        budget=95,
         higher_is_better=True,
     )
     right, gloo_cases = score_gloo([*seeds][:5])

@@ -35,7 +35,9 @@ from clusterscape.model import (
     gpu_unit_id,
 )
 from clusterscape.model.access import LOCAL_ADMIN, Role, Viewer
+from clusterscape.model.hangs import HangLook, ProcessLook, RankLook, StackFrame, ThreadStack, write_plain
 from clusterscape.model.rules import Violation
+from clusterscape.model.run_frames import encode_event
 from clusterscape.query import QueryContext
 from clusterscape.runtime.trace_importing import import_files
 from clusterscape.serve.app import create_app
@@ -156,7 +158,18 @@ def run_spool(person: str) -> bytes:
         ("loss", None, "run"): [3.0, 2.0, 1.0],
         ("gpu_util_ratio", None, "run"): [0.5, 0.6, 0.7],
     }
-    return spooled(run(person), series=series, steps=True, params={f"{person}-param": f"{person}-value"}, about=about)
+    whole = spooled(run(person), series=series, steps=True, params={f"{person}-param": f"{person}-value"}, about=about)
+    return whole + hang_of(person)
+
+
+def hang_of(person: str) -> bytes:
+    """Two looks at a rank that waits for a lock, whose stack names the person."""
+    frame = StackFrame(f"wait_for_{person}", f"/home/{person}/code/train-{person}.py", 7)
+    rank = RankLook(0, stacks=(ThreadStack((frame,), name=person, is_main=True),), process=ProcessLook(state="S"))
+    look = write_plain(HangLook({0: rank}, world_size=1))
+    parts = [{"event": "ranks", "job": f"{person}-host:29500", "ranks": [0], "world_size": 1}]
+    parts += [{"event": "hang_look", "at": NOW - 5000, "number": number, "look": look} for number in (1, 2)]
+    return b"".join(map(encode_event, parts))
 
 
 @contextmanager

@@ -127,6 +127,8 @@ def reads(site: PrivateSite) -> dict[str, list[Call]]:
         "read_run_series": [get(f"/runs/series?run={run(person)}&metric=loss") for person in PEOPLE],
         "read_run_bands": [get(f"/runs/bands?group={run(person)}&metric=loss") for person in PEOPLE],
         "read_run": [get(f"/runs/{run(person)}") for person in PEOPLE],
+        "read_run_hang": [get(f"/runs/{run(person)}/hang") for person in PEOPLE],
+        "list_hangs": [get("/hangs"), *(get(f"/hangs?workload=run:{run(person)}") for person in PEOPLE)],
         "list_run_files": [get(f"/runs/{run(person)}/files") for person in PEOPLE],
         "list_traces": [get("/traces"), *each_workload("/traces?workload={}")],
         "diff_traces": [get(f"/traces/diff?a={site.traces[person]}&b={site.traces[ADA]}") for person in PEOPLE],

@@ -1,12 +1,21 @@
 """The runs page on the demo: choose runs, compare them in every drawing, open one, save an insight, take the link along."""
 
 import re
+import time
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hangs.made_up import write_case
 from playwright.sync_api import Page, expect
 from servers.demo import get_json, wait_until
 from servers.picture import read_address
+
+from clusterscape.analyze.hang.condense import condense_look
+from clusterscape.collect.hangs.reading import read_looks
+from clusterscape.model.hangs import write_plain
+from clusterscape.model.run_frames import encode_event
 
 pytestmark = pytest.mark.browser
 
@@ -150,3 +159,50 @@ def test_run_is_gone_when_it_is_deleted_after_a_question(runs_page: Page, runs_u
     expect(question).to_have_count(0)
     expect(details).to_have_count(0)
     assert len(get_json(f"{runs_url}/api/v1/runs/tree")["rows"]) == RUNS - 1
+
+
+@pytest.fixture
+def hung_job(runs_url: str, tmp_path: Path) -> Iterator[str]:
+    """A running job of the demo's queue with a tracked run whose ranks were looked at twice; removed afterwards."""
+    rows = get_json(f"{runs_url}/api/v1/workloads?state=running&limit=200")["workloads"]
+    job = next(row["workload"] for row in rows if re.fullmatch(r"slurm:\d+", row["workload"]))
+    looks = read_looks(list(write_case("absent", 3, tmp_path / "looks").looks))
+    run, at = "20261119-060000-abc123", int(time.time() * 1000)
+    parts = [
+        {"event": "run", "run": run, "queued_at": at - 60_000, "name": "train.py", "host": "n1", "user": "me"},
+        {"event": "moment", "moment": "running", "at": at - 60_000},
+        {"event": "ranks", "job": "n1:29500", "slurm_job": job[6:], "ranks": list(range(8)), "world_size": 8},
+        *({"event": "hang_look", "at": at, "number": number, "look": write_plain(condense_look(look))}
+          for number, look in enumerate(looks, start=1)),
+    ]  # fmt: skip
+    piece = b"".join(map(encode_event, parts))
+    send("POST", f"{runs_url}/api/v1/runs/{run}/files/tracker.spool", piece)
+    yield job
+    send("DELETE", f"{runs_url}/api/v1/runs/{run}")
+
+
+def send(method: str, url: str, body: bytes | None = None) -> None:
+    request = urllib.request.Request(url, data=body, method=method)
+    urllib.request.urlopen(request, timeout=60).close()
+
+
+def test_one_click_leads_from_rules_and_diagnostics_to_who_hangs(page: Page, hung_job: str) -> None:
+    page.goto(f"/rules?select=workload:{hung_job}")
+    details = page.get_by_role("complementary", name="Details")
+    details.get_by_role("button", name="Who hangs?").click()
+    expect(page.get_by_role("heading", name=re.compile("Rank 5"))).to_be_visible()
+    picture = page.get_by_role("img", name=re.compile("8 ranks by 3 kinds of process groups"))
+    expect(picture).to_be_visible()
+    expect(page.get_by_role("region", name="Who waits for whom")).to_contain_text("default_pg")
+    stack = page.get_by_role("region", name="Stacks").get_by_role("button", name=re.compile("Rank 5"))
+    stack.click()
+    expect(stack).to_have_attribute("aria-pressed", "true")
+    picture.hover(position={"x": 180, "y": 30})
+    expect(picture.get_by_role("status")).to_contain_text("Rank")
+    link = read_address(page)
+    page.goto(f"/rules?select=workload:{hung_job}")
+    details.get_by_role("button", name="Diagnose").click()
+    page.get_by_role("main").get_by_role("button", name="Who hangs?").click()
+    expect(picture).to_be_visible()
+    page.goto(link)
+    expect(picture).to_be_visible()

@@ -16,6 +16,7 @@ def hang_lines(verdict: HangVerdict) -> list[str]:
         ("since", _format_since(verdict.since_ms)),
         ("cost", _format_cost(verdict)),
         *(("evidence", text) for text in verdict.evidence),
+        ("or else", _format_alternatives(verdict)),
         ("do", verdict.advice),
     ]
     lines += [f"  {name:<9}{text}" for name, text in facts if text]
@@ -51,6 +52,12 @@ def stack_lines(verdict: HangVerdict) -> list[str]:
     if len(verdict.stacks) > MOST_STACKS:
         lines.append(f"  and {len(verdict.stacks) - MOST_STACKS:,} more; --json prints all")
     return lines
+
+
+def _format_alternatives(verdict: HangVerdict) -> str:
+    if not verdict.alternatives:
+        return ""
+    return f"{' or '.join(verdict.alternatives)}: these sources cannot tell them apart"
 
 
 def _join(*parts: str | None) -> str:

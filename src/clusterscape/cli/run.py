@@ -19,7 +19,7 @@ from clusterscape.track.tracked_run import RunRequest
 from clusterscape.track.tracker import BackgroundWork, TrackOptions, shell_code, track
 
 if TYPE_CHECKING:
-    from clusterscape.track.upload import RunTarget, RunUploader
+    from clusterscape.track.upload import RunServer, RunTarget, RunUploader
 
 URL_VARIABLE = "CLUSTERSCAPE_URL"
 MLFLOW_VARIABLE = "CLUSTERSCAPE_MLFLOW"
@@ -200,10 +200,12 @@ class Sender(BackgroundWork):
         self._variables = variables
         self._targets: list[RunTarget] = []
         self._uploaders: list[RunUploader] = []
+        self._server: RunServer | None = None
         if url:
-            from clusterscape.track.upload import RunServer
+            from clusterscape.track import upload as uploading
 
-            self._targets.append(RunServer(url, token))
+            self._server = uploading.RunServer(url, token)
+            self._targets.append(self._server)
         if mlflow:
             from clusterscape.track.mlflow.sending import MlflowRuns
             from clusterscape.track.mlflow.server import MlflowServer
@@ -237,9 +239,9 @@ class Sender(BackgroundWork):
         """Start uploading; None if there is no server."""
         if not self._targets:
             return None
-        from clusterscape.track.upload import RunUploader
+        from clusterscape.track import upload as uploading
 
-        self._uploaders = [RunUploader(target, folders) for target in self._targets]
+        self._uploaders = [uploading.RunUploader(target, folders) for target in self._targets]
         return self
 
     def finish(self) -> None:
@@ -248,6 +250,33 @@ class Sender(BackgroundWork):
             uploader.stop()
         for uploader in self._uploaders:
             uploader.finish()
+
+    def hurry(self) -> None:
+        """Upload now."""
+        for uploader in self._uploaders:
+            uploader.hurry()
+
+    def looked_elsewhere(self, folder: Path) -> int | None:
+        """As the server last said."""
+        return next(filter(None, (uploader.looked_elsewhere(folder) for uploader in self._uploaders)), None)
+
+    def judge_all(self, folder: Path) -> HangFinding | None:
+        """The server's verdict on the ranks of all machines."""
+        if self._server is None:
+            return None
+        import msgspec
+
+        from clusterscape.cli.hang_text import hang_lines
+        from clusterscape.model.hangs import HangVerdict
+
+        try:
+            answer = self._server.read(f"/api/v1/runs/{folder.name}/hang")
+            if not isinstance(answer, dict) or not isinstance(report := answer.get("report"), dict):
+                return None
+            verdict = msgspec.convert(report["verdict"], HangVerdict)
+        except (ClusterScapeError, msgspec.ValidationError, KeyError):
+            return None
+        return HangFinding({}, hang_lines(verdict), verdict.is_hang, is_partial=report.get("is_partial") is True)
 
     def describe(self) -> str:
         """Upload problems, for the summary line."""
@@ -262,13 +291,15 @@ MOST_EVENT_RANKS = 1024
 
 def judge_looks(folders: Sequence[Path]) -> HangFinding | None:
     """The verdict on looks at a run that makes no steps. Imports what it needs only then."""
+    from clusterscape.analyze.hang.condense import condense_look
     from clusterscape.analyze.hang.verdict import judge_hang
     from clusterscape.cli.hang_text import hang_lines
     from clusterscape.collect.hangs.reading import read_looks
-    from clusterscape.model.hangs import HangKind
+    from clusterscape.model.hangs import write_plain
 
     try:
-        verdict = judge_hang(read_looks(folders))
+        looks = read_looks(folders)
+        verdict = judge_hang(looks)
     except ClusterScapeError:
         return None
     event = {
@@ -285,7 +316,13 @@ def judge_looks(folders: Sequence[Path]) -> HangFinding | None:
         "evidence": list(verdict.evidence[:32]),
         "advice": verdict.advice,
     }
-    return HangFinding(event, hang_lines(verdict), verdict.kind not in (HangKind.SLOW, HangKind.UNKNOWN))
+    return HangFinding(
+        event,
+        hang_lines(verdict),
+        verdict.is_hang,
+        looks=[write_plain(condense_look(look)) for look in looks[:2]],
+        is_partial=looks[-1].is_partial,
+    )
 
 
 def tell(lines: Sequence[str]) -> None:

@@ -5,8 +5,11 @@ and ``track/hang_watch.py`` make looks, ``analyze/hang`` judges them. Light to i
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum
+from typing import Any
+
+from clusterscape.model.identity_fields import access_checked
 
 
 class HangKind(StrEnum):
@@ -130,7 +133,10 @@ class RankLook:
 
 @dataclass(frozen=True, slots=True)
 class CommunicatorLook:
-    """A communicator as NCCL RAS describes it, by ranks of the communicator. ``counts``: launched operations by type."""
+    """A communicator as NCCL RAS describes it, by ranks of the communicator. ``counts``: launched operations by type.
+
+    ``is_of_text``: from an answer as text, which does not list communicators whose ranks agree.
+    """
 
     name: str
     size: int | None
@@ -139,19 +145,22 @@ class CommunicatorLook:
     unresponsive: tuple[int, ...] = ()
     dead: tuple[int, ...] = ()
     errors: Mapping[int, str] = field(default_factory=dict)
+    is_of_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class HangLook:
-    """Everything that was read at one moment."""
+    """Everything that was read at one moment. ``is_partial``: nobody looked at the machines of the other ranks."""
 
     ranks: Mapping[int, RankLook] = field(default_factory=dict)
     communicators: tuple[CommunicatorLook, ...] = ()
     world_size: int | None = None
     taken_ms: int | None = None
     notes: tuple[str, ...] = ()
+    is_partial: bool = False
 
 
+@access_checked("run")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackGroup:
     """Ranks with equal stacks, innermost frame first."""
@@ -160,9 +169,13 @@ class StackGroup:
     frames: tuple[str, ...]
 
 
+@access_checked("run")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StalledGroup:
-    """A process group with a pending call: who is in it, and for whom it waits. ``is_victim``: it waits for another group."""
+    """A process group with a pending call: who is in it, and for whom it waits.
+
+    ``is_victim``: it waits for other groups; ``waits_for``: their places in the list of stalled groups.
+    """
 
     group: str
     description: str | None
@@ -171,8 +184,11 @@ class StalledGroup:
     waiting: tuple[int, ...]
     missing: tuple[int, ...]
     is_victim: bool
+    waits_for: tuple[int, ...] = ()
+    since_ms: int | None = None
 
 
+@access_checked("run")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HangVerdict:
     """Who hangs, where and why. ``lost_ratio`` and ``since_ms`` are None if no source has times."""
@@ -201,3 +217,87 @@ class HangVerdict:
     stalled: tuple[StalledGroup, ...] = ()
     stacks: tuple[StackGroup, ...] = ()
     notes: tuple[str, ...] = ()
+    alternatives: tuple[HangKind, ...] = ()
+    """Other classes that the sources cannot tell from this one, most frequent first."""
+
+    @property
+    def is_hang(self) -> bool:
+        """Whether it is surely more than slow: worth an alert."""
+        return self.kind not in (HangKind.SLOW, HangKind.UNKNOWN) and HangKind.SLOW not in self.alternatives
+
+
+class RankState(StrEnum):
+    """How a rank stands to the pending call of its group."""
+
+    CLEAR = "clear"
+    """No call of the group is pending, or the rank has completed it."""
+    WAITING = "waiting"
+    """In the call."""
+    ABSENT = "absent"
+    """Has not made it."""
+    UNSTARTED = "unstarted"
+    """Has queued it, but its GPU has not started it."""
+    ODD = "odd"
+    """Made another call."""
+    DEAD = "dead"
+    """Its process has ended."""
+    UNKNOWN = "unknown"
+    """No source tells."""
+
+
+@access_checked("run")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupRow:
+    """Process groups of one kind, such as all groups of tensor parallelism: a rank is in at most one of them.
+
+    ``group``, ``state``, ``enqueued``, ``completed`` are by place in ``HangReport.ranks``. ``group``: an index into ``groups``;
+    ``state``: one into ``HangReport.states``. Null: the rank is in none, or the source does not say.
+    """
+
+    name: str
+    groups: tuple[str, ...]
+    group: tuple[int | None, ...]
+    state: tuple[int | None, ...]
+    enqueued: tuple[int | None, ...]
+    completed: tuple[int | None, ...]
+
+
+@access_checked("run")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HangSource:
+    """How many ranks a source tells of; RAS counts communicators."""
+
+    name: str
+    count: int
+
+
+@access_checked("run")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HangReport:
+    """A verdict with the picture that it rests on: ranks by process groups."""
+
+    verdict: HangVerdict
+    ranks: tuple[int, ...]
+    states: tuple[RankState, ...]
+    rows: tuple[GroupRow, ...]
+    looks: int
+    taken_ms: int | None
+    is_partial: bool
+    sources: tuple[HangSource, ...]
+
+
+def write_plain(value: Any) -> Any:
+    """A look as plain values, without those that are the defaults."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {
+            each.name: write_plain(content)
+            for each in fields(value)
+            if (content := getattr(value, each.name)) != _default_of(each)
+        }
+    if isinstance(value, Mapping):
+        return {str(key): write_plain(content) for key, content in value.items()}
+    return [write_plain(content) for content in value] if isinstance(value, tuple) else value
+
+
+def _default_of(each: Any) -> object:
+    return each.default_factory() if each.default_factory is not MISSING else each.default

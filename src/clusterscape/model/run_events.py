@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from clusterscape.model.hangs import HangLook
 from clusterscape.model.run_frames import SampleMethod, SampleScope
 
 FIRST_MS = 946_684_800_000  # 2000-01-01
@@ -136,6 +137,23 @@ class ExceptionNoted(_Event, tag="exception"):
     text: str | None = None
 
 
+class RanksFound(_Event, tag="ranks"):
+    """Which ranks of a distributed job run here. ``job``: where its ranks meet, which is equal on all machines of the job."""
+
+    job: Annotated[str, Meta(max_length=500)]
+    ranks: Annotated[list[Rank], Meta(max_length=1024)]
+    world_size: Rank | None = None
+    slurm_job: Word | None = None
+
+
+class HangLooked(_Event, tag="hang_look"):
+    """A look at the ranks on this machine while the run makes no steps; the second one is at least two usual steps later."""
+
+    at: Time
+    number: Literal[1, 2]
+    look: HangLook
+
+
 class HangFound(_Event, tag="hang"):
     """The run makes no steps: who hangs, where and why."""
 
@@ -213,6 +231,8 @@ RunEvent = (
     | Marked
     | ListenerReported
     | ExceptionNoted
+    | RanksFound
+    | HangLooked
     | HangFound
     | HangEnded
     | LeftoversFound

@@ -11,18 +11,21 @@ from collections.abc import Iterable, Mapping
 import msgspec
 from msgspec import Struct
 
+from clusterscape.model.hangs import write_plain
 from clusterscape.model.run_events import (
     Ended,
     EnvironmentDescribed,
     ExceptionNoted,
     HangEnded,
     HangFound,
+    HangLooked,
     LeftoversFound,
     ListenerReported,
     Marked,
     MomentReached,
     ParamsSet,
     ProcessNamed,
+    RanksFound,
     RunDescribed,
     RunEvent,
     SamplesDropped,
@@ -30,7 +33,7 @@ from clusterscape.model.run_events import (
     SeriesNamed,
     TagsSet,
 )
-from clusterscape.model.runs import RunAbout, RunEnd, RunHang, RunInstance, RunListener, RunMark, StoredRun
+from clusterscape.model.runs import RunAbout, RunEnd, RunHang, RunInstance, RunListener, RunMark, RunRanks, StoredRun
 
 NAME_CHARS = 1000
 PATH_CHARS = 4096
@@ -39,6 +42,9 @@ METRIC_CHARS = 256
 MOST_EXCEPTIONS = 20
 MOST_LISTENERS = 64
 MOST_HANGS = 20
+MOST_LOOKED_RANKS = 256
+MOST_LOOKED_CALLS = 128
+MOST_LOOKED_FRAMES = 256
 MOST_COUNT = 2**53
 _EPOCH = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,9})?")
 
@@ -86,7 +92,15 @@ def fold_event(event: RunEvent, run: StoredRun, limits: FoldLimits) -> None:
             detail.exceptions = [*detail.exceptions[1 - MOST_EXCEPTIONS :], _cut(event.text, TEXT_CHARS)]
         case HangFound():
             detail.hangs = [*detail.hangs[1 - MOST_HANGS :], _hang_of(event)]
+        case RanksFound():
+            ranks = summary.ranks = summary.ranks or RunRanks()
+            ranks.job, ranks.slurm_job, ranks.world_size = event.job, event.slurm_job, event.world_size
+            detail.ranks = sorted(set(event.ranks))
+        case HangLooked():
+            _keep_look(event, run)
         case HangEnded():
+            if summary.ranks is not None:
+                summary.ranks.went_on_at = event.at
             if detail.hangs and detail.hangs[-1].ended_at is None:
                 detail.hangs = [*detail.hangs[:-1], dataclasses.replace(detail.hangs[-1], ended_at=event.at)]
         case LeftoversFound():
@@ -184,6 +198,22 @@ def _end_of(event: Ended) -> RunEnd:
         at=event.at,
         is_closing=event.is_closing,
     )
+
+
+def _keep_look(event: HangLooked, run: StoredRun) -> None:
+    """Keep the newest two looks, within what a tracker sends of one machine."""
+    look = event.look
+    if len(look.ranks) > MOST_LOOKED_RANKS or any(
+        len(about.calls) > MOST_LOOKED_CALLS or sum(len(stack.frames) for stack in about.stacks) > MOST_LOOKED_FRAMES
+        for about in look.ranks.values()
+    ):
+        leave_out(run, "looks")
+        return
+    run.detail.looks = [*run.detail.looks[: event.number - 1], write_plain(look)]
+    ranks = run.summary.ranks = run.summary.ranks or RunRanks()
+    if not ranks.is_stalled:
+        ranks.stalled_at = event.at
+    ranks.looked_at = event.at
 
 
 def _hang_of(event: HangFound) -> RunHang:

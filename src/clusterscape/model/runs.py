@@ -100,6 +100,26 @@ class RunMoments(Struct, omit_defaults=True, kw_only=True):
     flushed: int | None = None
 
 
+class RunRanks(Struct, omit_defaults=True, kw_only=True):
+    """The part of a distributed job that a tracker sees. ``job``: equal for all trackers of the job.
+
+    ``stalled_at``: the first look at ranks that made no steps, ``looked_at`` the newest one; ``went_on_at``: when they made steps
+    again.
+    """
+
+    job: str | None = None
+    slurm_job: str | None = None
+    world_size: int | None = None
+    stalled_at: int | None = None
+    looked_at: int | None = None
+    went_on_at: int | None = None
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether it was looked at and has made no step since."""
+        return self.looked_at is not None and (self.went_on_at is None or self.went_on_at < self.looked_at)
+
+
 class RunEnd(Struct, omit_defaults=True, kw_only=True):
     """How a run ended; ``state`` is None while it runs. ``is_closing``: reported by another process than its tracker."""
 
@@ -160,6 +180,7 @@ class RunSummary(Struct, omit_defaults=True, kw_only=True):
     damaged: int = 0
     device_type: str | None = None
     figures: RunFigures | None = None
+    ranks: RunRanks | None = None
 
     @property
     def state(self) -> str:
@@ -262,6 +283,8 @@ class RunDetail(Struct, omit_defaults=True, kw_only=True):
     environment: dict[str, Any] = {}  # free-form: what the tracker reports, shown unchanged
     exceptions: list[str | None] = []
     hangs: list[RunHang] = []
+    ranks: list[int] = []
+    looks: list[dict[str, Any]] = []  # the newest two at its ranks while it made no steps, as `write_plain` writes them
     leftovers: int = 0
     holds: dict[str, str] | None = None
     files: dict[str, RunFile] = {}

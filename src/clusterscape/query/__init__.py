@@ -41,7 +41,7 @@ from clusterscape.query.redaction.redactor import ScopeRedactor
 from clusterscape.query.redaction.scopes import Scopes
 from clusterscape.query.rule_notes import RuleNotes
 from clusterscape.query.rules import AlertQuery, RuleQuery
-from clusterscape.query.runs import RunQuery, RunSeriesQuery
+from clusterscape.query.runs import HangQuery, RunQuery, RunSeriesQuery
 from clusterscape.query.scheduling.description import JobTraceQuery
 from clusterscape.query.scheduling.promises import Promises
 from clusterscape.query.scheduling.queue import QueueQuery
@@ -77,6 +77,7 @@ class Queries:
         self.views = ViewQuery(context)
         self.insights = ViewQuery(context, INSIGHT)
         self.runs = RunQuery(context)
+        self.hangs = HangQuery(context)
         self.run_series = RunSeriesQuery(context, self.runs)
         self.job_traces = JobTraceQuery(context)
         self.waits = WaitQuery(context)
@@ -152,6 +153,7 @@ class ScopedQueries(Queries):
         self.views = ViewQuery(context)
         self.insights = ViewQuery(context, INSIGHT)
         self.runs = RunQuery(context)
+        self.hangs = HangQuery(context)
         self.run_series = RunSeriesQuery(context, self.runs)
         self.job_traces = JobTraceQuery(context)
         self.rules = RuleQuery(watch, redact=redactor.redact)

@@ -34,6 +34,7 @@ from clusterscape.serve.identity.addresses import is_loopback, refuse_open_addre
 from clusterscape.serve.identity.identity import Identity
 from clusterscape.serve.state import AppState
 from clusterscape.serve.telemetry import OnlyHealth
+from clusterscape.services.hang_alerts import HangAlerts
 from clusterscape.store.access import open_access_store
 from clusterscape.supervision import SupervisedLoop, cancel_and_wait, keep_running
 from clusterscape.warm_up import Area
@@ -215,7 +216,16 @@ async def _run(
     every_s = site.settings.rules.evaluation_interval_s
     judging = _supervise_thread(site, "judging", partial(site.watch.run, every_s))
     queue_threads = _queue_threads(site)
+    replica = site.replica
+    hang_alerts = HangAlerts(
+        site.queries.hangs,
+        site.alerts,
+        site.changes,
+        site.clock,
+        (lambda: True) if replica is None else (lambda: replica.decides),
+    )
     following = [_supervise_thread(site, name, run) for name, run in queue_threads.runs.items()]
+    following.append(_supervise_thread(site, "alerts on hangs", hang_alerts.run))
     once = {} if startup_task is None else {"startup task": startup_task}
     if not site.warm_up.is_ready(Area.RULES):
         once["compiling"] = partial(compile_ahead, site.warm_up, compiled)
@@ -225,6 +235,7 @@ async def _run(
     finally:
         # First, whatever happens next: a thread that is not stopped keeps the process alive forever.
         site.watch.stop()
+        hang_alerts.stop()
         for stop in queue_threads.stops:
             stop()
         await cancel_and_wait(*background)

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
-from clusterscape.track.hang_watch import HangWatch, Judge
+from clusterscape.track.hang_watch import HangServer, HangWatch, Judge
 from clusterscape.track.listeners.contract import ListenedRun, ListenerContext
 from clusterscape.track.listeners.ticker import Ticker
 from clusterscape.track.places import host_folder
@@ -48,7 +48,7 @@ class TrackOptions(NamedTuple):
     tell: Callable[[Sequence[str]], None] | None = None  # shows lines on a hang to the user
 
 
-class BackgroundWork:
+class BackgroundWork(HangServer):
     """Background work during the runs, such as uploads."""
 
     def finish(self) -> None:
@@ -157,9 +157,9 @@ class _Following:
         self._tickers = self._start_tickers()
         describing = threading.Thread(target=self._describe, name="reproducibility", daemon=True)
         describing.start()
-        watches = self._start_watches()
         folders = [followed.run.folder for followed in self._followed_runs]
         background = self._options.start_background(folders) if self._options.start_background else None
+        watches = self._start_watches(background)
         self._wait(failures)
         for watch in watches:
             watch.stop()
@@ -186,7 +186,7 @@ class _Following:
             ticker.start()
         return tickers
 
-    def _start_watches(self) -> list[HangWatch]:
+    def _start_watches(self, server: HangServer | None) -> list[HangWatch]:
         judge = self._options.judge_hang
         if judge is None:
             return []
@@ -199,6 +199,7 @@ class _Following:
                 self._teller(followed.run.id),
                 self._clock.now_ms,
                 self._memory,
+                server,
             )
             for followed in self._followed_runs
         ]

@@ -50,10 +50,14 @@ class RunServer:
         self._parts = parts
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._timeout_s = timeout_s
+        self.looked_elsewhere: dict[str, int | None] = {}
+        """By run: when another machine of its job last looked at a stall that lasts, by the server's last answer."""
 
     def send(self, folder: Path) -> int:
         """Send the part of a run that the server does not have; returns the accepted bytes. Raises SourceError, AccessError."""
-        has = self._ask("GET", f"/api/v1/runs/{quote(folder.name)}/files").get("offsets")
+        answer = self._ask("GET", f"/api/v1/runs/{quote(folder.name)}/files")
+        has, looked = answer.get("offsets"), answer.get("looked_elsewhere")
+        self.looked_elsewhere[folder.name] = looked if isinstance(looked, int) else None
         offsets = has if isinstance(has, dict) else {}
         sent = 0
         files = spool_files(folder)
@@ -169,12 +173,22 @@ class RunUploader(BackgroundWork):
         self._tell = tell or _print
         self._wait_until = 0.0  # by the monotonic clock
         self._stop = threading.Event()
+        self._awake = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="upload", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         """Send the rest now, after the runs have ended."""
         self._stop.set()
+        self._awake.set()
+
+    def hurry(self) -> None:
+        """Send now."""
+        self._awake.set()
+
+    def looked_elsewhere(self, folder: Path) -> int | None:
+        """As the server last said."""
+        return self._target.looked_elsewhere.get(folder.name) if isinstance(self._target, RunServer) else None
 
     def finish(self) -> None:
         """Send the rest, within a time limit."""
@@ -185,7 +199,9 @@ class RunUploader(BackgroundWork):
 
     def _loop(self) -> None:
         while True:
-            is_last = self._stop.wait(SEND_EVERY_S)
+            self._awake.wait(SEND_EVERY_S)
+            self._awake.clear()
+            is_last = self._stop.is_set()
             if time.monotonic() >= self._wait_until:
                 try:
                     self._send()

@@ -24,7 +24,7 @@ def test_json_holds_all_fields_when_it_is_requested(tmp_path: Path) -> None:
     case = write_case("mismatch", 1, tmp_path)
     done = runner.invoke(app, ["hang", str(tmp_path), "--json"])
     assert done.exit_code == 0, done.output
-    verdict = json.loads(done.stdout)
+    verdict = json.loads(done.stdout)["verdict"]
     assert (verdict["kind"], verdict["ranks"]) == ("mismatch", sorted(case.ranks))
     assert set(verdict) >= {
         "group",

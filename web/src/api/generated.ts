@@ -100,6 +100,9 @@ export interface CauseOccurrences {
   readonly steps?: readonly number[];
 }
 
+/** How sure a verdict is: of a recorded fact, of its most frequent cause, or only of what was left. */
+export type Certainty = "certain" | "likely" | "possible";
+
 /** The state of an alert channel. Counts are of messages, or where named so of turns (starts and ends of violations). */
 export interface ChannelAnswer {
   readonly attempts: number;
@@ -575,6 +578,94 @@ export interface GroupExposure {
   readonly process_group: string;
   readonly ranks: number;
   readonly waiting_s: number;
+}
+
+/** Process groups of one kind, such as all groups of tensor parallelism: a rank is in at most one of them. `group`, `state`, `enqueued`, `completed` are by place in `HangReport.ranks`. `group`: an index into `groups`; `state`: one into `HangReport.states`. Null: the rank is in none, or the source does not say. */
+export interface GroupRow {
+  readonly completed: readonly (number | null)[];
+  readonly enqueued: readonly (number | null)[];
+  readonly group: readonly (number | null)[];
+  readonly groups: readonly string[];
+  readonly name: string;
+  readonly state: readonly (number | null)[];
+}
+
+/** Who hangs in the job that a run is part of, by the looks of all of its trackers. `hosts`: those looked at; `hosts_without_look`: those whose trackers have not reported one yet. `report` is null if the run was never looked at. `went_on_at`: when it made steps again. */
+export interface HangAnswer {
+  readonly hosts: readonly string[];
+  readonly hosts_without_look: readonly string[];
+  readonly looked_at: number | null;
+  readonly report: HangReport | null;
+  readonly run: string;
+  readonly runs: readonly string[];
+  readonly went_on_at: number | null;
+  readonly workload: string;
+}
+
+/** Why the ranks wait. */
+export type HangKind = "absent" | "mismatch" | "dead" | "deadlock" | "kernel" | "link" | "storage" | "slow" | "unknown";
+
+/** Stalled jobs, newest first. */
+export interface HangList {
+  readonly rows: readonly HangRow[];
+}
+
+/** A verdict with the picture that it rests on: ranks by process groups. */
+export interface HangReport {
+  readonly is_partial: boolean;
+  readonly looks: number;
+  readonly ranks: readonly number[];
+  readonly rows: readonly GroupRow[];
+  readonly sources: readonly HangSource[];
+  readonly states: readonly RankState[];
+  readonly taken_ms: number | null;
+  readonly verdict: HangVerdict;
+}
+
+/** A job that stopped making steps, by one of its runs. */
+export interface HangRow {
+  readonly held_gpus: number | null;
+  readonly is_over: boolean;
+  readonly kind: string;
+  readonly looked_at: number;
+  readonly place: string | null;
+  readonly ranks: readonly number[];
+  readonly run: string;
+  readonly title: string;
+  readonly went_on_at: number | null;
+  readonly workload: string;
+  readonly world_size: number | null;
+}
+
+/** How many ranks a source tells of; RAS counts communicators. */
+export interface HangSource {
+  readonly count: number;
+  readonly name: string;
+}
+
+/** Who hangs, where and why. `lost_ratio` and `since_ms` are None if no source has times. */
+export interface HangVerdict {
+  readonly advice?: string;
+  readonly alternatives?: readonly HangKind[];
+  readonly certainty?: Certainty;
+  readonly collective?: string | null;
+  readonly doing?: string | null;
+  readonly evidence?: readonly string[];
+  readonly group?: string | null;
+  readonly group_description?: string | null;
+  readonly held_gpus?: number | null;
+  readonly kind: HangKind;
+  readonly module?: string | null;
+  readonly notes?: readonly string[];
+  readonly place?: string | null;
+  readonly ranks: readonly number[];
+  readonly reason: string;
+  readonly sequence?: number | null;
+  readonly since_ms?: number | null;
+  readonly stacks?: readonly StackGroup[];
+  readonly stalled?: readonly StalledGroup[];
+  readonly title: string;
+  readonly world_size: number | null;
 }
 
 /** Health. `paused`: why samples are not stored now; `failing`: failing background loops (details: /api/v1/sources). */
@@ -1136,6 +1227,9 @@ export interface RankSlack {
   readonly slack_s: number;
 }
 
+/** How a rank stands to the pending call of its group. */
+export type RankState = "clear" | "waiting" | "absent" | "unstarted" | "odd" | "dead" | "unknown";
+
 /** The value of one condition on one unit, in canonical units; null: unknown. */
 export interface ReadingAnswer {
   readonly bound: number | null;
@@ -1351,6 +1445,7 @@ export interface RunExperiment {
 
 /** Number of stored bytes of each file. */
 export interface RunFiles {
+  readonly looked_elsewhere?: number | null;
   readonly offsets: Readonly<Record<string, number>>;
 }
 
@@ -1778,6 +1873,25 @@ export interface SpanAnswer {
   readonly start_ns: number;
   readonly step: number | null;
   readonly wait_ns: number | null;
+}
+
+/** Ranks with equal stacks, innermost frame first. */
+export interface StackGroup {
+  readonly frames: readonly string[];
+  readonly ranks: readonly number[];
+}
+
+/** A process group with a pending call: who is in it, and for whom it waits. `is_victim`: it waits for other groups; `waits_for`: their places in the list of stalled groups. */
+export interface StalledGroup {
+  readonly collective: string | null;
+  readonly description: string | null;
+  readonly group: string;
+  readonly is_victim: boolean;
+  readonly missing: readonly number[];
+  readonly sequence: number | null;
+  readonly since_ms?: number | null;
+  readonly waiting: readonly number[];
+  readonly waits_for?: readonly number[];
 }
 
 /** The median start of a waiting workload over the futures; `change_s` with the middle 80 % of the differences. */

@@ -4,7 +4,16 @@
 import { toQuery } from "../base/request.ts";
 import { getJson, getTable, send } from "./ask.ts";
 import { type Columns, emptyNames, nameAt } from "./columns.ts";
-import type { RunAnswer, RunMetrics, RunTree, SavedView, SavedViews, ViewDocument } from "./generated.ts";
+import type {
+  HangAnswer,
+  HangList,
+  RunAnswer,
+  RunMetrics,
+  RunTree,
+  SavedView,
+  SavedViews,
+  ViewDocument,
+} from "./generated.ts";
 
 export interface RunLinesQuery {
   readonly runs: readonly string[];
@@ -48,6 +57,9 @@ export interface RunBandLine {
 export interface RunsClient {
   tree(signal?: AbortSignal): Promise<RunTree>;
   run(run: string, signal?: AbortSignal): Promise<RunAnswer>;
+  hang(run: string, signal?: AbortSignal): Promise<HangAnswer>;
+  /** `workload`: a run or the Slurm job that runs belong to; null: all. */
+  hangs(workload: string | null, signal?: AbortSignal): Promise<HangList>;
   removeRun(run: string): Promise<void>;
   metrics(runs: readonly string[], signal?: AbortSignal): Promise<RunMetrics>;
   lines(query: RunLinesQuery, signal?: AbortSignal): Promise<readonly RunLine[]>;
@@ -61,6 +73,8 @@ export function createRunsClient(): RunsClient {
   return {
     tree: (signal) => getJson<RunTree>("/runs/tree", signal),
     run: (run, signal) => getJson<RunAnswer>(`/runs/${encodeURIComponent(run)}`, signal),
+    hang: (run, signal) => getJson<HangAnswer>(`/runs/${encodeURIComponent(run)}/hang`, signal),
+    hangs: (workload, signal) => getJson<HangList>(`/hangs${toQuery(workload === null ? {} : { workload })}`, signal),
     async removeRun(run) {
       await send("DELETE", `/runs/${encodeURIComponent(run)}`);
     },

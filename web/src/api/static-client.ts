@@ -85,6 +85,8 @@ export function createStaticClient(answers: Partial<Client>): StaticClient {
     runs: {
       tree: absent("runs.tree"),
       run: absent("runs.run"),
+      hang: absent("runs.hang"),
+      hangs: absent("runs.hangs"),
       removeRun: absent("runs.removeRun"),
       metrics: absent("runs.metrics"),
       lines: absent("runs.lines"),

@@ -2,7 +2,15 @@
 
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback } from "react";
-import type { RunAnswer, RunMetrics, RunTree, SavedViews, ViewDocument } from "../api/generated.ts";
+import type {
+  HangAnswer,
+  HangList,
+  RunAnswer,
+  RunMetrics,
+  RunTree,
+  SavedViews,
+  ViewDocument,
+} from "../api/generated.ts";
 import type { RunBandLine, RunBandsQuery, RunLine, RunLinesQuery } from "../api/runs-client.ts";
 import type { Loadable } from "../base/loadable.ts";
 import { useServices } from "./services.ts";
@@ -27,6 +35,28 @@ export function useRun(run: string): Loadable<RunAnswer> {
     follows: "nothing",
     everyMs: REFRESH_MS,
     ask: (client, signal) => client.runs.run(run, signal),
+  });
+}
+
+/** Who hangs in the job that a run is part of; not requested without a run. */
+export function useHang(run: string | null): Loadable<HangAnswer> {
+  return useVersionedQuery({
+    key: ["hang", run],
+    follows: "nothing",
+    enabled: run !== null,
+    keepsLast: true,
+    everyMs: REFRESH_MS,
+    ask: (client, signal) => client.runs.hang(run ?? "", signal),
+  });
+}
+
+/** Runs of a workload that stopped making steps, newest first. */
+export function useHangs(workload: string | null): Loadable<HangList> {
+  return useVersionedQuery({
+    key: ["hangs", workload],
+    follows: "nothing",
+    everyMs: REFRESH_MS,
+    ask: (client, signal) => client.runs.hangs(workload, signal),
   });
 }
 

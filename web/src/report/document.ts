@@ -1,6 +1,6 @@
 // The content of a report file: its subject, when it was written, and the API responses that it shows.
 
-import type { DiagnosisAnswer, TraceAnswer, TracesDescription, WorkloadEvent } from "../api/generated.ts";
+import type { DiagnosisAnswer, HangReport, TraceAnswer, TracesDescription, WorkloadEvent } from "../api/generated.ts";
 
 /** An answer that is not JSON: its body packed and written as text, and those of its headers that belong to it. */
 export interface RecordedTables {
@@ -37,6 +37,10 @@ export interface TraceAnswers {
   readonly graph: RecordedGraph | null;
 }
 
+export interface HangAnswers {
+  readonly report: HangReport;
+}
+
 interface Head {
   readonly title: string;
   /** Unix ms. */
@@ -49,6 +53,7 @@ export type ReportDocument = Head &
   (
     | { readonly kind: "job-traces"; readonly answers: JobTracesAnswers }
     | { readonly kind: "diagnosis"; readonly answers: DiagnosisAnswers }
+    | { readonly kind: "hang"; readonly answers: HangAnswers }
     | { readonly kind: "trace"; readonly answers: TraceAnswers }
   );
 

@@ -19,6 +19,7 @@ export function createReportClient(report: ReportDocument): Client {
   const none = createStaticClient({});
   switch (report.kind) {
     case "job-traces":
+    case "hang":
       return none;
     case "diagnosis":
       return createStaticClient({ diagnosis: { ...none.diagnosis, ...answerDiagnosis(report.answers) } });

@@ -1,6 +1,7 @@
 // The frame of every report: subject, content, and when and by which version it was written.
 
 import { formatExact } from "../base/time.ts";
+import { HangReportView } from "../views/runs/hang/hang-report.tsx";
 import { DiagnosisReport } from "./diagnosis-report.tsx";
 import type { ReportDocument } from "./document.ts";
 import { JobTracesReport } from "./job-traces-report.tsx";
@@ -26,6 +27,8 @@ function Content({ report }: { report: ReportDocument }) {
       return <JobTracesReport description={report.answers.description} />;
     case "diagnosis":
       return <DiagnosisReport answer={report.answers.diagnosis} metrics={report.answers.metrics} />;
+    case "hang":
+      return <HangReportView report={report.answers.report} />;
     case "trace":
       return <TraceReport {...report.answers} />;
   }

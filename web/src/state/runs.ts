@@ -4,7 +4,7 @@
 import { choiceField, type Field, textField } from "./fields.ts";
 import type { Screen } from "./screen.ts";
 
-export const RUN_DRAWINGS = ["lines", "bars", "scatter", "parallel", "table"] as const;
+export const RUN_DRAWINGS = ["lines", "bars", "scatter", "parallel", "table", "hang"] as const;
 export type RunDrawing = (typeof RUN_DRAWINGS)[number];
 
 /** What lines are drawn over. */
@@ -179,6 +179,12 @@ export const openRun =
   ({ run, workload }: { readonly run: string; readonly workload: string }) =>
   (screen: Screen): Screen =>
     changeRuns({ open: run })({ ...screen, selection: { kind: "workload", key: workload } });
+
+/** Shows who hangs in the job of a run. */
+export const openHang =
+  (row: { readonly run: string; readonly workload: string }) =>
+  (screen: Screen): Screen =>
+    changeRuns({ drawing: "hang" })(openRun(row)({ ...screen, view: "runs" }));
 
 /** Closes the details of a run; the selection of the other views stays. */
 export const closeRun =

@@ -44,6 +44,7 @@ class _Cause:
     occupation: Occupation | None = None
     frame: StackFrame | None = None
     evidence: tuple[str, ...] = ()
+    alternatives: tuple[HangKind, ...] = ()
 
 
 def judge_hang(looks: Sequence[HangLook]) -> HangVerdict:
@@ -59,6 +60,7 @@ def judge_hang(looks: Sequence[HangLook]) -> HangVerdict:
         cause = _find_cause(now, before, stalls, roots, circle)
         if before is None and not _has_timed_out(now):
             cause = _less_sure(cause)
+        cause = _admit_slow(cause, now)
     return _verdict(cause, now, stalls, has_two_looks=before is not None)
 
 
@@ -73,7 +75,7 @@ def _verdict(cause: _Cause, now: HangLook, stalls: Sequence[Stall], *, has_two_l
     return HangVerdict(
         kind=cause.kind,
         title=write_title(cause.kind, sorted(cause.ranks), cause.occupation, stall),
-        reason=cause.reason,
+        reason=cause.reason[:1].upper() + cause.reason[1:],
         ranks=tuple(sorted(cause.ranks)),
         world_size=world,
         group=stall.group if stall else None,
@@ -91,11 +93,14 @@ def _verdict(cause: _Cause, now: HangLook, stalls: Sequence[Stall], *, has_two_l
         stalled=_list_stalled(stalls, stall),
         stacks=fold_stacks(now.ranks),
         notes=tuple(notes),
+        alternatives=cause.alternatives,
     )
 
 
 def _list_stalled(stalls: Sequence[Stall], first: Stall | None) -> tuple[StalledGroup, ...]:
     ordered = sorted(stalls, key=lambda stall: (stall is not first, bool(stall.victim_of), stall.since_ns or 2**63))
+    ordered = ordered[:MOST_STALLED]
+    places = {id(stall): place for place, stall in enumerate(ordered)}
     return tuple(
         StalledGroup(
             group=stall.group,
@@ -105,13 +110,23 @@ def _list_stalled(stalls: Sequence[Stall], first: Stall | None) -> tuple[Stalled
             waiting=tuple(sorted(stall.waiting - stall.laggards)),
             missing=tuple(sorted(stall.laggards or stall.missing)),
             is_victim=bool(stall.victim_of),
+            waits_for=tuple(sorted(places[id(other)] for other in stall.victim_of if id(other) in places)),
+            since_ms=stall.since_ns // 1_000_000 if stall.since_ns else None,
         )
-        for stall in ordered[:MOST_STALLED]
+        for stall in ordered
     )
 
 
 def _has_timed_out(look: HangLook) -> bool:
     return any(call.is_timed_out for about in look.ranks.values() for call in about.calls)
+
+
+def _admit_slow(cause: _Cause, now: HangLook) -> _Cause:
+    """RAS as text does not list communicators that agree: a rank that advanced there looks still, and may only be slow."""
+    is_blind = any(communicator.is_of_text for communicator in now.communicators)
+    if not is_blind or cause.kind is not HangKind.ABSENT or cause.stall is None or cause.stall.source != "RAS":
+        return cause
+    return replace(cause, certainty=Certainty.POSSIBLE, alternatives=(HangKind.SLOW,))
 
 
 def _less_sure(cause: _Cause) -> _Cause:
@@ -185,13 +200,22 @@ def _find_cause(
     ended = _find_ended(stalls, now)
     if ended is not None:
         return ended
-    if root.absent:
+    if root.absent and not _all_wait_inside(root, now):
         return _judge_absent(root, now, before)
     if root.missing:
         return _judge_missing(root, now, before)
     if root.unstarted:
         return _judge_unstarted(root, now, before)
     return _judge_complete(root, now, before)
+
+
+def _all_wait_inside(root: Stall, now: HangLook) -> bool:
+    """Whether all ranks with fewer launches wait in a collective themselves: hosts run ahead by different numbers of calls.
+
+    Only RAS counts launches of a communicator without saying which one a rank is in.
+    """
+    stacks = [main_stack(now.ranks.get(rank)) for rank in root.absent]
+    return root.source == "RAS" and all(stack is not None and is_in_collective(stack) for stack in stacks)
 
 
 def _find_ended(stalls: Sequence[Stall], now: HangLook) -> _Cause | None:
@@ -245,7 +269,7 @@ def _judge_mismatch(root: Stall, now: HangLook) -> _Cause:
         HangKind.MISMATCH,
         root.odd,
         f"In {write_group(root)}, {root.mismatch}.",
-        Certainty.CERTAIN if len(root.odd) < len(root.members) else Certainty.LIKELY,
+        Certainty.CERTAIN if len(root.odd) < len(root.members) and root.source == "recorder" else Certainty.LIKELY,
         root,
         frame=frame,
         evidence=(f"number {root.sequence} of group {root.group}: {root.mismatch}",),
@@ -349,6 +373,16 @@ def _judge_missing(root: Stall, now: HangLook, before: HangLook | None) -> _Caus
         stall = Stall(**{name: getattr(root, name) for name in Stall.__slots__})
         stall.absent = alive
         return _judge_absent(stall, now, before)
+    if now.is_partial:
+        named = name_ranks(sorted(root.missing))
+        return _Cause(
+            HangKind.UNKNOWN,
+            frozenset(),
+            f"{_waiting_sentence(root)[:-1]} for {named}, on machines that nobody has looked at.",
+            Certainty.POSSIBLE,
+            root,
+            evidence=(_progress_of_partial(root),),
+        )
     source = "does not answer NCCL RAS" if root.source == "RAS" else "left no dump"
     plural = source if len(root.missing) == 1 else source.replace("does not", "do not")
     return _Cause(
@@ -359,6 +393,10 @@ def _judge_missing(root: Stall, now: HangLook, before: HangLook | None) -> _Caus
         root,
         evidence=(f"{name_ranks(sorted(root.missing))} {plural}",),
     )
+
+
+def _progress_of_partial(root: Stall) -> str:
+    return f"{len(root.waiting)} ranks of this machine wait in {write_group(root)}"
 
 
 def _judge_unstarted(root: Stall, now: HangLook, before: HangLook | None) -> _Cause:
@@ -410,11 +448,13 @@ def _judge_complete(root: Stall, now: HangLook, before: HangLook | None) -> _Cau
             return _Cause(
                 HangKind.KERNEL,
                 spinning,
-                f"All ranks launched the same operations; {name_ranks(sorted(spinning))} waits for the GPU outside a collective.",
-                Certainty.LIKELY,
+                f"All ranks launched the same operations; {name_ranks(sorted(spinning))} "
+                f"{'waits' if len(spinning) == 1 else 'wait'} for the GPU outside a collective.",
+                Certainty.POSSIBLE,
                 root,
                 _occupations(spinning, now, before).get(min(spinning)),
                 evidence=("RAS: all launched the same number of operations", "stacks: a synchronizing call"),
+                alternatives=(HangKind.LINK, HangKind.MISMATCH),
             )
     is_sure = root.is_started and root.waiting == root.members
     pair = root.members if len(root.members) == 2 else frozenset[int]()
@@ -429,6 +469,8 @@ def _judge_complete(root: Stall, now: HangLook, before: HangLook | None) -> _Cau
             if root.is_started
             else "no rank is missing and all calls are alike",
         ),
+        # RAS counts launches: it sees neither sizes nor what a GPU has started.
+        alternatives=(HangKind.KERNEL, HangKind.MISMATCH) if root.source == "RAS" else (),
     )
 
 
@@ -453,7 +495,8 @@ def _judge_stacks(now: HangLook, before: HangLook | None) -> _Cause:
                 frozenset(),
                 "All ranks whose stacks are known are in a collective; without a recorder it is unknown in which.",
                 Certainty.POSSIBLE,
-                evidence=(f"stacks: {len(inside)} ranks in a collective",),
+                evidence=(f"stacks: {_count_ranks(len(inside))} in a collective",),
+                alternatives=(HangKind.KERNEL, HangKind.MISMATCH),
             )
         return _Cause(
             HangKind.UNKNOWN,
@@ -477,5 +520,10 @@ def _judge_stacks(now: HangLook, before: HangLook | None) -> _Cause:
         Certainty.LIKELY if is_sure else Certainty.POSSIBLE,
         None,
         occupation,
-        evidence=tuple(filter(None, (occupation.evidence, f"stacks: {len(inside)} ranks in a collective"))),
+        evidence=tuple(filter(None, (occupation.evidence, f"stacks: {_count_ranks(len(inside))} in a collective"))),
+        alternatives=(HangKind.LINK, HangKind.MISMATCH) if kind is HangKind.KERNEL else (),
     )
+
+
+def _count_ranks(count: int) -> str:
+    return f"{count:,} {'rank' if count == 1 else 'ranks'}"

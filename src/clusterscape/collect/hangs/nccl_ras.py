@@ -183,4 +183,5 @@ def _close(section: _Section, sizes: list[int], dead_processes: set[tuple[str, i
         unresponsive=tuple(rank for rank in section.missing if rank not in dead),
         dead=tuple(dead),
         errors=section.errors,
+        is_of_text=True,
     )

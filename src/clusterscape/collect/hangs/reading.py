@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from clusterscape.collect.hangs import flight_recorder, nccl_ras, stacks
+from clusterscape.collect.hangs import debug_server, flight_recorder, nccl_ras, stacks
 from clusterscape.errors import ClusterScapeError, SourceError
 from clusterscape.model.hangs import CommunicatorLook, HangLook, ProcessLook, RankLook
 
@@ -64,7 +64,7 @@ def read_looks(paths: Sequence[Path], progress: Callable[[int, int], None] | Non
         reason = notes[0] if notes else "no file has a known format"
         raise SourceError(
             f"nothing could be read: {reason}",
-            hint="Supported: Flight Recorder (pickle, JSON), NCCL RAS, py-spy dump --json, faulthandler.",
+            hint="Supported: Flight Recorder (pickle, JSON), PyTorch's debug server, NCCL RAS, py-spy dump --json, faulthandler.",
         )
     return _join(read, notes)
 
@@ -94,11 +94,9 @@ def _read_all(files: Sequence[Path], progress: Callable[[int, int], None] | None
         try:
             if path.stat().st_size > MAX_FILE_BYTES:
                 raise SourceError(f"it is larger than {MAX_FILE_BYTES >> 20} MiB")
-            file = _read_file(path, path.read_bytes())
-            if file is None:
-                skipped += 1
-            else:
-                read.append(file)
+            files_in = _read_file(path, path.read_bytes())
+            skipped += not files_in
+            read += files_in
         except OSError as error:
             notes.append(f"Cannot read {path.name}: {error.strerror}.")
         except ClusterScapeError as error:
@@ -110,7 +108,21 @@ def _read_all(files: Sequence[Path], progress: Callable[[int, int], None] | None
     return read, notes
 
 
-def _read_file(path: Path, data: bytes) -> _ReadFile | None:
+def _read_file(path: Path, data: bytes) -> list[_ReadFile]:
+    """What a file holds: of one rank, or of all; empty if the format is unknown."""
+    is_page = not data.startswith(b"\x80") and debug_server.is_debug_page(data[:200_000].decode("utf-8", "replace"))
+    if is_page:
+        text = data.decode("utf-8", "replace")
+        return [
+            replace(file, rank=rank)
+            for rank, content in debug_server.split_ranks(text)
+            if (file := _read_one(path, content.encode())) is not None
+        ]
+    file = _read_one(path, data)
+    return [] if file is None else [file]
+
+
+def _read_one(path: Path, data: bytes) -> _ReadFile | None:
     """None if the format is unknown."""
     if not data:
         raise SourceError("it is empty", hint="Was the process killed before it wrote the file?")
@@ -150,18 +162,30 @@ def _join(read: list[_ReadFile], notes: list[str]) -> list[HangLook]:
     for kind in (_RECORDER, _STACKS):
         notes += _assign_ranks([file for file in read if file.kind == kind], by_pid)
     looks: list[dict[str, list[_ReadFile]]] = []
-    counts: dict[tuple[str, int | None], int] = {}
+    counts: dict[tuple[str, int | tuple[int, ...] | None], int] = {}
     for file in sorted(read, key=_order):
         if file.kind in (_RECORDER, _STACKS) and file.rank is None:
             continue
         # A rank's pickle and JSON of one moment are one source; a second pickle is a second look.
-        key = (file.kind + (file.path.suffix if file.kind == _RECORDER else ""), file.rank)
+        key = (file.kind + (file.path.suffix if file.kind == _RECORDER else ""), _ranks_observed(file))
         place = counts.get(key, 0)
         counts[key] = place + 1
         while len(looks) <= place:
             looks.append({})
         looks[place].setdefault(file.kind, []).append(file)
     return [_look_of(files, notes) for files in looks]
+
+
+def _ranks_observed(file: _ReadFile) -> int | tuple[int, ...] | None:
+    """The rank of a file, or the ranks of observed processes: each machine of a job has a file of its own."""
+    if file.observed is None:
+        return file.rank
+    processes = file.observed.get("processes") or ()
+    return tuple(
+        sorted(
+            entry["rank"] for entry in processes if isinstance(entry, dict) and _as_int(entry.get("rank")) is not None
+        )
+    )
 
 
 def _order(file: _ReadFile) -> tuple[Any, ...]:
@@ -197,12 +221,14 @@ def _assign_ranks(files: Sequence[_ReadFile], by_pid: Mapping[int, int]) -> list
     for file in files:
         match = _AFTER_RANK.search(file.path.name)
         pid = file.pid or next((int(word) for word in _DIGITS.findall(file.path.name) if int(word) in by_pid), None)
+        if file.rank is not None:
+            continue
         if match:
             file.rank = int(match[1])
         elif pid is not None and pid in by_pid:
             file.rank = by_pid[pid]
     unknown = [file for file in files if file.rank is None]
-    if len(unknown) == len(files):
+    if unknown and len(unknown) == len(files):
         note = _assign_by_number(unknown)
         if note and unknown:
             notes.append(note)
@@ -260,6 +286,7 @@ def _assign_numbered(files: Sequence[_ReadFile], names: Sequence[str]) -> str | 
 def _look_of(files: Mapping[str, Sequence[_ReadFile]], notes: Sequence[str]) -> HangLook:
     ranks: dict[int, RankLook] = {}
     world_size = taken_ms = None
+    is_partial = False
     # Pickles first: only they contain stacks.
     recorders = sorted(files.get(_RECORDER, ()), key=lambda file: not any(call.frames for call in _look(file).calls))
     for file in (*recorders, *files.get(_STACKS, ())):
@@ -274,8 +301,10 @@ def _look_of(files: Mapping[str, Sequence[_ReadFile]], notes: Sequence[str]) -> 
             if rank is not None:
                 look = RankLook(rank, process=_process_of(entry))
                 ranks[rank] = ranks[rank].merge(look) if rank in ranks else look
+        is_partial = is_partial or document.get("is_partial") is True
     communicators = tuple(communicator for file in files.get(_RAS, ()) for communicator in file.communicators)
-    return HangLook(dict(sorted(ranks.items())), communicators, world_size, taken_ms, tuple(notes))
+    is_partial = is_partial and len(ranks) < (world_size or 0)
+    return HangLook(dict(sorted(ranks.items())), communicators, world_size, taken_ms, tuple(notes), is_partial)
 
 
 def _look(file: _ReadFile) -> RankLook:

@@ -69,9 +69,11 @@ def parse_faulthandler(text: str) -> tuple[ThreadStack, ...]:
                 )
         elif not line.strip():
             frames = None
+    # A thread without Python frames only writes the dump.
     stacks = [
         ThreadStack(tuple(frames_of_thread), name=name, is_main=is_current)
         for is_current, name, frames_of_thread in threads.values()
+        if frames_of_thread
     ][-MAX_THREADS:]
     if stacks and not any(stack.is_main for stack in stacks):
         stacks[-1] = ThreadStack(stacks[-1].frames, stacks[-1].name, None, True)

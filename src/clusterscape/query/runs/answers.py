@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clusterscape.analyze.runs.lines import Estimate
+from clusterscape.model.hangs import HangReport
 from clusterscape.model.identity_fields import access_checked
 from clusterscape.model.runs import RunEnergy, RunHang, RunListener, RunMark, RunWork
 
@@ -193,3 +194,51 @@ class RunMetrics:
     phases: list[str]
     has_steps: bool
     has_epochs: bool
+
+
+@access_checked("run")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HangAnswer:
+    """Who hangs in the job that a run is part of, by the looks of all of its trackers.
+
+    ``hosts``: those looked at; ``hosts_without_look``: those whose trackers have not reported one yet. ``report`` is null if the
+    run was never looked at. ``went_on_at``: when it made steps again.
+    """
+
+    run: str
+    workload: str
+    runs: list[str]
+    hosts: list[str]
+    hosts_without_look: list[str]
+    looked_at: int | None
+    went_on_at: int | None
+    report: HangReport | None
+
+
+@access_checked("run")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HangRow:
+    """A job that stopped making steps, by one of its runs."""
+
+    run: str
+    workload: str
+    kind: str
+    title: str
+    place: str | None
+    ranks: list[int]
+    world_size: int | None
+    held_gpus: int | None
+    user: str | None
+    name: str | None
+    is_sure: bool  # more than slow, by what was read
+    stalled_at: int
+    looked_at: int
+    went_on_at: int | None
+    is_over: bool  # it made steps again, or ended
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HangList:
+    """Stalled jobs, newest first."""
+
+    rows: list[HangRow]

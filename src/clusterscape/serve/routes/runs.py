@@ -14,7 +14,7 @@ from clusterscape.query.answers import SavedView, SavedViews
 from clusterscape.query.bounds import Coordinate, ItemId, Name
 from clusterscape.query.ownership import deleter_for, owner_for
 from clusterscape.query.picture import encode_strings
-from clusterscape.query.runs.answers import RunAnswer, RunMetrics, RunRow, RunTree, RunWorkload
+from clusterscape.query.runs.answers import HangAnswer, HangList, RunAnswer, RunMetrics, RunRow, RunTree, RunWorkload
 from clusterscape.query.runs.series import LineRequest
 from clusterscape.serve.redaction import OpenedRow, RedactedResponse, RedactedRoute
 from clusterscape.serve.routes.views import ViewDocument, ViewName
@@ -46,6 +46,7 @@ class RunFiles(BaseModel):
     """Number of stored bytes of each file."""
 
     offsets: dict[str, int]
+    looked_elsewhere: int | None = None  # when another tracker of its job last looked at a stall that lasts (Unix ms)
 
 
 class RunPiece(BaseModel):
@@ -164,6 +165,22 @@ def read_run(run: RunId, state: State) -> RunAnswer:
     return state.queries.runs.one(run)
 
 
+@router.get("/runs/{run}/hang")
+def read_run_hang(run: RunId, state: State) -> HangAnswer:
+    """Who hangs in the job of a run, where and why: ranks by process groups, and stacks."""
+    return state.queries.hangs.one(run)
+
+
+@router.get("/hangs")
+def list_hangs(
+    state: State,
+    workload: Annotated[Name | None, Query(description="Only of this run (`run:…`) or Slurm job (`slurm:…`).")] = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> HangList:
+    """Jobs that stopped making steps, newest first."""
+    return state.queries.hangs.all(workload=workload, limit=limit)
+
+
 @router.delete("/runs/{run}", status_code=204)
 async def delete_run(run: RunId, state: State, viewer: CurrentViewer) -> None:
     """Delete a run with its samples permanently. For its owner and admins; it cannot be uploaded again for a while."""
@@ -176,7 +193,11 @@ async def delete_run(run: RunId, state: State, viewer: CurrentViewer) -> None:
 async def list_run_files(run: RunId, state: State) -> RunFiles:
     """Stored bytes of a run's files; a tracker continues from there."""
     offsets = await _writer(state.runs).offsets(run)
-    return RunFiles(offsets=offsets if await run_in_threadpool(state.queries.runs.has, run) else {})
+    if not await run_in_threadpool(state.queries.runs.has, run):
+        return RunFiles(offsets={})
+    return RunFiles(
+        offsets=offsets, looked_elsewhere=await run_in_threadpool(state.queries.hangs.looked_elsewhere, run)
+    )
 
 
 @router.post("/runs/{run}/files/{file}")

@@ -53,7 +53,10 @@ class Alerts:
 
         Raises StoreError if they cannot be written: then post them again later.
         """
-        flat = [flatten(turn) for turn in turns]
+        self.post_flat([flatten(turn) for turn in turns])
+
+    def post_flat(self, flat: Sequence[AlertTurn]) -> None:
+        """Spool turns of something else than a rule of the book. Raises StoreError."""
         turns_by_channel = {channel.name: _select_turns(channel, flat) for channel in self._channels}
         turns_by_channel = {name: selected for name, selected in turns_by_channel.items() if selected}
         if not turns_by_channel:

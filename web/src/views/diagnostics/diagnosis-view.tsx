@@ -5,6 +5,7 @@ import type { DiagnosisAnswer, RuleAnswer } from "../../api/generated.ts";
 import type { TimeRange } from "../../charts/line-chart.tsx";
 import { comparingOf, spanOf, useDiagnosis, useScatter } from "../../data/diagnosis.ts";
 import { useRules } from "../../data/rules.ts";
+import { HangButton } from "../../parts/hang/hang-button.tsx";
 import { TraceButton } from "../../parts/traces/trace-button.tsx";
 import { type DiagnosticsPage, diagnose } from "../../state/diagnostics.ts";
 import { useChangeScreen, useScreenStore } from "../../state/use-screen.ts";
@@ -43,6 +44,7 @@ export function DiagnosisView({ workload, page }: { workload: string; page: Diag
           <>
             <Head answer={value} rules={rules}>
               <TraceButton workload={value.workload} />
+              <HangButton workload={value.workload} />
               <CompareMenu answer={value} page={page} />
             </Head>
             {value.units.length === 0 ? (

@@ -13,6 +13,7 @@ import { BarsDrawing } from "./bars-drawing.tsx";
 import { CoordinatesDrawing } from "./coordinates-drawing.tsx";
 import { saveCsv, saveHtml } from "./export-page.ts";
 import { findRows, groupRuns, listWorkloadRuns, type ShownPage, showRuns } from "./groups.ts";
+import { HangDrawing } from "./hang/hang-drawing.tsx";
 import { RunLegend } from "./legend.tsx";
 import { LinesDrawing } from "./lines-drawing.tsx";
 import { chooseMetrics } from "./metric-menu.tsx";
@@ -108,7 +109,9 @@ function Comparison({ tree, page }: { tree: RunTree; page: ShownPage }) {
         onPng={() => place.current && void savePng(place.current, "runs.png")}
         onHtml={() => place.current && saveHtml(place.current, title, groups, quantities)}
       />
-      {rows.length === 0 && <p className={styles.empty}>Select runs to compare on the left.</p>}
+      {rows.length === 0 && page.drawing !== "hang" && (
+        <p className={styles.empty}>Select runs to compare on the left.</p>
+      )}
       {page.drawing === "lines" && available && rows.length > 0 && (
         <LinesDrawing page={page} groups={groups} available={available} metrics={metrics} />
       )}
@@ -120,6 +123,7 @@ function Comparison({ tree, page }: { tree: RunTree; page: ShownPage }) {
       )}
       {page.drawing === "scatter" && <ScatterDrawing page={page} groups={groups} quantities={quantities} />}
       {page.drawing === "parallel" && <CoordinatesDrawing groups={groups} quantities={quantities} />}
+      {page.drawing === "hang" && <HangDrawing run={page.open} />}
       {page.drawing === "table" && <TableDrawing page={page} groups={groups} quantities={quantities} />}
     </section>
   );

@@ -5,6 +5,7 @@ import type { RunAnswer, RunRow } from "../../api/generated.ts";
 import { formatPlural } from "../../base/format.ts";
 import { useOwns } from "../../data/access.ts";
 import { useRun, useRunRemoval } from "../../data/runs.ts";
+import { HangButton } from "../../parts/hang/hang-button.tsx";
 import { TraceButton } from "../../parts/traces/trace-button.tsx";
 import { diagnose } from "../../state/diagnostics.ts";
 import { closeRun, forgetRun } from "../../state/runs.ts";
@@ -60,6 +61,7 @@ function Content({ answer }: { answer: RunAnswer }) {
         <div className={styles.links}>
           <Button onClick={() => change(diagnose(row.workload))}>Diagnostics</Button>
           <TraceButton workload={row.workload} />
+          <HangButton workload={row.workload} />
           {owns && <DeleteRun row={row} />}
         </div>
       </header>

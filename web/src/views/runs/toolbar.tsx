@@ -1,6 +1,7 @@
 // Toolbar of the comparison: chart type, grouping, axis, metrics, insights and export.
 
 import type { RunMetrics } from "../../api/generated.ts";
+import { useHang } from "../../data/runs.ts";
 import {
   changeRuns,
   RUN_AXES,
@@ -36,6 +37,7 @@ const DRAWINGS: readonly { readonly value: RunDrawing; readonly title: string }[
   { value: "scatter", title: "Scatter" },
   { value: "parallel", title: "Params" },
   { value: "table", title: "Table" },
+  { value: "hang", title: "Hang" },
 ];
 
 const AXIS_TITLES: Readonly<Record<RunAxis, string>> = { time: "Over time", step: "Over steps", epoch: "Over epochs" };
@@ -57,12 +59,14 @@ export function Toolbar({ page, available, metrics, onCsv, onSvg, onPng, onHtml 
   const axes = RUN_AXES.filter(
     (axis) => axis === page.axis || axis === "time" || (axis === "step" ? available?.has_steps : available?.has_epochs),
   );
+  const hasHang = useHang(page.open).value?.report != null;
+  const drawings = DRAWINGS.filter(({ value }) => value !== "hang" || hasHang || page.drawing === "hang");
   return (
     <div className={styles.toolbar} role="toolbar" aria-label="Comparison">
       <Segmented
         label="Display as"
         name="chart"
-        options={DRAWINGS}
+        options={drawings}
         value={page.drawing}
         onChange={(drawing) => change(changeRuns({ drawing }))}
       />

@@ -7,6 +7,7 @@ import { formatDuration, formatInstant } from "../../../base/time.ts";
 import { SpanStrip } from "../../../charts/span-strip.tsx";
 import { useWorkload } from "../../../data/queries.ts";
 import { useRules, useWorkloadVerdicts } from "../../../data/rules.ts";
+import { HangButton } from "../../../parts/hang/hang-button.tsx";
 import { Card, Panel, PanelHead } from "../../../parts/panel/panel.tsx";
 import { colorRules, toCssColor } from "../../../parts/rules/rule-colors.ts";
 import { WorkloadRules } from "../../../parts/rules/workload-rules.tsx";
@@ -51,7 +52,7 @@ export function ViolationDetails({ workload, rule }: ViolationDetailsProps) {
       <Frame source={detail} what="the workload">
         {(value) => (
           <>
-            <ViewButtons />
+            <ViewButtons workload={workload} />
             <Card label="Facts">
               <Facts facts={facts(value.workload)} />
             </Card>
@@ -85,7 +86,7 @@ const VIEW_BUTTONS: readonly { readonly view: ViewName; readonly title: string }
 ];
 
 /** Buttons that open the workload in other views, if those exist. */
-function ViewButtons() {
+function ViewButtons({ workload }: { workload: string }) {
   const change = useChangeScreen();
   const views = useViewNames();
   return (
@@ -95,6 +96,7 @@ function ViewButtons() {
           {title}
         </Button>
       ))}
+      <HangButton workload={workload} />
     </div>
   );
 }
