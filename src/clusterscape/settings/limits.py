@@ -142,6 +142,14 @@ class UploadLimits(Section):
     trace_file_spans: int = Field(
         100_000_000, ge=1, description="Rows of one trace file that is a database or a Parquet table."
     )
+    trace_spans: int = Field(
+        10_000_000,
+        ge=1,
+        description="Spans of one trace. A trace that is open takes about 400 bytes of the server's memory per span.",
+    )
+    open_spans: int = Field(
+        20_000_000, ge=1, description="Spans of all open traces. More: the least recently used trace is closed."
+    )
     import_memory_bytes: int | None = Field(
         None,
         ge=2**28,
