@@ -126,6 +126,9 @@ class UploadLimits(Section):
     stored_traces_per_user: int = Field(
         200, ge=1, description="Stored traces and job traces of one user, except operators. More: 413."
     )
+    stored_files_per_user: int = Field(
+        100_000, ge=1, description="Files of the stored traces and job traces of one user. More: 413."
+    )
     stored_bytes: int = Field(500 * 2**30, ge=1, description="Total size of stored traces and job traces. Larger: 507.")
     stored_bytes_per_user: int = Field(
         100 * 2**30, ge=1, description="Total size of the traces and job traces of one user. Larger: 413."

@@ -191,16 +191,16 @@ def test_deleted_trace_stays_deleted_when_it_was_stored_meanwhile(store: FolderA
 
     def read(paths: Sequence[Path], folder: Path, progress: Callable[[float], None]) -> ImportedTrace:
         imported = import_files(paths, folder, lambda _: None)
-        intake.delete(trace_ids[0])
+        own.delete(trace_ids[0])
         return imported
 
-    intake = TraceIntake(store, read, clock=lambda: NOW, token=tokens(), scratch=tmp_path)
-    trace_ids.append(intake.create("secret").trace_id)
-    send(intake, trace_ids[0], [RECORDED / "ddp_rank0.json.gz"])
-    intake.start(trace_ids[0])
-    wait_for_end(intake, trace_ids[0])
+    own = TraceIntake(store, read, clock=lambda: NOW, token=tokens(), scratch=tmp_path)
+    trace_ids.append(own.create("secret").trace_id)
+    send(own, trace_ids[0], [RECORDED / "ddp_rank0.json.gz"])
+    own.start(trace_ids[0])
+    wait_for_end(own, trace_ids[0])
     assert store.list("traces/") == []
-    intake.close()
+    own.close()
 
 
 def test_owners_take_turns_when_one_of_them_imports_many_traces(store: FolderArtifactStore, tmp_path: Path) -> None:
