@@ -27,6 +27,7 @@ BENCHMARKS = (
     "snapshot_wire",
     "private_snapshot",
     "shared_answers",
+    "request_wait",
     "demo_start",
     "layout_speed",
     "overview_columns",

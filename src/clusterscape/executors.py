@@ -122,9 +122,11 @@ class FairQueue(Generic[T]):
 
 
 class FairWorker:
-    """One thread that runs jobs, users in turn. Thread-safe. ``per_user``: running and waiting; ``waiting``: of all users."""
+    """One thread that runs jobs, users in turn. Thread-safe. ``per_user``: running and waiting; ``waiting``: of all users; None:
+    not limited here.
+    """
 
-    def __init__(self, name: str, *, per_user: int, waiting: int) -> None:
+    def __init__(self, name: str, *, per_user: int | None = None, waiting: int | None = None) -> None:
         self._per_user = per_user
         self._waiting = waiting
         self._queue: FairQueue[Callable[[], None]] = FairQueue()
@@ -149,14 +151,18 @@ class FairWorker:
         with self._lock:
             self._queue.remove(user, job)
 
+    def close(self) -> None:
+        """Start no more jobs; what runs goes on."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
     def _refuse_surplus(self, user: str) -> None:
-        if self._queue.count(user) + self._running[user] >= self._per_user:
+        if self._per_user is not None and self._queue.count(user) + self._running[user] >= self._per_user:
             raise ThrottledError(
                 f"{self._per_user} simulations of yours are running or waiting",
                 retry_after_s=RETRY_AFTER_S,
                 hint="Wait until one is done, or stop one.",
             )
-        if len(self._queue) >= self._waiting:
+        if self._waiting is not None and len(self._queue) >= self._waiting:
             raise ThrottledError(
                 f"{self._waiting} simulations are waiting", retry_after_s=RETRY_AFTER_S, hint="Try again later."
             )

@@ -70,6 +70,8 @@ def test_listing_is_by_prefix_when_folders_are_nested(store: ArtifactStore) -> N
     assert [artifact.key for artifact in store.list("traces/a/")] == ["traces/a/deep/z", "traces/a/y"]
     assert [artifact.key for artifact in store.list("traces/a")] == ["traces/a/deep/z", "traces/a/y", "traces/ab"]
     assert store.list("nothing/") == []
+    assert list(store.folders("traces/")) == ["a", "b"]
+    assert list(store.folders("traces/a/deep/")) == list(store.folders("nothing/")) == []
 
 
 def test_deletion_reports_whether_the_artifact_existed_when_repeated(store: ArtifactStore) -> None:
@@ -87,6 +89,8 @@ def test_deletion_reports_whether_the_artifact_existed_when_repeated(store: Arti
     "key", ["", "/etc/passwd", "../x", "a/../../x", "a//b", "a/.hidden", "a/", "a\\b", "a\x00b", "a\nb", "x" * 600]
 )
 def test_key_is_refused_when_it_could_leave_the_folder(store: ArtifactStore, key: str) -> None:
+    with pytest.raises(QueryError, match="is not a valid name"):
+        store.folders(f"{key}/")
     with pytest.raises(QueryError, match="is not a valid name"):
         store.put(key, [b"1"])
     with pytest.raises(QueryError):

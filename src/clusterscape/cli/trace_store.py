@@ -295,7 +295,8 @@ def _tables(named: str, config: Path | None) -> "RunTables":
     from clusterscape.runtime.site import open_artifacts
 
     try:
-        opened = OpenTraces(open_artifacts(read_site_settings(config))).find(named)
+        settings = read_site_settings(config)
+        opened = OpenTraces(open_artifacts(settings), settings.limits.uploads).find(named)
     except NotFoundError:
         raise SourceError(
             f"no file, folder or stored trace {named}",

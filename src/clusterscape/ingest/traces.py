@@ -8,12 +8,14 @@ import re
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from clusterscape.errors import ClusterScapeError, NotFoundError, QueryError
+from clusterscape.errors import ClusterScapeError, NotFoundError, QueryError, StoppedError
+from clusterscape.executors import FairWorker
 from clusterscape.model import UnixMs
 from clusterscape.model.traces import (
     ABOUT_FILE,
@@ -32,7 +34,7 @@ from clusterscape.store.files import scratch_folder
 log = logging.getLogger(__name__)
 
 Progress = Callable[[float], None]
-"""Called with the completed share, 0–1."""
+"""Called with the completed share, 0–1; raises StoppedError if the trace was deleted meanwhile."""
 Importer = Callable[[Sequence[Path], Path, Progress], ImportedTrace]
 """Parses and analyzes the trace files; writes results into a folder."""
 
@@ -92,9 +94,10 @@ class TraceIntake:
         self._quota = quota
         self._settled: dict[str, UnixMs] = {}  # modification time of the metadata file of finished traces, by key
         self._lock = threading.Lock()
+        self._about_lock = threading.Lock()
         self._running: dict[str, Future[TraceAbout]] = {}
-        # One import at a time, because each uses all cores.
-        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="traces")
+        # One import at a time, because each uses all cores; owners in turn, because one may take an hour.
+        self._worker = FairWorker("traces")
 
     def create(self, name: str, workload_id: str | None = None, *, owned_by: str | None = None) -> TraceAbout:
         """Create a trace whose files will be uploaded."""
@@ -137,7 +140,8 @@ class TraceIntake:
                 about = replace(self.find(trace_id), state=TraceState.IMPORTING, progress=0.0, problem=None)
                 self._write(about)
                 paths = [self._artifacts.path(upload.key) for upload in uploads]
-                self._running[trace_id] = self._pool.submit(self._finish, about, paths)
+                self._running[trace_id] = done = Future[TraceAbout]()
+                self._worker.submit(about.owned_by or "", partial(self._finish, about, paths, done))
         return self.find(trace_id)
 
     def wait(self, trace_id: str) -> TraceAbout:
@@ -169,7 +173,11 @@ class TraceIntake:
         """Remove a trace and all its files. Raises ``NotFoundError``."""
         self.find(trace_id)
         # The metadata file first, so that no reader finds an incomplete trace.
-        self._artifacts.delete(trace_key(trace_id, ABOUT_FILE))
+        with self._about_lock:
+            self._artifacts.delete(trace_key(trace_id, ABOUT_FILE))
+        self._remove_files(trace_id)
+
+    def _remove_files(self, trace_id: str) -> None:
         for artifact in self._artifacts.list(trace_key(trace_id, "")):
             self._artifacts.delete(artifact.key)
         if self._quota is not None:
@@ -191,7 +199,7 @@ class TraceIntake:
             if is_about and self._settled.get(artifact.key) != artifact.modified_at:
                 try:
                     is_settled = self._settle(self.find(artifact.key.split("/")[1]))
-                except NotFoundError:  # deleted meanwhile
+                except (NotFoundError, StoppedError):  # deleted meanwhile
                     continue
                 if is_settled:
                     self._settled[artifact.key] = artifact.modified_at
@@ -217,24 +225,32 @@ class TraceIntake:
     def close(self) -> None:
         """Cancel running imports."""
         self._on_close()
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._worker.close()
         if self._leases is not None:
             self._leases.close()
 
-    def _finish(self, about: TraceAbout, paths: Sequence[Path]) -> TraceAbout:
+    def _finish(self, about: TraceAbout, paths: Sequence[Path], done: "Future[TraceAbout]") -> None:
         """Run an import in the background; its result or error is stored."""
         try:
-            return self._import_or_fail(about, paths)
+            result = self._import_or_fail(about, paths)
+        except BaseException as error:
+            done.set_exception(error)
+            raise
         finally:
             with self._lock:
                 self._running.pop(about.trace_id, None)
             self._release_lease(about.trace_id)
+        done.set_result(result)
 
     def _import_or_fail(self, about: TraceAbout, paths: Sequence[Path]) -> TraceAbout:
         try:
             done = self._import(about, paths, None, None)
             for upload in self._artifacts.list(trace_key(about.trace_id, f"{UPLOADS}/")):
                 self._artifacts.delete(upload.key)
+        except StoppedError:
+            log.info("the import of trace %s was stopped: the trace was deleted", about.trace_id)
+            self._remove_files(about.trace_id)
+            return about
         except ClusterScapeError as error:
             problem = f"{error.public_message}. {error.public_hint}" if error.hint else error.public_message
             return self._fail(about, problem)
@@ -247,7 +263,10 @@ class TraceIntake:
 
     def _fail(self, about: TraceAbout, problem: str) -> TraceAbout:
         failed = replace(about, state=TraceState.FAILED, progress=None, problem=problem)
-        self._write_if_there(failed)
+        try:
+            self._write_if_there(failed)
+        except StoppedError:
+            self._remove_files(about.trace_id)
         return failed
 
     def _import(
@@ -263,6 +282,7 @@ class TraceIntake:
                 stored = share
                 self._write_if_there(replace(about, progress=min(1.0, share)))
 
+        self._check_there(about)
         with scratch_folder(self._scratch or Path(tempfile.gettempdir()), "trace") as folder:
             trace = self._importer(paths, folder, report)
             for name, path in trace.files.items():
@@ -283,16 +303,20 @@ class TraceIntake:
             notes=trace.notes,
             headline=trace.headline,
         )
-        self._write(done)
+        self._write_if_there(done)
         return done
 
     def _write_if_there(self, about: TraceAbout) -> None:
-        """Write the metadata unless the trace was deleted meanwhile."""
+        """Write the metadata. Raises StoppedError if the trace was deleted meanwhile."""
+        with self._about_lock:
+            self._check_there(about)
+            self._write(about)
+
+    def _check_there(self, about: TraceAbout) -> None:
         try:
             self.find(about.trace_id)
         except NotFoundError:
-            return
-        self._write(about)
+            raise StoppedError(f"trace {about.trace_id} was deleted while it was being read") from None
 
     def _write(self, about: TraceAbout) -> None:
         write_about(self._artifacts, about)

@@ -41,9 +41,11 @@ class SameObjects:
 class VersionedCache:
     """An LRU cache of at most ``size`` values, each valid for one version. Thread-safe, and single-flight per key."""
 
-    def __init__(self, size: int = 64) -> None:
+    def __init__(self, size: int = 64, *, max_weight: int | None = None) -> None:
+        """``max_weight``: of all values together (see ``get``); one value is kept whatever its weight."""
         self._size = size
-        self._entries: OrderedDict[Hashable, tuple[Hashable, object]] = OrderedDict()
+        self._max_weight = max_weight
+        self._entries: OrderedDict[Hashable, tuple[Hashable, object, int]] = OrderedDict()
         self._flights: dict[Hashable, _Flight] = {}
         self._lock = threading.Lock()
 
@@ -52,8 +54,8 @@ class VersionedCache:
         """The number of keys that are being computed now."""
         return len(self._flights)
 
-    def get(self, key: Hashable, version: Hashable, make: Callable[[], T]) -> T:
-        """The value of ``key`` at ``version``, computed by ``make`` if it is not cached."""
+    def get(self, key: Hashable, version: Hashable, make: Callable[[], T], *, weight: int = 0) -> T:
+        """The value of ``key`` at ``version``, computed by ``make`` if it is not cached. ``weight``: its share of the limit."""
         with self._lock:
             entry = self._find(key, version)
             if entry is not None:
@@ -62,27 +64,30 @@ class VersionedCache:
             flight.users += 1
         try:
             with flight.lock:
-                return self._make(key, version, make)
+                return self._make(key, version, make, weight)
         finally:
             with self._lock:
                 flight.users -= 1
                 if not flight.users:
                     del self._flights[key]
 
-    def _make(self, key: Hashable, version: Hashable, make: Callable[[], T]) -> T:
+    def _make(self, key: Hashable, version: Hashable, make: Callable[[], T], weight: int) -> T:
         with self._lock:
             entry = self._find(key, version)
         if entry is not None:
             return cast(T, entry[1])
         value = make()
         with self._lock:
-            self._entries[key] = (version, value)
+            self._entries[key] = (version, value, weight)
             self._entries.move_to_end(key)
-            while len(self._entries) > self._size:
+            while len(self._entries) > self._size or (len(self._entries) > 1 and self._is_too_heavy()):
                 self._entries.popitem(last=False)
         return value
 
-    def _find(self, key: Hashable, version: Hashable) -> tuple[Hashable, object] | None:
+    def _is_too_heavy(self) -> bool:
+        return self._max_weight is not None and sum(entry[2] for entry in self._entries.values()) > self._max_weight
+
+    def _find(self, key: Hashable, version: Hashable) -> tuple[Hashable, object, int] | None:
         entry = self._entries.get(key)
         if entry is None or entry[0] != version:
             return None
@@ -97,9 +102,9 @@ class CachePart(VersionedCache):
         self._shared = shared
         self._owner = owner
 
-    def get(self, key: Hashable, version: Hashable, make: Callable[[], T]) -> T:
+    def get(self, key: Hashable, version: Hashable, make: Callable[[], T], *, weight: int = 0) -> T:
         """The owner's value of ``key`` at ``version``."""
-        return self._shared.get((self._owner, key), version, make)
+        return self._shared.get((self._owner, key), version, make, weight=weight)
 
 
 def new_cache(_: str, size: int) -> VersionedCache:

@@ -11,6 +11,7 @@ import logging
 import resource
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -39,6 +40,8 @@ from clusterscape.store.access import open_access_store
 from clusterscape.supervision import SupervisedLoop, cancel_and_wait, keep_running
 from clusterscape.warm_up import Area
 
+SWITCH_INTERVAL_S = 0.0005
+"""A tenth of Python's default; docs/design/load.md has the measurement."""
 FREEZE_EVERY_S = 30.0
 FULL_COLLECTION_EVERY = 120
 """Every 120th round is a full collection: once an hour."""
@@ -89,6 +92,14 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
+def share_interpreter() -> None:
+    """Let requests interrupt computing threads sooner.
+
+    A thread that wants the interpreter waits one switch interval for each that computes, and a request passes several threads.
+    """
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+
+
 def raise_file_limit() -> None:
     """Raise the limit of open files to the maximum: thousands of exporters are thousands of connections."""
     with suppress(ValueError, OSError):
@@ -120,6 +131,7 @@ def run_site(
     """Serve until interrupted. ``startup_task`` runs once in the background (the demo's history)."""
     refuse_open_address(site.settings.server, site.settings.auth)
     raise_file_limit()
+    share_interpreter()
     site.ingest.expect(collector.name for collector in collectors)
     compiled = find_marker(choose_folder(site.settings.storage.data_dir))
     if site.settings.server.compile_ahead and not compiled.exists():

@@ -24,6 +24,7 @@ from clusterscape.model.traces import (
     STEPS_FILE,
     ImportedTrace,
 )
+from clusterscape.runtime.worker_process import NICE
 from clusterscape.settings.limits import UploadLimits
 
 _PROC = Path("/proc")
@@ -92,6 +93,12 @@ def import_files(
         progress(READING_SHARE * read / total)
 
     trace = read_trace_files(paths, scheduler, progress=report_file, limits=limits)
+    if limits is not None and trace.spans.height > limits.trace_spans:
+        raise TooLargeError(
+            f"the trace has {trace.spans.height:,} spans, more than {limits.trace_spans:,}",
+            setting="limits.uploads.trace_spans",
+            hint=_IMPORT_HINT,
+        )
     report = analyze_trace(trace, np.random.default_rng(BOOTSTRAP_SEED), report_step)
     packed = pack_trace(report)
     packed.spans.write_parquet(folder / SPANS_FILE, compression="zstd")
@@ -263,6 +270,7 @@ def _end(process: BaseProcess) -> None:
 def _run_import(
     sending: Connection, paths: Sequence[Path], folder: Path, scheduler: str | None, limits: UploadLimits | None
 ) -> None:
+    os.nice(NICE)
     try:
         sending.send(import_files(paths, folder, lambda share: sending.send(float(share)), scheduler, limits))
     except ClusterScapeError as error:
@@ -274,6 +282,7 @@ def _run_import(
 def _run_job_trace(sending: Connection, path: Path, format: str | None, timezone: str, limits: UploadLimits) -> None:
     from clusterscape.collect.job_traces import read_trace
 
+    os.nice(NICE)
     try:
         sending.send(read_trace(path, format, timezone=timezone, limits=limits))
     except ClusterScapeError as error:

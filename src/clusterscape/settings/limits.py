@@ -126,6 +126,9 @@ class UploadLimits(Section):
     stored_traces_per_user: int = Field(
         200, ge=1, description="Stored traces and job traces of one user, except operators. More: 413."
     )
+    stored_files_per_user: int = Field(
+        100_000, ge=1, description="Files of the stored traces and job traces of one user. More: 413."
+    )
     stored_bytes: int = Field(500 * 2**30, ge=1, description="Total size of stored traces and job traces. Larger: 507.")
     stored_bytes_per_user: int = Field(
         100 * 2**30, ge=1, description="Total size of the traces and job traces of one user. Larger: 413."
@@ -141,6 +144,14 @@ class UploadLimits(Section):
     trace_files: int = Field(20_000, ge=1, description="Files of one trace, including files in archives.")
     trace_file_spans: int = Field(
         100_000_000, ge=1, description="Rows of one trace file that is a database or a Parquet table."
+    )
+    trace_spans: int = Field(
+        10_000_000,
+        ge=1,
+        description="Spans of one trace. A trace that is open takes about 400 bytes of the server's memory per span.",
+    )
+    open_spans: int = Field(
+        20_000_000, ge=1, description="Spans of all open traces. More: the least recently used trace is closed."
     )
     import_memory_bytes: int | None = Field(
         None,

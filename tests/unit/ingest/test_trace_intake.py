@@ -1,7 +1,9 @@
 """Import of traces: files are read and stored; unreadable files are reported, and the others are imported."""
 
 import gzip
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,11 @@ def intake(store: FolderArtifactStore, tmp_path: Path) -> Iterator[TraceIntake]:
 def send(intake: TraceIntake, trace_id: str, paths: Sequence[Path]) -> None:
     for path in paths:
         intake.put_file(trace_id, f"run/{path.name}", [path.read_bytes()])
+
+
+def wait_for_end(intake: TraceIntake, trace_id: str) -> None:
+    with suppress(NotFoundError):  # it was deleted, and its import has ended
+        intake.wait(trace_id)
 
 
 def test_trace_is_ready_with_its_headline_when_its_files_were_sent(
@@ -151,3 +158,67 @@ def test_trace_is_read_in_a_separate_process_when_the_server_imports_it(tmp_path
 def test_reading_is_given_up_when_the_server_stops(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="was stopped"):
         import_in_subprocess([RECORDED], tmp_path, lambda _: None, lambda: True)
+
+
+def test_deleted_trace_stays_deleted_and_its_import_ends_when_it_was_being_read(
+    store: FolderArtifactStore, tmp_path: Path
+) -> None:
+    is_reading, may_go_on, reports = threading.Event(), threading.Event(), []
+
+    def read(paths: Sequence[Path], folder: Path, progress: Callable[[float], None]) -> ImportedTrace:
+        is_reading.set()
+        assert may_go_on.wait(60)
+        reports.append(0.5)
+        progress(0.5)
+        reports.append(1.0)
+        return import_files(paths, folder, progress)
+
+    intake = TraceIntake(store, read, clock=lambda: NOW, token=tokens(), scratch=tmp_path)
+    trace = intake.create("secret")
+    send(intake, trace.trace_id, [RECORDED / "ddp_rank0.json.gz"])
+    intake.start(trace.trace_id)
+    assert is_reading.wait(60)
+    intake.delete(trace.trace_id)
+    may_go_on.set()
+    wait_for_end(intake, trace.trace_id)
+    assert reports == [0.5], "the importer was not stopped"
+    assert store.list("traces/") == []
+    intake.close()
+
+
+def test_deleted_trace_stays_deleted_when_it_was_stored_meanwhile(store: FolderArtifactStore, tmp_path: Path) -> None:
+    trace_ids: list[str] = []
+
+    def read(paths: Sequence[Path], folder: Path, progress: Callable[[float], None]) -> ImportedTrace:
+        imported = import_files(paths, folder, lambda _: None)
+        own.delete(trace_ids[0])
+        return imported
+
+    own = TraceIntake(store, read, clock=lambda: NOW, token=tokens(), scratch=tmp_path)
+    trace_ids.append(own.create("secret").trace_id)
+    send(own, trace_ids[0], [RECORDED / "ddp_rank0.json.gz"])
+    own.start(trace_ids[0])
+    wait_for_end(own, trace_ids[0])
+    assert store.list("traces/") == []
+    own.close()
+
+
+def test_owners_take_turns_when_one_of_them_imports_many_traces(store: FolderArtifactStore, tmp_path: Path) -> None:
+    order: list[str] = []
+    may_go_on = threading.Event()
+
+    def read(paths: Sequence[Path], folder: Path, progress: Callable[[float], None]) -> ImportedTrace:
+        assert may_go_on.wait(60)
+        order.append(paths[0].read_text())
+        raise SourceError("it is no trace")
+
+    intake = TraceIntake(store, read, clock=lambda: NOW, token=tokens(), scratch=tmp_path)
+    traces = [(owner, intake.create(owner, owned_by=owner).trace_id) for owner in ["eve"] * 4 + ["ada", "bob"]]
+    for owner, trace_id in traces:
+        intake.put_file(trace_id, "a", [owner.encode()])
+        intake.start(trace_id)
+    may_go_on.set()
+    for _, trace_id in traces:
+        intake.wait(trace_id)
+    assert order == ["eve", "eve", "ada", "bob", "eve", "eve"], "one that runs, then each owner in turn"
+    intake.close()

@@ -2,15 +2,21 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from clusters.small import NOW, SmallCluster
 
 from clusterscape.errors import NotFoundError
 from clusterscape.model import Workload, WorkloadId, WorkloadState
+from clusterscape.model.traces import TraceAbout, TraceState
 from clusterscape.query.cache import SameObjects, VersionedCache
 from clusterscape.query.redaction.pseudonyms import Pseudonyms, WorkloadCodes
+from clusterscape.query.traces.opened import OpenTraces
 from clusterscape.services.site_secret import ensure_secret
+from clusterscape.settings.limits import UploadLimits
+from clusterscape.store.artifacts import FolderArtifactStore
+from clusterscape.store.artifacts.traces import write_about
 
 
 def fail() -> int:
@@ -46,6 +52,37 @@ def test_answer_is_made_once_when_many_threads_ask_while_others_evict_it() -> No
         assert set(pool.map(ask, range(8))) == {1}
     cache.get("other", 1, lambda: 0)
     assert (cache.get("key", 1, lambda: 7), cache.locks) == (7, 0)
+
+
+def test_heavy_values_leave_first_by_use_when_all_together_weigh_too_much() -> None:
+    cache = VersionedCache(4, max_weight=10)
+
+    def is_kept(key: str) -> bool:
+        return cache.get(key, 1, lambda: "made again", weight=0) == "kept"
+
+    for key, weight in (("a", 4), ("b", 4), ("c", 2)):
+        cache.get(key, 1, lambda: "kept", weight=weight)
+    assert is_kept("a")
+    cache.get("d", 1, lambda: "kept", weight=3)
+    assert [is_kept(key) for key in ("a", "c", "d")] == [True, True, True]
+    assert not is_kept("b")
+    cache.get("larger than all", 1, lambda: "kept", weight=100)
+    assert is_kept("larger than all")
+    assert not is_kept("d")
+
+
+def test_large_traces_are_closed_when_open_ones_have_too_many_spans(tmp_path: Path) -> None:
+    artifacts = FolderArtifactStore(tmp_path)
+    for name, spans in (("a", 60), ("b", 60), ("c", 30)):
+        about = TraceAbout(trace_id=name, name=name, imported_at=NOW, state=TraceState.READY, spans=spans)
+        write_about(artifacts, about)
+    traces = OpenTraces(artifacts, UploadLimits(open_spans=100))
+    first = traces.find("a")
+    assert traces.find("a") is first
+    second = traces.find("b")
+    assert traces.find("c") is traces.find("c")
+    assert traces.find("b") is second
+    assert traces.find("a") is not first
 
 
 def test_no_lock_stays_when_threads_wait_for_an_answer_that_fails() -> None:

@@ -1,5 +1,6 @@
 """The process that reads an uploaded trace or job trace is ended when it exceeds the limits of memory or time."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from clusterscape.runtime.site import _open_job_trace_reader
 from clusterscape.runtime.trace_importing import (
     find_machine_memory,
     import_in_subprocess,
+    iter_tree,
     read_job_trace_in_subprocess,
     read_tree_bytes,
 )
@@ -40,9 +42,30 @@ def test_an_import_is_ended_when_it_takes_too_long(tmp_path: Path, trace: Path) 
     assert raised.value.setting == "limits.uploads.import_timeout_s"
 
 
-def test_memory_of_this_process_is_within_that_of_the_machine() -> None:
-    import os
+def test_an_import_is_refused_when_it_has_more_spans_than_a_server_can_hold(tmp_path: Path, trace: Path) -> None:
+    with pytest.raises(SourceError, match=r"600,000 spans, more than 599,999") as raised:
+        import_in_subprocess([trace], tmp_path, lambda _: None, limits=UploadLimits(trace_spans=599_999))
+    assert "limits.uploads.trace_spans" in str(raised.value.hint)
+    assert not list(tmp_path.glob("*.parquet"))
 
+
+def test_requests_have_priority_when_files_are_read(tmp_path: Path, trace: Path) -> None:
+    own, priorities = os.getpriority(os.PRIO_PROCESS, 0), set[int]()
+
+    def note(_: float) -> None:
+        children = [pid for pid in iter_tree(os.getpid()) if _is_reader(pid)]
+        priorities.update(os.getpriority(os.PRIO_PROCESS, pid) for pid in children)
+
+    import_in_subprocess([trace], tmp_path, note)
+    assert priorities
+    assert min(priorities) > own
+
+
+def _is_reader(pid: int) -> bool:
+    return b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def test_memory_of_this_process_is_within_that_of_the_machine() -> None:
     assert 10**6 < read_tree_bytes(os.getpid()) < find_machine_memory()
 
 

@@ -4,7 +4,7 @@ a scope may read: traces of workloads that it covers, and own ones.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -53,6 +53,10 @@ class ScopedFiles:
             if is_readable[folder]:
                 readable.append(artifact)
         return readable
+
+    def folders(self, prefix: str) -> Sequence[str]:
+        """The folders that the scope may read, by name."""
+        return [name for name in self._artifacts.folders(prefix) if self._is_readable(f"{prefix}{name}/")]
 
     def _check(self, key: str) -> None:
         if not self._is_readable(key):

@@ -1,7 +1,7 @@
 """Traces in memory: the latest few that were requested. A trace that was replaced is read again."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import msgspec
 import numpy as np
@@ -25,6 +25,7 @@ from clusterscape.model.traces import (
     trace_key,
 )
 from clusterscape.query.cache import VersionedCache
+from clusterscape.settings.limits import UploadLimits
 from clusterscape.store.artifacts.contract import ArtifactReader
 from clusterscape.store.artifacts.traces import read_about
 
@@ -102,12 +103,17 @@ class OpenTrace:
             return pl.read_parquet(opened)
 
 
+def new_trace_cache(limits: UploadLimits) -> VersionedCache:
+    """A cache of values that hold traces in memory, weighed by their spans."""
+    return VersionedCache(MAX_OPEN_TRACES, max_weight=limits.open_spans)
+
+
 class OpenTraces:
     """Opens traces that are ready, and caches the latest."""
 
-    def __init__(self, artifacts: ArtifactReader) -> None:
+    def __init__(self, artifacts: ArtifactReader, limits: UploadLimits) -> None:
         self._artifacts = artifacts
-        self._cache = VersionedCache(size=MAX_OPEN_TRACES)
+        self._cache = new_trace_cache(limits)
 
     def find(self, trace_id: str) -> OpenTrace:
         """A trace that is ready. Raises ``NotFoundError``, or ``QueryError`` if it is not ready."""
@@ -116,4 +122,5 @@ class OpenTraces:
             raise QueryError(f"trace {trace_id} could not be read: {about.problem}", hint="Import it again.")
         if about.state is not TraceState.READY:
             raise QueryError(f"trace {trace_id} is still being read", hint="Try again when its state is ready.")
-        return self._cache.get(trace_id, about.imported_at, lambda: OpenTrace(about, self._artifacts))
+        opened = partial(OpenTrace, about, self._artifacts)
+        return self._cache.get(trace_id, about.imported_at, opened, weight=about.spans)

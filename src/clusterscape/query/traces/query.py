@@ -14,7 +14,6 @@ from clusterscape.analyze.trace.drawn import CLASSES, SHOWN_CLASSES, Level
 from clusterscape.errors import ClusterScapeError, ForbiddenError, NotFoundError, QueryError, StoreError
 from clusterscape.model.access import Viewer
 from clusterscape.model.trace_report import WhatIf
-from clusterscape.query.cache import VersionedCache
 from clusterscape.query.context import QueryContext
 from clusterscape.query.diagnosis.holding import find_holding
 from clusterscape.query.ownership import check_owner
@@ -37,7 +36,7 @@ from clusterscape.query.traces.describing import (
     describe_stages,
     name_steps,
 )
-from clusterscape.query.traces.opened import MAX_OPEN_TRACES, SEED, OpenTrace, OpenTraces
+from clusterscape.query.traces.opened import SEED, OpenTrace, OpenTraces, new_trace_cache
 from clusterscape.query.workloads import WorkloadQuery
 from clusterscape.store.artifacts.contract import ArtifactReader
 from clusterscape.store.artifacts.traces import list_abouts, read_about
@@ -56,8 +55,8 @@ class TraceQuery:
     def __init__(self, context: QueryContext, workloads: WorkloadQuery) -> None:
         self._context = context
         self._workloads = workloads
-        self._operators = VersionedCache(size=MAX_OPEN_TRACES)
-        self._opened = OpenTraces(context.artifacts) if context.artifacts is not None else None
+        self._operators = new_trace_cache(context.uploads)
+        self._opened = OpenTraces(context.artifacts, context.uploads) if context.artifacts is not None else None
         self._is_scoped = False
 
     def within(self, context: QueryContext, workloads: WorkloadQuery) -> "TraceQuery":
@@ -257,7 +256,8 @@ class TraceQuery:
     def _load_operators(self, trace: OpenTrace) -> "TraceOperators":
         from clusterscape.query.traces.flow import load_operators
 
-        return self._operators.get(trace.about.trace_id, trace.about.imported_at, lambda: load_operators(trace))
+        about = trace.about
+        return self._operators.get(about.trace_id, about.imported_at, lambda: load_operators(trace), weight=about.spans)
 
     def diff(self, before: str, after: str) -> TraceDiffAnswer:
         """What changed from one run to another."""

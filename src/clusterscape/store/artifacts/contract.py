@@ -1,7 +1,7 @@
 """The interface of artifact stores, and valid keys. An artifact is a file that is written atomically and never changed."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -35,6 +35,10 @@ class ArtifactReader(Protocol):
 
     def list(self, prefix: str = "") -> list[ArtifactInfo]:
         """All artifacts whose key starts with ``prefix``, by key."""
+        ...
+
+    def folders(self, prefix: str) -> Sequence[str]:
+        """The folders in the folder ``prefix`` (``traces/``), by name; cheap however many files they contain."""
         ...
 
 

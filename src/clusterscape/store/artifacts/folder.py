@@ -2,9 +2,9 @@
 
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from os import fsync, walk
+from os import fsync, scandir, walk
 from pathlib import Path
 from typing import BinaryIO
 
@@ -78,6 +78,14 @@ class FolderArtifactStore:
                     about = path.stat()
                     artifacts.append(ArtifactInfo(key, about.st_size, UnixMs(about.st_mtime_ns // 1_000_000)))
         return sorted(artifacts, key=lambda artifact: artifact.key)
+
+    def folders(self, prefix: str) -> Sequence[str]:
+        """The folders in a folder, by name."""
+        try:
+            with scandir(self._path(prefix.removesuffix("/"))) as entries:
+                return sorted(entry.name for entry in entries if entry.is_dir())
+        except (FileNotFoundError, NotADirectoryError):
+            return []
 
     def delete(self, key: str) -> bool:
         """Remove an artifact, and folders that become empty."""

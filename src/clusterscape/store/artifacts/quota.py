@@ -28,13 +28,14 @@ Owners = Callable[[], Mapping[str, str | None]]
 
 @dataclass(frozen=True, slots=True)
 class UploadUse:
-    """Stored uploads and bytes, in total and by owner; files of each upload."""
+    """Stored uploads and bytes, in total and by owner; files by owner and of each upload."""
 
     uploads: int = 0
     size_bytes: int = 0
     uploads_of: Counter[str] = field(default_factory=Counter)
     bytes_of: Counter[str] = field(default_factory=Counter)
     files_of: Counter[str] = field(default_factory=Counter)
+    owned_files: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(slots=True, eq=False)
@@ -49,7 +50,7 @@ class _Writing:
 def count_use(artifacts: ArtifactStore, owners: Mapping[str, str | None], prefixes: Iterable[str]) -> UploadUse:
     """Count the uploads under ``prefixes`` (``traces/``)."""
     uploads: set[str] = set()
-    uploads_of, bytes_of, files_of = Counter[str](), Counter[str](), Counter[str]()
+    uploads_of, bytes_of, files_of, owned_files = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     size_bytes = 0
     for prefix in prefixes:
         for artifact in artifacts.list(prefix):
@@ -59,9 +60,10 @@ def count_use(artifacts: ArtifactStore, owners: Mapping[str, str | None], prefix
             files_of[upload] += 1
             if owner is not None:
                 bytes_of[owner] += artifact.size
+                owned_files[owner] += 1
                 uploads_of[owner] += upload not in uploads
             uploads.add(upload)
-    return UploadUse(len(uploads), size_bytes, uploads_of, bytes_of, files_of)
+    return UploadUse(len(uploads), size_bytes, uploads_of, bytes_of, files_of, owned_files)
 
 
 class UploadQuota:
@@ -130,7 +132,7 @@ class UploadQuota:
         with self._lock:
             if is_new:
                 self._check_twice(lambda: self._check_number(owner))
-            self._check_twice(lambda: self._check_files(upload))
+            self._check_twice(lambda: self._check_files(owner, upload))
             self._writing.append(writing)
         try:
             yield lambda chunks: self._bound(writing, chunks)
@@ -192,7 +194,14 @@ class UploadQuota:
                 hint="Delete some that are no longer needed.",
             )
 
-    def _check_files(self, upload: str | None) -> None:
+    def _check_files(self, owner: str | None, upload: str | None) -> None:
+        own = self._use.owned_files[owner or ""] + sum(write.owner == owner for write in self._writing)
+        if owner is not None and own >= self.limits.stored_files_per_user:
+            raise TooLargeError(
+                f"your uploads have {own:,} files, the limit is {self.limits.stored_files_per_user:,}",
+                setting="limits.uploads.stored_files_per_user",
+                hint="Import the traces whose files you sent, or delete some.",
+            )
         if upload is None:
             return
         files = self._use.files_of[upload] + sum(write.upload == upload for write in self._writing)

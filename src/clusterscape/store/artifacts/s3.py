@@ -9,7 +9,7 @@ import io
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
@@ -174,6 +174,13 @@ class S3ArtifactStore:
                         at = UnixMs(int(about["last_modified"].timestamp() * 1000))
                         artifacts.append(ArtifactInfo(about["path"], about["size"], at))
         return sorted(artifacts, key=lambda artifact: artifact.key)
+
+    def folders(self, prefix: str) -> Sequence[str]:
+        """The folders in a folder, by name."""
+        check_key(prefix.removesuffix("/"))
+        with self._s3_errors(prefix):
+            found = obstore.list_with_delimiter(self._store, prefix=prefix.removesuffix("/"))
+        return sorted(path.rstrip("/").rpartition("/")[2] for path in found["common_prefixes"])
 
     def delete(self, key: str) -> bool:
         """Remove an artifact."""

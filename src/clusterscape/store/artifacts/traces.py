@@ -1,5 +1,7 @@
 """Reads and writes the metadata of traces."""
 
+from contextlib import suppress
+
 import msgspec
 
 from clusterscape.errors import NotFoundError, QueryError
@@ -24,10 +26,7 @@ def read_about(artifacts: ArtifactReader, trace_id: str) -> TraceAbout:
 def list_abouts(artifacts: ArtifactReader) -> list[TraceAbout]:
     """All traces, newest first."""
     traces = []
-    for artifact in artifacts.list(TRACES_PREFIX):
-        if artifact.key.count("/") == 2 and artifact.key.endswith(f"/{ABOUT_FILE}"):
-            try:
-                traces.append(read_about(artifacts, artifact.key.split("/")[1]))
-            except NotFoundError:  # deleted meanwhile
-                continue
+    for trace_id in artifacts.folders(TRACES_PREFIX):
+        with suppress(NotFoundError):  # deleted meanwhile
+            traces.append(read_about(artifacts, trace_id))
     return sorted(traces, key=lambda about: (-about.imported_at, about.trace_id))

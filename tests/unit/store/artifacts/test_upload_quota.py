@@ -98,6 +98,19 @@ def test_files_of_a_trace_are_limited_when_there_are_too_many(tmp_path: Path) ->
         uploads.put("ada", "a", 4, is_new=False)
 
 
+def test_files_of_one_user_are_limited_when_all_traces_together_have_too_many(tmp_path: Path) -> None:
+    uploads = StoredUploads(tmp_path, UploadLimits(stored_files_per_user=4))
+    for name, size in (("a", 1), ("a", 2), ("b", 1), ("b", 2)):
+        uploads.put("ada", name, size, is_new=False)
+    with pytest.raises(TooLargeError, match="have 4 files") as raised:
+        uploads.put("ada", "c", 1)
+    assert raised.value.setting == "limits.uploads.stored_files_per_user"
+    uploads.put("bob", "d", 1)
+    uploads.artifacts.delete("traces/a/1")
+    uploads.quota.forget()
+    uploads.put("ada", "c", 1)
+
+
 def test_uploads_are_refused_long_before_collection_pauses(tmp_path: Path) -> None:
     uploads = StoredUploads(tmp_path, UploadLimits(min_free_bytes=5 * 2**30), free=6 * 2**30)
     uploads.put("ada", "a", 10)
