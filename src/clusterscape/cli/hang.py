@@ -25,9 +25,11 @@ def hang(
 ) -> None:
     """Find out who hangs in a distributed run, where in the code, and why."""
     from clusterscape.analyze.hang.verdict import judge_hang
+    from clusterscape.cli.unused_input import note_dumps
     from clusterscape.collect.hangs.reading import read_looks
 
     looks = read_looks(paths)
+    note_dumps(looks)
     verdict = judge_hang(looks)
     if as_json:
         print_json(verdict)

@@ -143,13 +143,14 @@ class CommunicatorLook:
 
 @dataclass(frozen=True, slots=True)
 class HangLook:
-    """Everything that was read at one moment."""
+    """Everything that was read at one moment. ``unread_share``: files that are damaged, of all dumps that were given."""
 
     ranks: Mapping[int, RankLook] = field(default_factory=dict)
     communicators: tuple[CommunicatorLook, ...] = ()
     world_size: int | None = None
     taken_ms: int | None = None
     notes: tuple[str, ...] = ()
+    unread_share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
