@@ -10,7 +10,9 @@ import copy
 import gzip
 import json
 import os
+import pickle
 import random
+import re
 import resource
 import sqlite3
 import sys
@@ -20,13 +22,17 @@ import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from fuzz.structured_seeds import DELIMITED, DOCUMENTS, LINES, Table, nsight_export, straggler_table
+from hangs.made_up import write_case
 
+from clusterscape.collect.hangs import nccl_ras
 from clusterscape.errors import ClusterScapeError
 
 MOST_MEMORY_BYTES = 2**30
@@ -199,6 +205,83 @@ def _write_nsight(folder: Path, rng: random.Random) -> Path:
     return path
 
 
+HANGS = ("dead", "mismatch", "deadlock", "slow")
+_DIGITS = re.compile(r"\d+")
+
+
+def _write_hang(folder: Path, rng: random.Random) -> Path:
+    """A folder of dumps of a hang: one document or text of them with an extreme field. The path is of that file."""
+    files = dict(_make_hang(rng.choice(HANGS), rng.randrange(4), rng.random() < 0.6))
+    for name, data in files.items():
+        place = folder / name
+        place.parent.mkdir(exist_ok=True)
+        place.write_bytes(data)
+    name = rng.choice(list(files))
+    path, data = folder / name, files[name]
+    if data[:1] == b"\x80":
+        return _write_pickle(path, pickle.loads(data), rng)
+    text = nccl_ras.repair_json(data).decode()
+    if text[:1] in "[{":
+        return _write_bytes(path, _mutate_document(json.loads(text), rng), rng)
+    for _ in range(rng.choice((0, 1, 1, 2))):
+        number = rng.choice(list(_DIGITS.finditer(text)))
+        text = text[: number.start()] + rng.choice(TEXTS) + text[number.end() :]
+    return _write_bytes(path, text, rng)
+
+
+@lru_cache(maxsize=64)
+def _make_hang(kind: str, seed: int, has_recorder: bool) -> tuple[tuple[str, bytes], ...]:
+    """The files of a made-up hang; of each dump only its last entries."""
+    with tempfile.TemporaryDirectory(prefix="clusterscape-fuzz-") as place:
+        write_case(kind, seed, Path(place), has_recorder=has_recorder)
+        paths = [path for path in sorted(Path(place).rglob("*")) if path.is_file()]
+        return tuple((str(path.relative_to(place)), _shorten(path.read_bytes())) for path in paths)
+
+
+def _shorten(data: bytes) -> bytes:
+    if data[:1] == b"\x80":
+        document = pickle.loads(data)
+        return pickle.dumps({**document, "entries": document["entries"][-8:]}, protocol=2)
+    if data[:1] == b"{" and b'"entries"' in data:
+        document = json.loads(data)
+        return json.dumps({**document, "entries": document["entries"][-8:]}).encode()
+    return data
+
+
+def _write_pickle(path: Path, document: Any, rng: random.Random) -> Path:
+    for _ in range(rng.choice((0, 1, 1, 2))):
+        holder, key = rng.choice([place for place in _places(document) if not isinstance(place[0], tuple)])
+        value = copy.deepcopy(rng.choice(VALUES))
+        holder[key] = value
+    data = pickle.dumps(document, protocol=rng.choice((2, 4)))
+    shape = rng.random()
+    if shape < 0.03:
+        data = data[: rng.randrange(len(data) + 1)]
+    elif shape < 0.05:  # nested too deeply
+        at = rng.randrange(len(data))
+        data = data[:at] + rng.choice((b"]" * 100_000, b"](" * 50_000, b"]" * 50_000 + b"a" * 49_000)) + data[at:]
+    path.write_bytes(data)
+    return path
+
+
+def _read_hang(path: Path) -> Any:
+    from clusterscape.collect.hangs.reading import read_looks
+
+    folder = path.parent.parent
+    return read_looks([folder])
+
+
+def _analyze_hang(looks: Any) -> None:
+    from clusterscape.analyze.hang.verdict import judge_hang
+    from clusterscape.cli.hang_text import group_lines, hang_lines, stack_lines
+
+    verdict = judge_hang(looks)
+    json.dumps(asdict(verdict), allow_nan=False)
+    for lines in (hang_lines(verdict), group_lines(verdict), stack_lines(verdict)):
+        if any("\n" in line for line in lines):
+            raise AssertionError(f"a line has several: {lines!r}")
+
+
 def _write_straggler(folder: Path, rng: random.Random) -> Path:
     table = straggler_table()
     for _ in range(rng.choice((0, 1, 1, 2))):
@@ -228,8 +311,6 @@ def _read_job_trace(path: Path) -> Any:
 
 
 def _analyze_job_trace(trace: Any) -> None:
-    from dataclasses import asdict
-
     from clusterscape.analyze.jobs.describe import describe_traces
     from clusterscape.simulate.batch import (
         PRESETS,
@@ -320,6 +401,7 @@ READERS: dict[str, Reader] = {
     },
     "capture": Reader(_write_capture, _read_profile, _analyze_profile),
     "nsight": Reader(_write_nsight, _read_profile, _analyze_profile),
+    "hang": Reader(_write_hang, _read_hang, _analyze_hang),
     "straggler": Reader(_write_straggler, _read_profile, _analyze_profile),
     "slurm": Reader(_document_writer("slurm.json", DOCUMENTS["slurm"]["slurm"][1]), _read_slurm, _nothing),
     "slurm_text": Reader(_table_writer(LINES["slurm_text"]), _read_slurm_text, _nothing),

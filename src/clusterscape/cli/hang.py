@@ -44,13 +44,16 @@ def hang(
     """Find out who hangs in a distributed run, where in the code, and why."""
     from clusterscape.analyze.hang.picture import report_hang
     from clusterscape.cli.report import read_page, write_report
+    from clusterscape.cli.unused_input import note_dumps
     from clusterscape.collect.hangs.reading import read_looks
 
     if html is not None:
         read_page()  # fail before the work, not after it
     with tempfile.TemporaryDirectory() as folder:
         paths = [path for source in sources for path in _find_looks(source, Path(folder), apart_s, save)]
-        report = report_hang(read_looks(paths))
+        looks = read_looks(paths)
+    note_dumps(looks)
+    report = report_hang(looks)
     if html is not None:
         summary = capture_text(lambda: _print(report.verdict, report.looks))
         write_report(html, "hang", report.verdict.title, {"report": report}, summary)

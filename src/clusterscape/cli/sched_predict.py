@@ -74,9 +74,14 @@ def _print_comparison(table: PredictionTable) -> None:
         rows.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     for row in table.rows:
         rows.add_row(row.name, _interval(row.accuracy), _interval(row.under_ratio))
-    rows.add_row("its 90 % quantile", "", _interval(table.q90_under_ratio))
+    rows.add_row("90 % quantile of elapsed-aware", "", _interval(table.q90_under_ratio))
     stdout.print(rows, highlight=False)
-    stdout.print(f"its 90 % interval holds {_interval(table.interval_90_cover_ratio)} of the runs", highlight=False)
+    speakers = ", ".join(f"{speaker.name} {speaker.ratio:.0%}" for speaker in table.speakers)
+    stdout.print(f"best lately: {speakers}", highlight=False, soft_wrap=True)
+    stdout.print(
+        f"the 90 % interval of elapsed-aware holds {_interval(table.interval_90_cover_ratio)} of the runs",
+        highlight=False,
+    )
 
 
 def _interval(value: Interval) -> str:

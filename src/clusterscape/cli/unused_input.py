@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clusterscape.model.hangs import HangLook
     from clusterscape.model.jobs import JobTrace
     from clusterscape.model.spans import Trace
 
@@ -42,6 +45,13 @@ def note_lines(name: str, read: int, skipped: int) -> None:
             f"{name}: {skipped:,} of {read + skipped:,} lines do not have a time and as many columns as the header"
         )
         _warnings.append((message, "Is the file damaged, or are several logs in one?"))
+
+
+def note_dumps(looks: "Sequence[HangLook]") -> None:
+    """Note a hang of whose dumps less than half could be read."""
+    share = looks[0].unread_share if looks else 0.0
+    if share > MOST_UNUSED:
+        _warnings.append((f"{share:.0%} of the dumps could not be read", "Copy the files again, or record them again."))
 
 
 def watch(context: typer.Context) -> None:

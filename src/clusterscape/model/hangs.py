@@ -150,7 +150,10 @@ class CommunicatorLook:
 
 @dataclass(frozen=True, slots=True)
 class HangLook:
-    """Everything that was read at one moment. ``is_partial``: nobody looked at the machines of the other ranks."""
+    """Everything that was read at one moment.
+
+    ``is_partial``: only some machines were read. ``unread_share``: damaged files, of all dumps that were given.
+    """
 
     ranks: Mapping[int, RankLook] = field(default_factory=dict)
     communicators: tuple[CommunicatorLook, ...] = ()
@@ -158,6 +161,7 @@ class HangLook:
     taken_ms: int | None = None
     notes: tuple[str, ...] = ()
     is_partial: bool = False
+    unread_share: float = 0.0
 
 
 @access_checked("run")

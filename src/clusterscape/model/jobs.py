@@ -28,6 +28,7 @@ SizeUnit = Literal["processors", "gpus", "nodes"]
 JOB_COLUMNS: dict[str, pl.DataType] = {
     "line": pl.Int64(),
     "job_id": pl.String(),
+    "name": pl.String(),
     "user": pl.String(),
     "project": pl.String(),
     "queue": pl.String(),
@@ -43,7 +44,8 @@ JOB_COLUMNS: dict[str, pl.DataType] = {
 """Columns of a trace, in this order. Missing is null in every column but ``line``, ``submit_s`` and ``status``.
 
 ``line``: the job's line in its file, from 1 (in JSON its position in the list). ``submit_s``: seconds, Unix time if the source
-states it, else since the start of the trace. ``wait_s``: the recorded wait. ``run_s``: null if the job never ran.
+states it, else since the start of the trace. ``name``: what its user called the job, or its executable. ``wait_s``: the recorded
+wait. ``run_s``: null if the job never ran.
 ``gpus``: total GPUs, a fraction if a GPU is shared. ``requested_s``: the requested time limit.
 """
 

@@ -57,3 +57,22 @@ def test_terminal_is_safe_when_a_name_in_a_dump_has_control_characters(tmp_path:
     assert done.exit_code == 0, done.output
     assert "\x1b[31mred" not in done.stdout
     assert "Rank 1" in done.stdout
+
+
+def test_exit_status_is_1_when_most_dumps_could_not_be_read(tmp_path: Path) -> None:
+    entry = {
+        "record_id": 0,
+        "pg_id": 0,
+        "collective_seq_id": 1,
+        "state": "started",
+        "profiling_name": "nccl:all_reduce",
+    }
+    (tmp_path / "rank0.json").write_text(json.dumps({"version": "2.10", "entries": [entry]}))
+    (tmp_path / "README").write_text("not a dump")
+    (tmp_path / "rank1.json").write_text('{"version": "2.10", "entries": [')
+    done = runner.invoke(app, ["hang", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    (tmp_path / "rank2.json").write_text("")
+    done = runner.invoke(app, ["hang", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "67% of the dumps could not be read" in done.stderr

@@ -1073,13 +1073,14 @@ export interface PredictionReport {
   readonly trained: number;
 }
 
-/** All predictors on the same jobs, which had run for `elapsed_s`. `q90_under_ratio`: share of jobs that ran longer than the calibrated 90 % quantile (ideal 0.1). */
+/** All predictors on the same jobs, which had run for `elapsed_s`; the last row is of the one that was best lately. `speakers`: which that was, most often first. `q90_under_ratio`: share of jobs that ran longer than the calibrated 90 % quantile (ideal 0.1). */
 export interface PredictionTable {
   readonly elapsed_s: number;
   readonly interval_90_cover_ratio: Interval;
   readonly jobs: number;
   readonly q90_under_ratio: Interval;
   readonly rows: readonly PredictorRow[];
+  readonly speakers: readonly PredictorShare[];
 }
 
 /** Accuracy of one predictor. `under_ratio`: share of jobs that ran longer than predicted. */
@@ -1087,6 +1088,12 @@ export interface PredictorRow {
   readonly accuracy: Interval;
   readonly name: string;
   readonly under_ratio: Interval;
+}
+
+/** For how many of the jobs a predictor spoke. */
+export interface PredictorShare {
+  readonly name: string;
+  readonly ratio: number;
 }
 
 /** The points of one priority factor: age, fair share, size, partition, QOS, … */

@@ -22,6 +22,11 @@ GROUPS: tuple[tuple[str, ...], ...] = (
 )
 """Earlier jobs are looked up by each of these; the last group is all jobs."""
 
+SAME_NAME = ("user", "name", "size")
+"""Looked up, too, but no feature: most logs have no names. Numbers in names do not count, so that ``train_17`` and ``train_18``
+are one."""
+_LOOKED_UP = (*GROUPS, SAME_NAME)
+
 OWN_FEATURES = (
     "log_request",
     "log_size",
@@ -47,6 +52,8 @@ _PER_GROUP = (
     "outlived_ratio",
     "outlived_last_ratio",
 )
+GROUP_COLUMNS = {name: place for place, name in enumerate(_PER_GROUP)}
+"""Columns of ``RunHistory.describe_group``."""
 FEATURES: tuple[str, ...] = (
     *OWN_FEATURES,
     *(f"{'_'.join(group) or 'all'}_{name}" for group in GROUPS for name in _PER_GROUP),
@@ -57,8 +64,8 @@ FEATURES: tuple[str, ...] = (
 class JobTable:
     """Jobs as predictors need them, one per row; if a job has not ended, ``end_s`` is infinite and ``run_s`` NaN.
 
-    ``frame`` has the columns ``user``, ``project``, ``queue``, ``size`` and ``requested_s``. For a job without a time limit,
-    ``request_s`` is the longest known limit.
+    ``frame`` has the columns ``name``, ``user``, ``project``, ``queue``, ``size`` and ``requested_s``. For a job without a time
+    limit, ``request_s`` is the longest known limit.
     """
 
     frame: pl.DataFrame
@@ -97,12 +104,13 @@ def select_ran_jobs(trace: JobTrace, start_s: Float64s | None = None) -> JobTabl
 
 def to_job_table(frame: pl.DataFrame) -> JobTable:
     """From a frame with ``user``, ``project``, ``queue``, ``submit_s``, ``start_s``, ``run_s``, ``size``, ``requested_s``,
-    ``status``.
+    ``status`` and, if jobs have names, ``name``.
     """
     longest = frame["requested_s"].max()
     request = frame["requested_s"].fill_null(longest if isinstance(longest, float) else DAY_S)
+    names = pl.col("name") if "name" in frame.columns else pl.lit(None, pl.String).alias("name")
     return JobTable(
-        frame=frame.select("user", "project", "queue", "size", "requested_s"),
+        frame=frame.select(names, "user", "project", "queue", "size", "requested_s"),
         submit_s=frame["submit_s"].to_numpy(),
         start_s=frame["start_s"].cast(pl.Float64).to_numpy(),
         run_s=np.maximum(frame["run_s"].cast(pl.Float64).to_numpy(), 1.0),
@@ -116,7 +124,14 @@ def _make_keys(frame: pl.DataFrame, group: tuple[str, ...]) -> pl.Series:
     """The group key of each job; null if a part of it is unknown."""
     if not group:
         return pl.repeat("", frame.height, dtype=pl.String, eager=True)
-    return frame.select(pl.concat_str([pl.col(name).cast(pl.String) for name in group], separator="\x1f")).to_series()
+    parts = [_name_without_numbers() if name == "name" else pl.col(name).cast(pl.String) for name in group]
+    return frame.select(pl.concat_str(parts, separator="\x1f")).to_series()
+
+
+def _name_without_numbers() -> pl.Expr:
+    """The name with each number as ``#``; a name that is only a number, such as that of an executable, as it is."""
+    name = pl.col("name").cast(pl.String)
+    return pl.when(name.str.contains(r"\D")).then(name.str.replace_all(r"\d+", "#")).otherwise(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,20 +173,16 @@ class RunHistory:
 
     def __init__(self, jobs: JobTable) -> None:
         ended = np.isfinite(jobs.end_s)
-        self._groups = [_index_jobs(jobs, ended, group) for group in GROUPS]
+        self._groups = {group: _index_jobs(jobs, ended, group) for group in _LOOKED_UP}
         self.count = int(ended.sum())
 
     def encode(self, jobs: JobTable) -> EncodedJobs:
         """The same jobs with the numbers of their groups."""
-        codes = np.column_stack(
-            [index.find(_make_keys(jobs.frame, group)) for group, index in zip(GROUPS, self._groups, strict=True)]
-        )
+        codes = np.column_stack([index.find(_make_keys(jobs.frame, group)) for group, index in self._groups.items()])
         return EncodedJobs(jobs.submit_s, jobs.request_s, jobs.size, codes)
 
     def describe(self, jobs: EncodedJobs, at_s: Float64s, elapsed_s: Float64s) -> Float64s:
         """FEATURES of each job (job × feature) at ``at_s``, when it had run for ``elapsed_s``; NaN is missing."""
-        from clusterscape.analyze.jobs.kernels import PER_GROUP, describe_groups
-
         table = np.empty((len(jobs), len(FEATURES)))
         table[:, 0] = np.log(jobs.request_s)
         table[:, 1] = np.log(jobs.size)
@@ -182,24 +193,31 @@ class RunHistory:
         table[:, 6] = at_s % DAY_S / HOUR_S
         table[:, 7] = at_s // DAY_S % 7
         table[:, 8] = np.log(np.maximum(jobs.request_s - elapsed_s, 1.0))
-        at_s, elapsed_s = np.ascontiguousarray(at_s, np.float64), np.ascontiguousarray(elapsed_s, np.float64)
-        for place, index in enumerate(self._groups):
-            part = np.empty((len(jobs), PER_GROUP))
-            codes = np.ascontiguousarray(jobs.codes[:, place])
-            describe_groups(
-                index.offsets,
-                index.ends,
-                index.log_runs,
-                index.log_ratios,
-                index.completed,
-                codes,
-                at_s,
-                elapsed_s,
-                part,
-            )
-            begin = len(OWN_FEATURES) + place * PER_GROUP
-            table[:, begin : begin + PER_GROUP] = part
+        begin = len(OWN_FEATURES)
+        for group in GROUPS:
+            table[:, begin : begin + len(_PER_GROUP)] = self.describe_group(group, jobs, at_s, elapsed_s)
+            begin += len(_PER_GROUP)
         return table
+
+    def describe_group(
+        self, group: tuple[str, ...], jobs: EncodedJobs, at_s: Float64s, elapsed_s: Float64s
+    ) -> Float64s:
+        """GROUP_COLUMNS of the ended jobs of each job's ``group`` (one of GROUPS, or SAME_NAME); NaN if there are none."""
+        from clusterscape.analyze.jobs.kernels import PER_GROUP, describe_groups
+
+        index, part = self._groups[group], np.empty((len(jobs), PER_GROUP))
+        describe_groups(
+            index.offsets,
+            index.ends,
+            index.log_runs,
+            index.log_ratios,
+            index.completed,
+            np.ascontiguousarray(jobs.codes[:, _LOOKED_UP.index(group)]),
+            np.ascontiguousarray(at_s, np.float64),
+            np.ascontiguousarray(elapsed_s, np.float64),
+            part,
+        )
+        return part
 
 
 def _index_jobs(jobs: JobTable, ended: np.ndarray[tuple[int], np.dtype[np.bool_]], group: tuple[str, ...]) -> _Group:

@@ -108,6 +108,44 @@ def describe_groups(
 
 
 @njit(cache=True, nogil=True)
+def choose_predictors(
+    accuracy: Float64s,
+    made: Float64s,
+    ended: Float64s,
+    user: Int64s,
+    memory: int,
+    user_forget: float,
+    weight: float,
+    chosen: Int64s,
+) -> None:
+    """The predictor of each job with the highest mean accuracy (job × predictor) on jobs that had ended when it was ``made``.
+
+    The mean is of the user's jobs, each with ``user_forget`` of the weight of the next newer one, and ``weight`` times that of
+    the ``memory`` newest of all. ``user`` numbers users from 0. The first predictor is chosen before any job has ended.
+    """
+    count, predictors = accuracy.shape
+    by_end, by_made = np.argsort(ended), np.argsort(made)
+    of_user, jobs_of_user = np.zeros((user.max() + 1, predictors)), np.zeros(user.max() + 1)
+    of_all, over = np.zeros(predictors), 0
+    for job in by_made:
+        while over < count and ended[by_end[over]] <= made[job]:
+            past = by_end[over]
+            of_user[user[past]] = of_user[user[past]] * user_forget + accuracy[past]
+            jobs_of_user[user[past]] = jobs_of_user[user[past]] * user_forget + 1.0
+            of_all += accuracy[past]
+            if over >= memory:
+                of_all -= accuracy[by_end[over - memory]]
+            over += 1
+        best, most = 0, -1.0
+        for place in range(predictors):
+            score = 0.0 if over == 0 else weight * of_all[place] / min(over, memory)
+            score = (score + of_user[user[job], place]) / (weight + jobs_of_user[user[job]])
+            if score > most + 1e-12:
+                best, most = place, score
+        chosen[job] = best
+
+
+@njit(cache=True, nogil=True)
 def group_repeats(kind: Int64s, run_s: Float64s, tolerance: float) -> Int64s:
     """The group of each job. Jobs are sorted by ``kind`` (user and size) and by submission within it.
 

@@ -85,6 +85,22 @@ def compute_accuracy(predicted_s: Float64s, run_s: Float64s) -> Float64s:
     return accuracy
 
 
+LEVEL_WEIGHTS: Float64s = np.diff(np.concatenate([[0.0], (LEVELS[1:] + LEVELS[:-1]) / 2, [1.0]]))
+"""Share of a distribution that each of LEVELS stands for."""
+
+
+def find_most_accurate(quantiles_s: Float64s) -> Float64s:
+    """The quantile with the highest expected accuracy of each row of quantiles at LEVELS.
+
+    Where runs end at one of several times (a failure, the limit), it is one of them, and the median may be none.
+    """
+    logs = np.log(np.maximum(quantiles_s, 1.0))
+    expected = [np.exp(-np.abs(logs - logs[:, [place]])) @ LEVEL_WEIGHTS for place in range(LEVELS.size)]
+    best = np.argmax(np.column_stack(expected), axis=1)
+    points: Float64s = quantiles_s[np.arange(len(quantiles_s)), best]
+    return points
+
+
 class RequestedTime:
     """Predicts the requested time limit."""
 

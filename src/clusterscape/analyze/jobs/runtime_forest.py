@@ -13,7 +13,14 @@ import numpy as np
 
 from clusterscape.analyze.jobs.features import EncodedJobs, JobTable, RunHistory
 from clusterscape.analyze.jobs.intervals import Shifts, cut_bins, find_shifts, single_bin
-from clusterscape.analyze.jobs.runtime import LEVELS, MAX_PAIRS, Moments, draw_moments, find_training_rows
+from clusterscape.analyze.jobs.runtime import (
+    LEVELS,
+    MAX_PAIRS,
+    Moments,
+    draw_moments,
+    find_most_accurate,
+    find_training_rows,
+)
 from clusterscape.model.arrays import Float64s, Int64s
 
 if TYPE_CHECKING:
@@ -62,9 +69,8 @@ class RuntimeForest:
         return out
 
     def predict(self, jobs: EncodedJobs, at_s: Float64s, elapsed_s: Float64s) -> Float64s:
-        """The predicted median."""
-        middle: Float64s = self.quantiles(jobs, at_s, elapsed_s)[:, LEVELS.tolist().index(0.5)]
-        return middle
+        """The run time with the highest expected accuracy."""
+        return find_most_accurate(self.quantiles(jobs, at_s, elapsed_s))
 
 
 def train_forest(
@@ -139,7 +145,7 @@ class ElapsedAware:
         return np.maximum(np.sort(raw, axis=1), np.maximum(elapsed_s[:, None] + 1.0, 1.0))
 
     def predict(self, jobs: EncodedJobs, at_s: Float64s, elapsed_s: Float64s) -> Float64s:
-        """The median of the uncalibrated forest."""
+        """The run time with the highest expected accuracy, of the uncalibrated forest."""
         return np.maximum(self.forest.predict(jobs, at_s, elapsed_s), elapsed_s + 1.0)
 
 

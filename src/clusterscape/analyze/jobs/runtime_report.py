@@ -1,14 +1,16 @@
-"""Compares run time predictors: accuracy and underestimates on held-out jobs, with intervals."""
+"""Compares run time predictors, and lets them compete: accuracy and underestimates on held-out jobs, with intervals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from clusterscape.analyze.jobs.features import EncodedJobs, JobTable, RunHistory
+from clusterscape.analyze.jobs.features import GROUPS, EncodedJobs, JobTable, RunHistory
 from clusterscape.analyze.jobs.runtime import LEVELS, LastTwo, RequestedTime, RuntimePredictor, compute_accuracy
 from clusterscape.analyze.jobs.runtime_boosted import train_boosted
+from clusterscape.analyze.jobs.runtime_contest import NAME, choose_lately
 from clusterscape.analyze.jobs.runtime_forest import ElapsedAware, recalibrate, train_elapsed
+from clusterscape.analyze.jobs.runtime_similar import SimilarJobs
 from clusterscape.errors import QueryError
 from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.model.identity_fields import PublicText
@@ -44,15 +46,25 @@ class PredictorRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PredictionTable:
-    """All predictors on the same jobs, which had run for ``elapsed_s``.
+class PredictorShare:
+    """For how many of the jobs a predictor spoke."""
 
+    name: PublicText
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictionTable:
+    """All predictors on the same jobs, which had run for ``elapsed_s``; the last row is of the one that was best lately.
+
+    ``speakers``: which that was, most often first.
     ``q90_under_ratio``: share of jobs that ran longer than the calibrated 90 % quantile (ideal 0.1).
     """
 
     elapsed_s: float
     jobs: int
     rows: list[PredictorRow]
+    speakers: list[PredictorShare]
     q90_under_ratio: Interval
     interval_90_cover_ratio: Interval
 
@@ -78,7 +90,8 @@ def compare_predictors(
     history = RunHistory(jobs)
     aware = train_elapsed(jobs, history, until_s, seed=seed, threads=threads)
     boosted = train_boosted(jobs, history, until_s, seed=seed, threads=threads)
-    predictors: Sequence[RuntimePredictor] = (RequestedTime(), LastTwo(history), boosted, aware)
+    # The first speaks until jobs have ended.
+    predictors: Sequence[RuntimePredictor] = (aware, RequestedTime(), LastTwo(history), SimilarJobs(history), boosted)
     encoded = history.encode(jobs)
     tested = np.arange(cut, len(jobs))
     quarter_s = float(jobs.run_s[:cut].mean() * ELAPSED_SHARE)
@@ -88,7 +101,11 @@ def compare_predictors(
         at = (jobs.submit_s if elapsed == 0.0 else jobs.start_s + elapsed)[rows]
         elapsed_s = np.full(len(rows), elapsed)
         quantiles = _walk_forward(aware, jobs, history, rows, at, elapsed_s)
-        tables.append(_compare_on(predictors, encoded.take(rows), at, elapsed_s, jobs.run_s[rows], quantiles, seed))
+        tables.append(
+            _compare_on(
+                predictors, encoded.take(rows), at, elapsed_s, jobs.run_s[rows], jobs.end_s[rows], quantiles, seed
+            )
+        )
     trained = int((jobs.end_s <= until_s).sum())
     return PredictionReport(trained=trained, tested=len(tested), cut_s=until_s, tables=tables)
 
@@ -112,19 +129,22 @@ def _compare_on(
     at_s: Float64s,
     elapsed_s: Float64s,
     run_s: Float64s,
+    end_s: Float64s,
     quantiles: Float64s,
     seed: int,
 ) -> PredictionTable:
-    rows = []
-    for predictor in predictors:
-        predicted = np.maximum(predictor.predict(encoded, at_s, elapsed_s), 1.0)
-        rows.append(
-            PredictorRow(
-                name=predictor.name,
-                accuracy=bootstrap_mean(compute_accuracy(predicted, run_s), seed),
-                under_ratio=bootstrap_mean((run_s > predicted + 0.5).astype(float), seed),
-            )
-        )
+    predictions = [np.maximum(predictor.predict(encoded, at_s, elapsed_s), 1.0) for predictor in predictors]
+    names = [predictor.name for predictor in predictors]
+    columns = np.column_stack(predictions)
+    chosen = choose_lately(columns, run_s, at_s, end_s, encoded.codes[:, GROUPS.index(("user",))])
+    rows = [_evaluate(*row, run_s, seed) for row in zip(names, predictions, strict=True)]
+    rows = [*rows[1:], rows[0], _evaluate(NAME, columns[np.arange(len(chosen)), chosen], run_s, seed)]
+    counts = np.bincount(chosen, minlength=len(names))
+    speakers = [
+        PredictorShare(name=names[place], ratio=float(counts[place] / max(1, len(chosen))))
+        for place in np.argsort(-counts, kind="stable")
+        if counts[place]
+    ]
     levels = LEVELS.tolist()
     low, high = quantiles[:, levels.index(0.05)], quantiles[:, levels.index(0.95)]
     under = run_s > quantiles[:, levels.index(0.9)]
@@ -132,8 +152,17 @@ def _compare_on(
         elapsed_s=float(elapsed_s[0]) if len(elapsed_s) else 0.0,
         jobs=len(run_s),
         rows=rows,
+        speakers=speakers,
         q90_under_ratio=bootstrap_mean(under.astype(float), seed),
         interval_90_cover_ratio=bootstrap_mean(((run_s >= low) & (run_s <= high)).astype(float), seed),
+    )
+
+
+def _evaluate(name: str, predicted_s: Float64s, run_s: Float64s, seed: int) -> PredictorRow:
+    return PredictorRow(
+        name=name,
+        accuracy=bootstrap_mean(compute_accuracy(predicted_s, run_s), seed),
+        under_ratio=bootstrap_mean((run_s > predicted_s + 0.5).astype(float), seed),
     )
 
 

@@ -21,7 +21,7 @@ _SHIFTED = np.array([PLAN, SIMULATION])
 SPEAKERS = (*RAW, "plan by limits, corrected by its past errors", "simulation, corrected by its past errors")
 """Names of the points that compete."""
 
-_BASES = np.array([0, 3, 4, PLAN, 6, SIMULATION])
+_BASES = np.array([0, 3, 4, PLAN, 6, GUESSES.index("jobs ahead at the recent pace"), SIMULATION])
 """Columns of RAW whose past errors may make an interval; guesses that are the same constant for all jobs count once."""
 _SHIFTED_BASES = np.searchsorted(_BASES, _SHIFTED)
 

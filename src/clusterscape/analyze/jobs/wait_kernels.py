@@ -54,6 +54,7 @@ def guess_from_past(
     wait: Float64s,
     cell: Int64s,
     queue: Int64s,
+    pace: Float64s,
     cells: int,
     queues: int,
     at: Float64s,
@@ -67,12 +68,12 @@ def guess_from_past(
     """Guesses from the waits that were over by ``at``; past rows are sorted by ``start``.
 
     Columns of ``out``: last wait of the queue, median, median of the cell, median of its ``recent`` newest, middle of the newest
-    ``most``, the same of the cell. NaN if no wait was over.
+    ``most``, the same of the cell, median pace of the ``recent`` newest. NaN if no wait was over.
     """
     by_cell, cell_offsets = group_rows(cell, cells)
     by_queue, queue_offsets = group_rows(queue, queues)
     cell_start, cell_wait, queue_start = start[by_cell], wait[by_cell], start[by_queue]
-    known_before, median, middle = -1, np.nan, np.nan
+    known_before, median, middle, recent_pace = -1, np.nan, np.nan, np.nan
     cell_known = np.full(cells, -1, np.int64)
     cell_guesses = np.empty((cells, 3))
     for row in range(at.size):
@@ -83,12 +84,14 @@ def guess_from_past(
         if over != known_before:
             median = np.median(wait[:over])
             middle = find_middle(wait[max(0, over - most) : over])
+            recent_pace = np.median(pace[max(0, over - recent) : over])
             known_before = over
         begin = queue_offsets[at_queue[row]]
         place = begin + np.searchsorted(queue_start[begin : queue_offsets[at_queue[row] + 1]], at[row], side="right")
         out[row, 0] = wait[by_queue[place - 1]] if place > begin else wait[over - 1]
         out[row, 1] = median
         out[row, 4] = middle
+        out[row, 6] = recent_pace
         group = at_cell[row]
         begin = cell_offsets[group]
         inside = np.searchsorted(cell_start[begin : cell_offsets[group + 1]], at[row], side="right")

@@ -126,7 +126,7 @@ def _read_groups(
     numbers = set()
     for entry in entries:
         number = entry.get("pg_id")
-        if number in numbers or not isinstance(number, (int, str)):
+        if not isinstance(number, (int, str)) or number in numbers:
             continue
         numbers.add(number)
         group = entry.get("process_group")

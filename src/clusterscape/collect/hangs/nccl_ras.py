@@ -13,12 +13,12 @@ MAX_SIZE = 1 << 20
 _LOST_COMMA = re.compile(rb'([\d"}])(\s*\n\s*"status")')  # NCCL 2.28.9 forgets it in `missing_ranks`
 _HEAD = re.compile(r"^#\d+-\d+ \((?:0x)?([0-9a-f]+)\) (INCOMPLETE|MISMATCH|ERROR)")
 _OPERATION = re.compile(r"^ {2}Communicator ranks have different (\w+) operation counts")
-_SEVERAL = re.compile(r"^ {2}(\d+) ranks have (?:launched up to operation (\d+)|not launched any operations)")
-_ONE = re.compile(r"^ {2}Rank (\d+) has (?:launched up to operation (\d+)|not launched any operations)")
-_RANK = re.compile(r"^ {2}Rank (\d+)(?: reported (.+?))? -- ")
-_PROCESS = re.compile(r"managed by process (\d+) on node (\S+)")
-_DEAD = re.compile(r"^ {2}Process (\d+) on node (\S+)")
-_TABLE_ROW = re.compile(r"^ *\d+ +(\d+) +\d+ +[\d-]+ +(\d+) +\d+ +\w+ +\w+")
+_SEVERAL = re.compile(r"^ {2}(\d{1,18}) ranks have (?:launched up to operation (\d{1,18})|not launched any operations)")
+_ONE = re.compile(r"^ {2}Rank (\d{1,18}) has (?:launched up to operation (\d{1,18})|not launched any operations)")
+_RANK = re.compile(r"^ {2}Rank (\d{1,18})(?: reported (.+?))? -- ")
+_PROCESS = re.compile(r"managed by process (\d{1,18}) on node (\S+)")
+_DEAD = re.compile(r"^ {2}Process (\d{1,18}) on node (\S+)")
+_TABLE_ROW = re.compile(r"^ *\d+ +(\d{1,18}) +\d+ +[\d-]+ +(\d{1,18}) +\d+ +\w+ +\w+")
 
 
 def is_ras_document(document: object) -> bool:

@@ -6,6 +6,7 @@ another source gives a rank. Two files of one rank and format are two looks; the
 
 import gc
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -56,7 +57,7 @@ def read_looks(paths: Sequence[Path], progress: Callable[[int, int], None] | Non
     was_collecting = gc.isenabled()
     gc.disable()  # millions of new values and no cycles: full collections would take a third of the time
     try:
-        read, notes = _read_all(files, progress)
+        read, notes, damaged = _read_all(files, progress)
     finally:
         if was_collecting:
             gc.enable()
@@ -66,7 +67,8 @@ def read_looks(paths: Sequence[Path], progress: Callable[[int, int], None] | Non
             f"nothing could be read: {reason}",
             hint="Supported: Flight Recorder (pickle, JSON), PyTorch's debug server, NCCL RAS, py-spy dump --json, faulthandler.",
         )
-    return _join(read, notes)
+    unread_share = damaged / (damaged + len(read))
+    return [replace(look, unread_share=unread_share) for look in _join(read, notes)]
 
 
 def _find_files(paths: Sequence[Path]) -> Iterator[Path]:
@@ -87,9 +89,12 @@ def _natural(path: Path) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d{1,18})", str(path)) if part]
 
 
-def _read_all(files: Sequence[Path], progress: Callable[[int, int], None] | None) -> tuple[list[_ReadFile], list[str]]:
+def _read_all(
+    files: Sequence[Path], progress: Callable[[int, int], None] | None
+) -> tuple[list[_ReadFile], list[str], int]:
+    """What was read, notes, and the number of damaged files; a file of no known format is not damaged."""
     read, notes = [], []
-    skipped = 0
+    skipped = damaged = 0
     for number, path in enumerate(files, start=1):
         try:
             if path.stat().st_size > MAX_FILE_BYTES:
@@ -99,13 +104,15 @@ def _read_all(files: Sequence[Path], progress: Callable[[int, int], None] | None
             read += files_in
         except OSError as error:
             notes.append(f"Cannot read {path.name}: {error.strerror}.")
+            damaged += 1
         except ClusterScapeError as error:
             notes.append(f"Cannot read {path.name}: {error.message}.")
+            damaged += 1
         if progress is not None:
             progress(number, len(files))
     if skipped:
         notes.append(f"{skipped} of {len(files)} files have no known format.")
-    return read, notes
+    return read, notes, damaged
 
 
 def _read_file(path: Path, data: bytes) -> list[_ReadFile]:
@@ -200,19 +207,15 @@ def _ranks_by_pid(read: Sequence[_ReadFile]) -> dict[int, int]:
     """Rank by pid, from observed processes, else from the largest communicator; a pid of several hosts is left out."""
     ranks: dict[int, int] = {}
     for file in read:
-        for process in (file.observed or {}).get("processes") or ():
-            if (
-                isinstance(process, dict)
-                and isinstance(process.get("pid"), int)
-                and isinstance(process.get("rank"), int)
-            ):
+        for process in _processes_of(file):
+            if isinstance(process.get("pid"), int) and isinstance(process.get("rank"), int):
                 ranks[process["pid"]] = process["rank"]
     communicators = [communicator for file in read for communicator in file.communicators]
     if ranks or not communicators:
         return ranks
     largest = max(communicators, key=lambda communicator: communicator.size or 0)
-    pids = [pid for _, pid in largest.processes.values()]
-    return {pid: rank for rank, (_, pid) in largest.processes.items() if pids.count(pid) == 1}
+    pids = Counter(pid for _, pid in largest.processes.values())
+    return {pid: rank for rank, (_, pid) in largest.processes.items() if pids[pid] == 1}
 
 
 def _assign_ranks(files: Sequence[_ReadFile], by_pid: Mapping[int, int]) -> list[str]:
@@ -294,10 +297,10 @@ def _look_of(files: Mapping[str, Sequence[_ReadFile]], notes: Sequence[str]) -> 
         ranks[look.rank] = ranks[look.rank].merge(look) if look.rank in ranks else look
     for file in files.get(_PROCESSES, ()):
         document = file.observed or {}
-        world_size = _as_int(document.get("world_size")) or world_size
+        world_size = _as_world_size(document.get("world_size")) or world_size
         taken_ms = _as_int(document.get("taken_ms")) or taken_ms
-        for entry in document.get("processes") or ():
-            rank = _as_int(entry.get("rank")) if isinstance(entry, dict) else None
+        for entry in _processes_of(file):
+            rank = _as_int(entry.get("rank"))
             if rank is not None:
                 look = RankLook(rank, process=_process_of(entry))
                 ranks[rank] = ranks[rank].merge(look) if rank in ranks else look
@@ -312,8 +315,20 @@ def _look(file: _ReadFile) -> RankLook:
     return file.look
 
 
+def _processes_of(file: _ReadFile) -> list[dict[str, Any]]:
+    """The observed processes of a file, if it is of such."""
+    processes = (file.observed or {}).get("processes")
+    return [entry for entry in processes if isinstance(entry, dict)] if isinstance(processes, list) else []
+
+
 def _as_int(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _as_world_size(value: object) -> int | None:
+    """Ranks are listed up to it, so a number that no run has is no world size."""
+    size = _as_int(value)
+    return size if size is not None and 0 < size <= flight_recorder.MAX_MEMBERS else None
 
 
 def _process_of(entry: Mapping[str, Any]) -> ProcessLook:

@@ -8,7 +8,7 @@ from clusterscape.model.hangs import StackFrame, ThreadStack
 MAX_FRAMES = 200
 MAX_THREADS = 1_000
 _THREAD = re.compile(r"^(Current thread|Thread) (0x[0-9a-f]+)(?: \[(.*)\])? \(most recent call first\):")
-_FRAME = re.compile(r'^ {2}File "(.*)", line (\d+|\?\?\?) in (.*)$')
+_FRAME = re.compile(r'^ {2}File "(.*)", line (\d{1,18}|\?\?\?) in (.*)$')
 
 
 def is_pyspy_document(document: object) -> bool:

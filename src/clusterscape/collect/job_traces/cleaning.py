@@ -172,6 +172,13 @@ class Cleaner:
         )
         frame = self.notes.drop(f"a name of more than {MAX_NAME_CHARACTERS} characters", frame, is_long)
         texts = [pl.col(name).cast(pl.String).str.strip_chars().replace(list(_NO_TEXT), None) for name in _NAMES]
+        texts.append(
+            pl.col("name")
+            .cast(pl.String)
+            .str.strip_chars()
+            .replace(list(_NO_TEXT), None)
+            .str.slice(0, MAX_NAME_CHARACTERS)
+        )
         integers = [pl.col(name).floor().cast(pl.Int64, strict=False) for name in ("processors", "nodes")]
         self._blocks.append(
             frame.with_columns(texts).with_columns(integers).select(list(JOB_COLUMNS)).cast(pl.Schema(JOB_COLUMNS))

@@ -20,6 +20,7 @@ from clusterscape.model.jobs import JobTrace
 # Column of the trace → names of sacct, the best first.
 _NAMES = {
     "job_id": ("JobIDRaw", "JobID"),
+    "name": ("JobName",),
     "user": ("User", "UID"),
     "project": ("Account",),
     "queue": ("Partition",),
@@ -139,6 +140,7 @@ def _to_row(line: int, job: dict[str, object]) -> dict[str, object]:
     return {
         "line": line,
         "job_id": None if number is None else str(number),
+        "name": read_text(job.get("name")),
         "user": read_text(job.get("user")),
         "project": read_text(job.get("account")),
         "queue": read_text(job.get("partition")),

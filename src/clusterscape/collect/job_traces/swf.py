@@ -21,7 +21,7 @@ _COLUMNS = {
 }
 MAX_HEADER_LINES = 10_000
 """Header lines that are kept. Real files have dozens, plus one per queue."""
-_ALLOCATED, _REQUESTED, _QUEUE = 4, 7, 14
+_ALLOCATED, _REQUESTED, _EXECUTABLE, _QUEUE = 4, 7, 13, 14
 
 
 def is_swf(start: str) -> bool:
@@ -84,11 +84,12 @@ def _to_columns(rows: pl.DataFrame, cleaner: Cleaner, queues: dict[str, str]) ->
 
     allocated = cell(_ALLOCATED)
     size = pl.when(allocated == "-1").then(cell(_REQUESTED)).otherwise(allocated)
-    ids = {index: pl.when(cell(index) != "-1").then(cell(index)) for index in (11, 12, _QUEUE)}
+    ids = {index: pl.when(cell(index) != "-1").then(cell(index)) for index in (11, 12, _EXECUTABLE, _QUEUE)}
     queue = ids[_QUEUE].replace(queues) if queues else ids[_QUEUE]
     return cells.select(
         "line",
         *(ids.get(index, cell(index)).alias(column) for index, column in _COLUMNS.items()),
         size.alias("processors"),
         queue.alias("queue"),
+        ids[_EXECUTABLE].alias("name"),
     )

@@ -68,6 +68,7 @@ def _to_columns(ended: pl.DataFrame) -> pl.DataFrame:
     return frame.select(
         "line",
         "job_id",
+        value("jobname").alias("name"),
         value("user").alias("user"),
         value("account").alias("project"),
         value("queue").alias("queue"),

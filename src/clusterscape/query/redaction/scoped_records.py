@@ -26,7 +26,7 @@ from clusterscape.model import (
     Workload,
     WorkloadId,
 )
-from clusterscape.model.identity_fields import ProjectName, PublicText, UserName
+from clusterscape.model.identity_fields import OwnerText, ProjectName, PublicText, UserName
 from clusterscape.model.inventory import EXPORTER_QUESTIONS
 from clusterscape.model.observations import PRIORITY_PARTS
 from clusterscape.model.rules import Violation
@@ -115,6 +115,7 @@ class HistoryRow(TypedDict):
     id: PublicText
     kind: PublicText
     state: PublicText
+    name: OwnerText
     user: UserName
     project: ProjectName
     partition: PublicText

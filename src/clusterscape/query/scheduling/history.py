@@ -68,6 +68,7 @@ def _to_columns(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.select(
         pl.col("line").cast(pl.Int64),
         pl.col("id").alias("job_id"),
+        "name",
         "user",
         "project",
         pl.col("partition").alias("queue"),

@@ -225,8 +225,9 @@ def _judge_kind(forecasts: Sequence[LoggedForecast], partitions: Mapping[str | N
 
 
 def _guesses(forecast: LoggedForecast) -> list[float]:
-    """Guesses of a forecast; those stored before there were any speak for none of them."""
-    return forecast.guesses_s or [forecast.sampled_s[MIDDLE]] * len(GUESSES)
+    """Guesses of a forecast; one stored when there were others, or none, speaks for none of them."""
+    is_same = len(forecast.guesses_s) == len(GUESSES)
+    return forecast.guesses_s if is_same else [forecast.sampled_s[MIDDLE]] * len(GUESSES)
 
 
 def _list(body: Mapping[str, object]) -> list[dict[str, Any]]:

@@ -141,7 +141,7 @@ class RecordReader(Protocol):
     def workload_history(self) -> pl.DataFrame:
         """Every execution of every workload as a row, in no order; the basis of job traces.
 
-        Columns ``id``, ``kind``, ``state``, ``user``, ``project``, ``partition`` (String), ``gpus_requested``,
+        Columns ``id``, ``kind``, ``state``, ``name``, ``user``, ``project``, ``partition`` (String), ``gpus_requested``,
         ``gpus_allocated``, ``nodes_requested``, ``time_limit_s``, ``submitted_at``, ``started_at``, ``ended_at``, ``suspended_s``
         (Int64). A workload that never started has one row, too.
         """

@@ -61,7 +61,18 @@ from clusterscape.store.records.statements import (
 
 Record = TypeVar("Record")
 HISTORY_COLUMNS = (
-    *("id", "kind", "state", "user", "project", "partition", "gpus_requested", "nodes_requested", "time_limit_s"),
+    *(
+        "id",
+        "kind",
+        "state",
+        "name",
+        "user",
+        "project",
+        "partition",
+        "gpus_requested",
+        "nodes_requested",
+        "time_limit_s",
+    ),
     *("submitted_at", "started_at", "ended_at", "gpus_allocated", "suspended_s", "earlier"),
 )
 IDS_PER_QUERY = 500

@@ -11,6 +11,7 @@ import sys
 
 TYPE_CHECKING = False  # importing typing takes too long here
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from importlib.machinery import ModuleSpec
     from types import ModuleType, TracebackType
     from typing import Any
@@ -106,7 +107,7 @@ def _record_slow_steps(optimizers: ModuleType) -> None:
     _load("slow_steps.py").start(optimizers, _folder)
 
 
-_RECORDINGS = {_MLFLOW_CLIENT: ("MLflow is", _record_mlflow)}
+_RECORDINGS: dict[str, tuple[str, Callable[[ModuleType], None]]] = {_MLFLOW_CLIENT: ("MLflow is", _record_mlflow)}
 if "CLUSTERSCAPE_SLOW_STEPS" in os.environ:
     _RECORDINGS[_OPTIMIZERS] = ("slow steps are", _record_slow_steps)
 

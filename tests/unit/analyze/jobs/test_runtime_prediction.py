@@ -6,9 +6,18 @@ import pytest
 
 from clusterscape.analyze.jobs.features import FEATURES, JobTable, RunHistory, to_job_table
 from clusterscape.analyze.jobs.intervals import Shifts, cut_bins, find_shifts, single_bin
-from clusterscape.analyze.jobs.runtime import LEVELS, LastTwo, RequestedTime, compute_accuracy, draw_moments
+from clusterscape.analyze.jobs.runtime import (
+    LEVELS,
+    LastTwo,
+    RequestedTime,
+    compute_accuracy,
+    draw_moments,
+    find_most_accurate,
+)
+from clusterscape.analyze.jobs.runtime_contest import choose_lately
 from clusterscape.analyze.jobs.runtime_forest import train_elapsed
 from clusterscape.analyze.jobs.runtime_report import bootstrap_mean, compare_predictors
+from clusterscape.analyze.jobs.runtime_similar import SimilarJobs
 from clusterscape.errors import QueryError
 
 
@@ -107,9 +116,14 @@ def test_report_compares_all_predictors_when_the_history_is_long_enough() -> Non
     report = compare_predictors(make_jobs())
     assert report.tested == 450
     first, later = report.tables
-    assert [row.name for row in first.rows] == ["user request", "Last2", "LightGBM", "elapsed-aware"]
+    names = ["user request", "Last2", "similar jobs", "LightGBM", "elapsed-aware", "best lately"]
+    for table in (first, later):
+        assert [row.name for row in table.rows] == names
+        assert sum(speaker.ratio for speaker in table.speakers) == pytest.approx(1)
+        accuracy = {row.name: row.accuracy.value for row in table.rows}
+        assert accuracy["best lately"] >= max(accuracy[name] for name in names[:3]) - 0.005
     assert later.elapsed_s > 0
-    best = max(later.rows, key=lambda row: row.accuracy.value)
+    best = max(later.rows[:-1], key=lambda row: row.accuracy.value)
     assert best.name == "elapsed-aware"
     assert best.accuracy.low <= best.accuracy.value <= best.accuracy.high
     assert report == compare_predictors(make_jobs())
@@ -118,6 +132,91 @@ def test_report_compares_all_predictors_when_the_history_is_long_enough() -> Non
 def test_learning_is_refused_when_too_few_jobs_ended() -> None:
     with pytest.raises(QueryError, match="too few"):
         compare_predictors(make_jobs(40))
+
+
+def test_similar_jobs_share_their_name_when_only_its_numbers_differ() -> None:
+    count = 60
+    names = [f"train_{number}" if number % 2 else f"eval-{number}" for number in range(count)]
+    jobs = to_job_table(
+        pl.DataFrame(
+            {
+                "name": names,
+                "user": ["a"] * count,
+                "project": ["p"] * count,
+                "queue": ["q"] * count,
+                "submit_s": np.arange(count) * 10_000.0,
+                "start_s": np.arange(count) * 10_000.0,
+                "run_s": [5000.0 if number % 2 else 100.0 for number in range(count)],
+                "size": [1.0] * count,
+                "requested_s": [9000.0] * count,
+                "status": ["completed"] * count,
+            }
+        )
+    )
+    history = RunHistory(jobs)
+    rows = np.arange(10, count)
+    encoded, at = history.encode(jobs).take(rows), jobs.submit_s[rows]
+    predicted = SimilarJobs(history).predict(encoded, at, np.zeros(len(rows)))
+    assert predicted == pytest.approx(jobs.run_s[rows])
+    # Of the evaluations none ran so long: the typical longer job of the user counts.
+    later = SimilarJobs(history).predict(encoded, at, np.full(len(rows), 200.0))
+    assert later == pytest.approx(np.full(len(rows), 5000.0))
+    nameless = to_job_table(jobs.frame.drop("name").with_columns(
+        submit_s=jobs.submit_s, start_s=jobs.start_s, run_s=jobs.run_s, status=pl.lit("completed")))  # fmt: skip
+    history = RunHistory(nameless)
+    predicted = SimilarJobs(history).predict(history.encode(nameless).take(rows), at, np.zeros(len(rows)))
+    assert set(np.round(predicted).tolist()) <= {100.0, 707.0, 5000.0}  # a median of logarithms
+    assert np.isfinite(SimilarJobs(history).predict(history.encode(nameless), jobs.submit_s, np.zeros(count))).all()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_best_lately_is_not_behind_the_best_predictor_when_logs_change(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    count = 4000
+    run = random.lognormal(7, 1, count)
+    made = np.sort(random.uniform(0, 1e7, count))
+    noise = np.where(np.arange(count)[:, None] < count // 2, [0.2, 0.8, 1.5], [1.5, 0.8, 0.2])
+    predicted = run[:, None] * np.exp(noise * random.normal(0, 1, (count, 3)))
+    chosen = choose_lately(predicted, run, made, made + run, random.integers(-1, 30, count))
+    accuracy = compute_accuracy(predicted, run[:, None])
+    mixed = accuracy[np.arange(count), chosen].mean()
+    assert mixed > accuracy.mean(axis=0).max() + 0.1
+    ideal = np.where(np.arange(count) < count // 2, accuracy[:, 0], accuracy[:, 2]).mean()
+    assert mixed > ideal - 0.08
+
+
+def test_users_differ_in_their_best_predictor_when_each_is_constant() -> None:
+    random = np.random.default_rng(5)
+    count = 3000
+    run, user = random.lognormal(7, 1, count), random.integers(0, 10, count)
+    made = np.sort(random.uniform(0, 1e7, count))
+    is_first = (user % 2 == 0)[:, None] == np.array([True, False])
+    predicted = run[:, None] * np.where(is_first, 1.1, 4.0)
+    chosen = choose_lately(predicted, run, made, made + run, user)
+    assert (chosen[count // 2 :] == user[count // 2 :] % 2).mean() > 0.99
+
+
+def test_later_ends_do_not_matter_when_a_predictor_is_chosen() -> None:
+    random = np.random.default_rng(6)
+    count = 1000
+    run = random.lognormal(9, 1, count)
+    made, user = np.sort(random.uniform(0, 1e7, count)), random.integers(0, 5, count)
+    predicted = run[:, None] * np.exp(random.normal(0, 1, (count, 3)))
+    now = made[600]
+    other = predicted.copy()
+    other[made + run > now] = random.lognormal(9, 3, (int((made + run > now).sum()), 3))
+    first, second = (choose_lately(values, run, made, made + run, user) for values in (predicted, other))
+    assert (first[:601] == second[:601]).all()
+    assert (first != second).any()
+    assert choose_lately(predicted[:0], run[:0], made[:0], made[:0], user[:0]).size == 0
+
+
+def test_most_accurate_point_is_a_mode_when_runs_end_at_one_of_two_times() -> None:
+    quantiles = np.concatenate([np.full(5, 60.0), np.linspace(500, 5000, 3), np.full(5, 14_400.0)])[None, :]
+    point = find_most_accurate(quantiles)[0]
+    assert point in (60.0, 14_400.0)
+    runs = np.array([60.0] * 45 + [14_400.0] * 45 + [500.0] * 10)
+    assert compute_accuracy(np.full(100, point), runs).mean() > 2 * compute_accuracy(np.full(100, 2750.0), runs).mean()
 
 
 def test_moments_are_drawn_independently_of_runs_when_pairs_are_made() -> None:

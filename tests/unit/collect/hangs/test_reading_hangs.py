@@ -2,12 +2,14 @@
 
 import json
 import pickle
+import re
 from pathlib import Path
 
 import pytest
 from hangs.made_up import dump_of, ras_json, ras_text, write_case
 from hangs.simulated import simulate
 
+from clusterscape.analyze.hang.verdict import judge_hang
 from clusterscape.collect.hangs.flight_recorder import parse_dump
 from clusterscape.collect.hangs.nccl_ras import parse_ras
 from clusterscape.collect.hangs.reading import read_looks
@@ -185,3 +187,45 @@ def test_ranks_of_stacks_follow_the_pids_when_their_names_have_only_those(tmp_pa
     case = write_case("deadlock", 4, tmp_path)
     looks = read_looks(list(case.looks))
     assert all(look.ranks[rank].stacks for look in looks for rank in range(case.world))
+
+
+@pytest.mark.parametrize("world_size", [10**9, 2**62, -1, "8", None])
+def test_memory_is_bounded_when_a_world_size_is_that_of_no_run(tmp_path: Path, world_size: object) -> None:
+    observed = {"clusterscape_processes": 1, "world_size": world_size, "processes": [{"rank": 0, "pid": 5}]}
+    (tmp_path / "processes.json").write_text(json.dumps(observed))
+    (tmp_path / "rank0").write_bytes(pickle.dumps(dump_of(simulate("absent", 0), 0, "2.10", 2000), protocol=2))
+    looks = read_looks([tmp_path])
+    assert looks[0].world_size is None
+    assert judge_hang(looks).title
+
+
+@pytest.mark.parametrize("processes", [7, "rank 0", {"rank": 0}, [7, None, {"rank": "0"}], None])
+def test_stacks_are_read_when_the_observed_processes_are_no_list_of_them(tmp_path: Path, processes: object) -> None:
+    (tmp_path / "processes.json").write_text(json.dumps({"clusterscape_processes": 1, "processes": processes}))
+    write_dumps(tmp_path, ["rank0", "rank1"])
+    (look,) = read_looks([tmp_path])
+    assert sorted(look.ranks) == [0, 1]
+
+
+def test_stack_keeps_its_other_frames_when_a_line_number_has_thousands_of_digits() -> None:
+    text = (
+        f'Current thread 0x01 (most recent call first):\n  File "a", line {"9" * 5000} in f\n  File "b", line 3 in g\n'
+    )
+    (stack,) = parse_faulthandler(text)
+    assert [(frame.file, frame.line) for frame in stack.frames] == [("b", 3)]
+
+
+@pytest.mark.parametrize("digits", ["9" * 5000, "9" * 40])
+def test_communicators_are_read_when_a_number_has_thousands_of_digits(digits: str) -> None:
+    text = ras_text(simulate("mismatch", 1), None, is_dead=False)
+    numbers = [match.span() for match in re.finditer(r"\d+", text)]
+    for begin, end in numbers:
+        parse_ras((text[:begin] + digits + text[end:]).encode())
+    assert parse_ras(text.encode())
+
+
+@pytest.mark.parametrize("number", [[0], {}, None, 1.5, 10**300, "x" * 70_000])
+def test_dump_is_read_when_the_number_of_a_group_is_none(number: object) -> None:
+    document = dump_of(simulate("absent", 0), 0, "2.10", 2000)
+    document["entries"][-1]["pg_id"] = number
+    assert parse_dump(pickle.dumps(document, protocol=2)).calls

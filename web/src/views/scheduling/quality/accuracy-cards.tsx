@@ -87,9 +87,14 @@ function Comparison({ title, hint, report, measure }: ComparisonProps) {
               };
             })}
           />
+          {measure === "accuracy" && (
+            <p>
+              Best lately: {table.speakers.map(({ name, ratio }) => `${name} ${formatRatio(ratio)}`).join(", ")} of the jobs
+            </p>
+          )}
           {measure === "under_ratio" && (
             <p>
-              Ran longer than its calibrated 90 % quantile: <b>{formatRatio(table.q90_under_ratio.value)}</b> (should be
+              Ran longer than the calibrated 90 % quantile of elapsed-aware: <b>{formatRatio(table.q90_under_ratio.value)}</b> (should be
               10 %)
             </p>
           )}
