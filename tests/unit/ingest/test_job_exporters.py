@@ -85,7 +85,8 @@ def values(normalized: Normalized) -> dict[tuple[str, str], float]:
 
 
 def holders(normalized: Normalized) -> dict[str, tuple[str, ...]]:
-    return {} if normalized.facts is None else dict(normalized.facts.labels)
+    labels = {} if normalized.facts is None else normalized.facts.labels
+    return {str(unit): tuple(map(str, names)) for unit, names in labels.items()}
 
 
 def test_samples_are_of_the_job_on_its_node_when_the_labels_name_the_job() -> None:

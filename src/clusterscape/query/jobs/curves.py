@@ -108,12 +108,11 @@ def _rates(values: Float64s, step_ms: int, window: JobWindow, first: int, *, sta
     """The increase per second since the last step with a value; a decrease is a restart of the counter."""
     rates = np.full(len(values), np.nan)
     sampled_steps = np.flatnonzero(np.isfinite(values)).tolist()
+    # A counter's value of a step is its last one, from shortly before the end of the step, or of the job.
+    ends_s = np.minimum((first + 1 + np.arange(len(values))) * step_ms, window.end) / 1000
     if sampled_steps and starts_at_zero:
-        # The counter's last value in the step is from shortly before the step's end, or the job's.
-        end_ms = min((first + sampled_steps[0] + 1) * step_ms, window.end)
-        rates[sampled_steps[0]] = values[sampled_steps[0]] / max(1.0, (end_ms - window.start) / 1000)
+        rates[sampled_steps[0]] = values[sampled_steps[0]] / max(1.0, ends_s[sampled_steps[0]] - window.start / 1000)
     for before, now in pairwise(sampled_steps):
         increase = values[now] - values[before]
-        seconds = (now - before) * step_ms / 1000
-        rates[now] = (increase if increase >= 0 else values[now]) / seconds
+        rates[now] = (increase if increase >= 0 else values[now]) / max(1.0, ends_s[now] - ends_s[before])
     return rates
