@@ -15,7 +15,7 @@ from typer.core import TyperArgument, TyperGroup, TyperOption
 from clusterscape.analyze.rules.reference import reference_page
 from clusterscape.cli.entry import app as command
 from clusterscape.cli.run import build_parser
-from clusterscape.model import CATALOGUE
+from clusterscape.model import CATALOGUE, MetricSubject
 from clusterscape.model.xids import ADVICE, XIDS, XidAction
 from clusterscape.serve.app import ROUTES
 from clusterscape.settings import CHANNEL_KINDS, AlertsSettings, ChannelSettings, Settings
@@ -95,18 +95,29 @@ command line over both. From `settings/`."""
     return "\n".join([head, *_settings(Settings)])
 
 
+_MEASURED = {
+    MetricSubject.UNIT: "GPU",
+    MetricSubject.JOB: "job",
+    MetricSubject.NODE: "whole node",
+    MetricSubject.SOURCE: "source",
+}
+
+
 def metrics_page() -> str:
     """The page of the metric catalogue."""
     rows = [
-        f"| `{m.name}` | {m.label} | {m.unit.value} | {m.kind.value} | {m.help} | {', '.join(f'`{a}`' for a in m.aliases)} |"
+        f"| `{m.name}` | {m.label} | {_MEASURED[m.subject]} | {m.unit.value} | {m.kind.value} | {m.help} | "
+        f"{', '.join(f'`{name}`' for name in m.aliases)} |"
         for m in CATALOGUE
     ]
     head = """# Metrics
 
-Canonical names and units; a source's value is multiplied into the canonical unit. From `model/metrics.py`.
+Canonical names and units; a source's value is multiplied into the canonical unit. A name with labels in braces means only the
+series that have them. Metrics of a job are of its part on one node; metrics of a whole node include whatever else runs there.
+From `model/metrics.py`.
 
-| name | label | unit | kind | meaning | names at the sources |
-|---|---|---|---|---|---|"""
+| name | label | of | unit | kind | meaning | names at the sources |
+|---|---|---|---|---|---|---|"""
     return "\n".join([head, *rows])
 
 

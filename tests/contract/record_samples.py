@@ -124,6 +124,8 @@ FULL_WORKLOAD = Workload(
     ),
     derived_exit_code=2,
     derived_exit_signal=15,
+    cpus=96,
+    memory_requested_bytes=2**40,
 )
 FULL_ALLOCATION = Allocation(
     workload=FULL_WORKLOAD.id,

@@ -79,6 +79,8 @@ SINCE = {
     "earlier": (),
     "derived_exit_code": None,
     "derived_exit_signal": None,
+    "cpus": None,
+    "memory_requested_bytes": None,
 }
 """What workloads have had since that version, and what is there in its place."""
 

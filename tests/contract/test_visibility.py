@@ -101,6 +101,7 @@ def reads(site: PrivateSite) -> dict[str, list[Call]]:
             *(get(f"/workloads?project={project_of(person)}") for person in PEOPLE),
         ],
         "get_workload": [*each_workload("/workloads/{}"), *(get(f"/workloads/run:{run(person)}") for person in PEOPLE)],
+        "get_job_card": each_workload("/jobs/{}"),
         "get_diagnosis": each_workload("/workloads/{}/diagnosis"),
         "get_workload_histograms": each_workload("/workloads/{}/histograms?metric=gpu_util_ratio"),
         "get_workload_lines": each_workload("/workloads/{}/lines?metrics=gpu_util_ratio"),

@@ -80,7 +80,11 @@ def prometheus_server(
         config.write_text(
             json.dumps(
                 {
-                    "global": {"scrape_interval": scrape_interval, "scrape_timeout": scrape_interval},
+                    "global": {
+                        "scrape_interval": scrape_interval,
+                        "scrape_timeout": scrape_interval,
+                        "evaluation_interval": scrape_interval,  # also the resolution of subqueries
+                    },
                     "scrape_configs": [{"job_name": "dcgm", "static_configs": [{"targets": list(targets)}]}],
                     **({"storage": {"tsdb": {"out_of_order_time_window": "20y"}}} if receives else {}),
                 }

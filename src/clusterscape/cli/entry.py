@@ -20,6 +20,7 @@ from clusterscape.cli import (
     doctor,
     hang,
     init,
+    job,
     listing,
     migrate,
     plan,
@@ -95,6 +96,11 @@ app.command(
         "clusterscape list units --format csv --output units.csv",
     ),
 )(listing.listing)
+app.command(
+    "job",
+    rich_help_panel=INSPECT,
+    epilog=example("clusterscape job 4711", "clusterscape job 4711_3 4711+1 --json"),
+)(job.job)
 app.command(
     "diagnose",
     rich_help_panel=INSPECT,

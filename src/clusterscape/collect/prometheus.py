@@ -1,4 +1,4 @@
-"""Reads a Prometheus or VictoriaMetrics server that already scrapes dcgm-exporter, instead of the exporters.
+"""Reads a Prometheus or VictoriaMetrics server that already scrapes the site's exporters, instead of the exporters.
 
 Owns the HTTP API and decides which samples are new. Does not interpret values: ingest handles blanks, units and labels.
 """
@@ -17,7 +17,7 @@ from clusterscape.collect.bounded_responses import ResponseTooLargeError, Unsupp
 from clusterscape.collect.exposition import Malformed
 from clusterscape.collect.range_vectors import SampleReader, invalid_response, read_data, read_result
 from clusterscape.errors import ConfigError, SourceError
-from clusterscape.model import ALIASES, Observation, RawScrape, ScrapeObserved, SourceStatus, UnixMs
+from clusterscape.model import SOURCE_NAMES, UNIT_METRICS, Observation, RawScrape, ScrapeObserved, SourceStatus, UnixMs
 from clusterscape.settings import PrometheusSettings
 from clusterscape.settings.limits import SourceLimits
 
@@ -31,6 +31,7 @@ NAMES_EVERY_S = 60
 _NAMES_WITHIN_S = 3_600  # generous, since the server's clock may differ from ours
 _CONCURRENT_QUERIES = 4
 
+_GPU_NAMES = frozenset(alias.partition("{")[0] for metric in UNIT_METRICS for alias in metric.aliases)
 _BRACES = re.compile(r'\s*\{((?:[^{}"\'`]|"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|`[^`]*`)*)\}\s*', re.DOTALL)
 
 
@@ -75,11 +76,15 @@ class PrometheusCollector:
         """Check that the server responds, and count the series and GPUs that the matcher selects."""
         try:
             names = await self._fetch_names(self._clock())
-            metrics = [name for name in names if name in ALIASES]
+            metrics = [name for name in names if name in SOURCE_NAMES]
+            _require_known_metrics(names, metrics, self._settings.matcher)
             series = await self._count(f"count({self._settings.matcher})")
-            labels = "UUID, uuid, gpu_uuid, Hostname, hostname, gpu"
-            gpus = await self._count(f"count(count by ({labels}) ({self._settings.matcher}))")
-            _require_gpu_metrics(names, metrics, self._settings.matcher)
+            gpu_metric = next((name for name in metrics if name in _GPU_NAMES), None)
+            gpus = 0
+            if gpu_metric is not None:
+                labels = "UUID, uuid, gpu_uuid, Hostname, hostname, gpu"
+                matcher = restrict_matcher(self._settings.matcher, gpu_metric)
+                gpus = await self._count(f"count(count by ({labels}) ({matcher}))")
         except SourceError as error:
             return [self._status(error)]
         message = f"{series:,} series of {len(names)} metrics ({len(metrics)} known) on {gpus:,} GPUs match"
@@ -95,9 +100,9 @@ class PrometheusCollector:
         """The names of the metrics to query, refreshed every minute."""
         if not self._names or self._names_at is None or now_ms - self._names_at >= NAMES_EVERY_S * 1000:
             names = await self._fetch_names(now_ms)
-            self._names = [name for name in names if name in ALIASES]
+            self._names = [name for name in names if name in SOURCE_NAMES]
             self._names_at = now_ms
-            _require_gpu_metrics(names, self._names, self._settings.matcher)
+            _require_known_metrics(names, self._names, self._settings.matcher)
         return self._names
 
     async def _fetch_names(self, now_ms: UnixMs) -> Sequence[str]:
@@ -149,7 +154,7 @@ class PrometheusCollector:
         if not len(scrape.series) and now_ms - self._fresh_at > LOOKBACK_S * 1000:
             return SourceError(
                 f"no new sample for {(now_ms - self._fresh_at) // 60_000} minutes",
-                hint="Check the targets of the server: it seems to scrape dcgm-exporter no longer.",
+                hint="Check the targets of the server: it seems to scrape the exporters no longer.",
             )
         return None
 
@@ -255,16 +260,16 @@ def restrict_matcher(matcher: str, name: str) -> str:
     return f'{{{conditions},__name__="{name}"}}' if conditions else f'{{__name__="{name}"}}'
 
 
-def _require_gpu_metrics(names: Sequence[str], gpu_metrics: Sequence[str], matcher: str) -> None:
+def _require_known_metrics(names: Sequence[str], known: Sequence[str], matcher: str) -> None:
     if not names:
         raise SourceError(
             f"no series match {matcher}",
             hint="Query DCGM_FI_DEV_GPU_UTIL on the server to see its labels, and use them in collect.prometheus.matcher.",
         )
-    if not gpu_metrics:
+    if not known:
         raise SourceError(
-            f"{matcher} matches {len(names)} metrics, but none of GPUs (for example {names[0]})",
-            hint='collect.prometheus.matcher must select dcgm-exporter\'s series, like {__name__=~"DCGM_.*"}.',
+            f"{matcher} matches {len(names)} metrics, but none that is read (for example {names[0]})",
+            hint='collect.prometheus.matcher must select series of known exporters, like {__name__=~"DCGM_.*"}.',
         )
 
 

@@ -19,6 +19,9 @@ class DropReason(StrEnum):
     UNKNOWN_METRIC = "unknown_metric"
     NO_NODE = "no_node"
     NO_GPU = "no_gpu"
+    NO_JOB = "no_job"
+    PART_OF_JOB = "part_of_job"
+    UNCOUNTED_DEVICE = "uncounted_device"
     NOT_A_NUMBER = "not_a_number"
     BLANK = "blank_value"
     OUT_OF_RANGE = "out_of_range"
@@ -61,6 +64,9 @@ MEANINGS: Mapping[str, str] = {
     DropReason.UNKNOWN_METRIC: "The metric is not in the catalogue.",
     DropReason.NO_NODE: "Neither the row nor the target names a node.",
     DropReason.NO_GPU: "The row names no GPU.",
+    DropReason.NO_JOB: "The row is of a cgroup that belongs to no job.",
+    DropReason.PART_OF_JOB: "The row is of a step or task; the row of the whole job is stored.",
+    DropReason.UNCOUNTED_DEVICE: "The device is virtual, or a part of one that is counted.",
     DropReason.NOT_A_NUMBER: "The value is NaN or infinite.",
     DropReason.BLANK: "A blank value of DCGM: not supported, not found or not permitted.",
     DropReason.OUT_OF_RANGE: "The value is physically impossible.",
@@ -69,8 +75,8 @@ MEANINGS: Mapping[str, str] = {
     DropReason.DUPLICATE: "The same value again: exporters repeat a shared GPU's row for each of its jobs.",
     DropReason.CONFLICT: "A different value for the same GPU, metric and time; the first was kept.",
     DropReason.OTHER_NAME: "The metric was reported under two names; the catalogue's first was kept.",
-    DropReason.MERGED: "Rows that split one number by a label (XID, link, health check) were merged.",
-    DropReason.TOO_MANY_UNITS: "More GPUs than limits.sources allows; known ones are stored.",
+    DropReason.MERGED: "Rows that split one number by a label (XID, link, processor, device) were merged.",
+    DropReason.TOO_MANY_UNITS: "More GPUs, jobs or nodes than limits.sources allows; known ones are stored.",
     LimitReason.SERIES: "More series than limits.sources allows; known ones are stored.",
     LimitReason.NODES: "More nodes than limits.sources allows; known ones are kept.",
     LimitReason.PARTITIONS: "More partitions than limits.sources allows; known ones are kept.",

@@ -18,6 +18,7 @@ from clusterscape.model import (
     UnixMs,
     WorkloadId,
     gpu_unit_id,
+    job_unit_id,
     mig_unit_id,
 )
 from clusterscape.model.machine_types import name_machine_type
@@ -37,12 +38,27 @@ _INSTANCE = ("GPU_I_ID", "gpu_i_id")
 _PROFILE = ("GPU_I_PROFILE", "gpu_i_profile")
 _BUS = ("pci_bus_id", "DCGM_FI_DEV_PCI_BUSID")
 _DRIVER = ("DCGM_FI_DRIVER_VERSION", "driver_version")
-_JOB = ("hpc_job", "exported_hpc_job")
+_JOB = ("hpc_job", "exported_hpc_job", "jobid", "job_id")
+_STEP = ("step", "task")
+_ABSENT = "0"  # what exporters write for "no job"
+
+# Labels that a server adds to every series; the others of a node's series say which device or processor a row is of.
+_SERVER_LABELS = frozenset(
+    {"instance", "exported_instance", "job", "exported_job", "node", "cluster", "host", "hostname"}
+)
 
 # One number of one GPU split over several rows: by XID, clock event, health check, peer or link.
 _PART = ("xid", "clock_event", "health_watch", "peer_gpu", "nvlink", "link")
 
 _NUMBER = re.compile(r"(?:nvidia)?(\d{1,5})", re.ASCII)
+# A cgroup of Slurm, by the job's number or, from Slurm 26.05, by its SLUID; what follows is a step or task.
+_CGROUP = re.compile(r".*/(?:job_(?P<number>\d{1,12})|(?P<sluid>s[0-9A-Z]{13}))(?P<rest>/.*)?", re.ASCII)
+_JOB_ID = re.compile(r"\d{1,12}|s[0-9A-Z]{13}", re.ASCII)
+_UNCOUNTED_DEVICE = re.compile(
+    r"lo|(?:veth|docker|br-|br\d|virbr|cali|cni|flannel|bond|tun|tap|dummy|dm-|md|loop|ram|sr|zram).*"
+    r"|.*\.\d+|(?:sd|hd|vd|xvd)[a-z]+\d+|nvme\d+n\d+p\d+",
+    re.ASCII,
+)
 _HOST_AND_PORT = re.compile(r"(?:\[([^\]]*)\]|([^:]*))(?::\d*)?")
 _ADDRESS = re.compile(r"[\d.]+|.*:.*")
 
@@ -121,9 +137,44 @@ def find_place(labels: Labels, node: NodeId | None) -> Place | DropReason:
         return DropReason.NO_GPU
     instance = _find(labels, _INSTANCE)
     if instance is None:
-        return Place(home, index)
+        is_instance = (_find(labels, _UUID) or "").startswith("MIG-")  # whose number the exporter does not report
+        return DropReason.NO_GPU if is_instance else Place(home, index)
     number = _NUMBER.fullmatch(instance)
     return DropReason.NO_GPU if number is None else Place(home, index, int(number[1]))
+
+
+def find_job_part(labels: Labels, node: NodeId | None) -> tuple[NodeId, UnitId] | DropReason:
+    """The part of a job on a node that a row of a cgroup exporter belongs to."""
+    home = node or find_node(labels)
+    if home is None:
+        return DropReason.NO_NODE
+    job = labels.get("jobid", "")
+    if not job:
+        cgroup = _CGROUP.fullmatch(labels.get("cgroup", ""))
+        if cgroup is None:
+            return DropReason.NO_JOB
+        if cgroup["rest"]:
+            return DropReason.PART_OF_JOB
+        job = cgroup["number"] or cgroup["sluid"]
+    if any(labels.get(label) for label in _STEP):
+        return DropReason.PART_OF_JOB
+    return (home, job_unit_id(job, home)) if _JOB_ID.fullmatch(job) else DropReason.NO_JOB
+
+
+def find_whole_node(labels: Labels, node: NodeId | None) -> tuple[NodeId, UnitId] | DropReason:
+    """The node that a row of a node exporter belongs to; rows of virtual devices are not counted."""
+    home = node or find_node(labels)
+    if home is None:
+        return DropReason.NO_NODE
+    if _UNCOUNTED_DEVICE.fullmatch(labels.get("device", "")):
+        return DropReason.UNCOUNTED_DEVICE
+    return home, UnitId(home)
+
+
+def find_device(labels: Labels) -> str | None:
+    """The labels that split a number of a node over several rows: its devices and processors."""
+    parts = [f"{key}={value}" for key, value in sorted(labels.items()) if key not in _SERVER_LABELS]
+    return ",".join(parts) or None
 
 
 def find_hardware(labels: Labels) -> LabelledHardware:
@@ -144,7 +195,7 @@ def find_holder(labels: Labels, scheduler: str) -> WorkloadId | None:
     A job wins over the pod it runs in. Series from Prometheus have `instance`; there a plain `pod` is the exporter's own pod.
     """
     job = _find(labels, _JOB)
-    if job is not None:
+    if job is not None and job != _ABSENT:
         return WorkloadId(f"{scheduler}:{job}")
     prefix = "exported_" if "instance" in labels else ""
     pod = _find(labels, (f"{prefix}pod", f"{prefix}pod_name"))

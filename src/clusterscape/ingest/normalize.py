@@ -18,7 +18,7 @@ from clusterscape.ingest.exporter_matching import ExporterMatcher, UuidNodes
 from clusterscape.ingest.ledger import ExporterFacts
 from clusterscape.ingest.name_questions import find_questions
 from clusterscape.ingest.series_map import MappedRows, SeriesMap, SharedNames
-from clusterscape.ingest.source_limits import HolderLimiter, UnitLimiter
+from clusterscape.ingest.source_limits import HolderLimiter, SubjectLimiter, UnitLimiter
 from clusterscape.model import NodeId, RawScrape, SampleBatch, Unit, UnitId, UnixMs, WorkloadId
 from clusterscape.model.arrays import Float64s, Int32s, Int64s
 from clusterscape.model.inventory import NameQuestion
@@ -28,6 +28,8 @@ LATE_AFTER_MS = 3_600_000
 SKEW_TOLERANCE_MS = 10_000
 UNITS_FACTOR = 2
 """All unit codes are discarded when there are this many times more than the limit of units."""
+MOST_JOB_CODES = 50_000
+"""They are also discarded when there are this many codes of jobs, most of which have ended."""
 RESTATE_MS = 60_000
 """Holders by label are returned when they change, and all of them again at this interval."""
 FORGET_AFTER_MS = 900_000
@@ -137,6 +139,7 @@ class Normalizer:
         self._limits = limits or SourceLimits()
         self._units = UnitLimiter(self._limits, known_units)
         self._holder_limiter = HolderLimiter(self._limits)
+        self._subjects = SubjectLimiter(self._limits)
         self._late_after_ms = late_after_ms
         self._skew_tolerance_ms = skew_tolerance_ms
         self.matcher = matcher or ExporterMatcher()
@@ -147,25 +150,29 @@ class Normalizer:
         self._start()
 
     def _start(self) -> None:
-        self._shared = SharedNames(self._scheduler, self.matcher, self._units)
+        self._shared = SharedNames(self._scheduler, self.matcher, self._units, self._subjects)
         self._maps: dict[str, SeriesMap] = {}  # by source
         self._seen_at: dict[str, UnixMs] = {}
         self._holders: dict[str, Holders] = {}  # as last returned, by source
         self._over_holder_limit: set[str] = set()  # sources whose labels name more holders than the limit
         self._restated_at: UnixMs | None = None
         self._last = _LastSamples(len(self._shared.catalogue.metrics))
+        self._check_jobs_at: int | None = None  # set after the next round
 
     def normalize(self, scrapes: Sequence[RawScrape], *, now_ms: UnixMs, kind: str = "exporter") -> Normalized:
         """The samples and facts of ``scrapes``; drops are counted under ``kind``."""
         dropped: Counter[str] = Counter()
         self._units.begin_round(now_ms)
-        if len(self._shared.units) > UNITS_FACTOR * self._limits.units:
+        self._subjects.begin_round(now_ms)
+        if len(self._shared.units) > UNITS_FACTOR * self._limits.units or self._has_many_ended_jobs(now_ms):
             self._start()  # codes of removed units are never reused
         for scrape in scrapes:
             dropped.update(scrape.malformed)
         malformed = dropped.total()
         rows, holders = self._gather(scrapes, now_ms)
         self._last.reserve(len(self._shared.units))
+        if self._check_jobs_at is None:
+            self._check_jobs_at = max(MOST_JOB_CODES, 2 * len(self._shared.job_codes))
         batch = self._to_samples(rows, now_ms, dropped)
         notes = self._shared.notes
         self._drops.add_all(kind, dropped)
@@ -179,6 +186,15 @@ class Normalizer:
             dropped=dropped,
             exceeded={scrape.source: exceeded for scrape in scrapes if (exceeded := self._find_limits(scrape.source))},
         )
+
+    def _has_many_ended_jobs(self, now_ms: UnixMs) -> bool:
+        """Whether most of many jobs had no sample for an hour. Checked when the number of codes of jobs doubles."""
+        codes, count = self._shared.job_codes, self._last.metric_count
+        if self._check_jobs_at is None or len(codes) < self._check_jobs_at:
+            return False
+        self._check_jobs_at = 2 * len(codes)
+        newest = self._last.time_ms.reshape(-1, count)[codes].max(axis=1, initial=_NEVER)
+        return 2 * int(np.count_nonzero(newest > now_ms - self._late_after_ms)) < len(codes)
 
     def _find_limits(self, source: str) -> frozenset[str]:
         """The limits that a source exceeds."""
@@ -251,7 +267,7 @@ class Normalizer:
             mapped.append(series_map.map_rows(scrape.series))
             times.append(self._times_of(scrape, now_ms))
             self._seen_at[scrape.source] = now_ms
-            if not is_same or scrape.source in self._over_holder_limit:
+            if not is_same or series_map.has_job_numbers or scrape.source in self._over_holder_limit:
                 changed.update(self._changed_holders(scrape, series_map, now_ms))
         rows = _Rows(
             unit=_join([rows.unit for rows in mapped], np.int32),
@@ -343,7 +359,7 @@ class Normalizer:
         previous = self._holders.setdefault(scrape.source, {})
         changed: Holders = {}
         left_out = 0
-        for unit, labelled in series_map.find_holders(scrape.series).items():
+        for unit, labelled in series_map.find_holders(scrape.series, scrape.value).items():
             holders = previous.get(unit)
             if labelled == holders:
                 continue

@@ -99,6 +99,42 @@ class UnitLimiter:
         return True
 
 
+class SubjectLimiter:
+    """Limits the whole nodes, and the parts of jobs on nodes, that exporters report samples of."""
+
+    def __init__(self, limits: SourceLimits) -> None:
+        self._limits = limits
+        self._nodes: set[NodeId] = set()
+        self._jobs: set[UnitId] = set()
+        self._new: Counter[NodeId] = Counter()  # today
+        self._daily = DailyLimit(limits.new_holders_per_day)
+        self._day = -1
+        self._now = UnixMs(0)
+
+    def begin_round(self, now_ms: UnixMs) -> None:
+        """Start a round; once a day ended jobs make room."""
+        self._now = now_ms
+        if now_ms // DAY_MS != self._day:
+            self._day = now_ms // DAY_MS
+            self._new.clear()
+            self._jobs.clear()
+
+    def admit(self, node: NodeId, unit: UnitId) -> bool:
+        """Whether samples of ``unit``, which is ``node`` or a part of a job there, are stored."""
+        if node not in self._nodes:
+            if len(self._nodes) >= self._limits.nodes:
+                return False
+            self._nodes.add(node)
+        if str(unit) == node or unit in self._jobs:
+            return True
+        if self._new[node] >= self._limits.new_holders_per_unit_per_day or not self._daily.has_room(self._now):
+            return False
+        self._jobs.add(unit)
+        self._new[node] += 1
+        self._daily.take()
+        return True
+
+
 class HolderLimiter:
     """Limits the jobs and pods that labels of exporters name as holders of units."""
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         UnixMs,
         WorkloadId,
         gpu_unit_id,
+        job_unit_id,
         mig_unit_id,
         requested_unit_id,
         unplaced_unit_id,
@@ -55,7 +56,18 @@ if TYPE_CHECKING:
         Unit,
         UnitKind,
     )
-    from clusterscape.model.metrics import ALIASES, CATALOGUE, METRICS, Alias, Metric, MetricKind, MetricUnit
+    from clusterscape.model.metrics import (
+        ALIASES,
+        CATALOGUE,
+        METRICS,
+        SOURCE_NAMES,
+        UNIT_METRICS,
+        Alias,
+        Metric,
+        MetricKind,
+        MetricSubject,
+        MetricUnit,
+    )
     from clusterscape.model.observations import (
         HistoryObserved,
         InventoryObserved,
@@ -78,9 +90,10 @@ if TYPE_CHECKING:
     )
 
 _NAMES = {
-    "ids": "GpuUuid NodeId UnitId UnixMs WorkloadId gpu_unit_id mig_unit_id requested_unit_id unplaced_unit_id",
+    "ids": "GpuUuid NodeId UnitId UnixMs WorkloadId gpu_unit_id job_unit_id mig_unit_id requested_unit_id "
+    "unplaced_unit_id",
     "inventory": "NO_PREEMPTION Node NodeState NodeStateChange Partition PreemptionRules Reservation Unit UnitKind",
-    "metrics": "ALIASES Alias CATALOGUE METRICS Metric MetricKind MetricUnit",
+    "metrics": "ALIASES Alias CATALOGUE METRICS Metric MetricKind MetricSubject MetricUnit SOURCE_NAMES UNIT_METRICS",
     "workloads": "Allocation AllocationSource CONFIDENCE Execution Workload WorkloadKind WorkloadState",
     "observations": "HistoryObserved InventoryObserved Observation PrioritiesObserved QueueObserved SchedulerRulesObserved "
     "ScrapeObserved SourceStatus",
@@ -104,6 +117,8 @@ __all__ = [
     "CONFIDENCE",
     "METRICS",
     "NO_PREEMPTION",
+    "SOURCE_NAMES",
+    "UNIT_METRICS",
     "Alias",
     "Allocation",
     "AllocationSource",
@@ -113,6 +128,7 @@ __all__ = [
     "InventoryObserved",
     "Metric",
     "MetricKind",
+    "MetricSubject",
     "MetricUnit",
     "Names",
     "Node",
@@ -141,6 +157,7 @@ __all__ = [
     "WorkloadKind",
     "WorkloadState",
     "gpu_unit_id",
+    "job_unit_id",
     "mig_unit_id",
     "requested_unit_id",
     "unplaced_unit_id",

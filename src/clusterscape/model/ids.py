@@ -8,6 +8,7 @@ NodeId = NewType("NodeId", str)
 UnitId = NewType("UnitId", str)
 """A unit's place: ``gpu-017:3``, a MIG instance ``gpu-017:3/7``, a requested GPU ``slurm:4711#0``.
 
+Samples that are not of a GPU have these ids: a whole node ``gpu-017``, the part of a job on a node ``slurm:4711@gpu-017``.
 The place, not the UUID: schedulers name node and index, and a place keeps its history when a card is replaced."""
 
 WorkloadId = NewType("WorkloadId", str)
@@ -28,6 +29,14 @@ def gpu_unit_id(node: NodeId, index: int) -> UnitId:
 def mig_unit_id(node: NodeId, index: int, instance: int) -> UnitId:
     """The place of MIG instance ``instance`` on GPU ``index`` of ``node``."""
     return UnitId(f"{node}:{index}/{instance}")
+
+
+def job_unit_id(job: str, node: NodeId) -> UnitId:
+    """The part of a job on ``node``. ``job``: the number that Slurm gives every job, array task and component, or its SLUID.
+
+    Not the workload's id: exporters know only the number, and may report a job before the scheduler's poll lists it.
+    """
+    return UnitId(f"slurm:{job}@{node}")
 
 
 def requested_unit_id(workload: WorkloadId, ordinal: int) -> UnitId:

@@ -13,6 +13,7 @@ PERCENT = 0.01
 MEBIBYTE = 2.0**20
 MEGAHERTZ = 1e6
 MILLIJOULE = 1e-3
+MILLIWATT = 1e-3
 NANOSECOND = 1e-9
 
 
@@ -21,6 +22,15 @@ class MetricKind(StrEnum):
 
     GAUGE = "gauge"
     COUNTER = "counter"
+
+
+class MetricSubject(StrEnum):
+    """What a metric is measured of, which decides the id that its samples are stored under."""
+
+    UNIT = "unit"  # a GPU or MIG instance
+    JOB = "job"  # the part of a job that runs on one node: `job_unit_id`
+    NODE = "node"  # a whole node, with all that runs there: the node's name
+    SOURCE = "source"
 
 
 class MetricUnit(StrEnum):
@@ -42,9 +52,9 @@ class Metric:
     """One canonical metric.
 
     ``lower``/``upper`` are physical limits (values outside are dropped as out of range); ``aliases`` maps a source's name to
-    the factor that converts its values. ``summary`` metrics are offered first. ``is_own``:
-    computed by ClusterScape; samples of it from sources are rejected. ``is_status``: a constant or a state code of the GPU, which
-    the page does not offer for coloring and filtering.
+    the factor that converts its values; a name with labels in braces means only the series that have them. ``summary`` metrics
+    are offered first. ``is_own``: computed by ClusterScape; samples of it from sources are rejected. ``is_status``: a constant or
+    a state code of the GPU, which the page does not offer for coloring and filtering.
     """
 
     name: str
@@ -58,11 +68,14 @@ class Metric:
     summary: bool = False
     is_own: bool = False
     is_status: bool = False
+    subject: MetricSubject = MetricSubject.UNIT
 
     @property
     def is_offered(self) -> bool:
         """Whether the page colors, filters and sorts units by it."""
-        return self.kind is MetricKind.GAUGE and not (self.is_own or self.is_status)
+        return (
+            self.kind is MetricKind.GAUGE and self.subject is MetricSubject.UNIT and not (self.is_own or self.is_status)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +105,10 @@ def _gauge(
     upper: float | None = None,
     summary: bool = False,
     is_status: bool = False,
+    also: Mapping[str, float] = MappingProxyType({}),
 ) -> Metric:
-    aliases = MappingProxyType(dict.fromkeys(sources.split(), scale))
+    """``also``: source names whose factor differs from ``scale``."""
+    aliases = MappingProxyType(dict.fromkeys(sources.split(), scale) | dict(also))
     return Metric(name, label, unit, text, aliases, lower=lower, upper=upper, summary=summary, is_status=is_status)
 
 
@@ -106,22 +121,48 @@ def _counter(
     *,
     scale: float = 1.0,
     summary: bool = False,
+    also: Mapping[str, float] = MappingProxyType({}),
 ) -> Metric:
-    aliases = MappingProxyType(dict.fromkeys(sources.split(), scale))
+    aliases = MappingProxyType(dict.fromkeys(sources.split(), scale) | dict(also))
     return Metric(name, label, unit, text, aliases, kind=MetricKind.COUNTER, summary=summary)
 
 
-def _computed(name: str, label: str, text: str, unit: MetricUnit = MetricUnit.COUNT) -> Metric:
+def _computed(
+    name: str,
+    label: str,
+    text: str,
+    unit: MetricUnit = MetricUnit.COUNT,
+    subject: MetricSubject = MetricSubject.UNIT,
+) -> Metric:
     """A metric from 0 to 1 that ClusterScape computes."""
-    return Metric(name, label, unit, text, MappingProxyType({}), upper=1.0, is_own=True)
+    return Metric(name, label, unit, text, MappingProxyType({}), upper=1.0, is_own=True, subject=subject)
 
+
+def _of_jobs(name: str, label: str, unit: MetricUnit, text: str, source: str, kind: MetricKind) -> Metric:
+    """A metric of the part of a job on one node. Both cgroup exporters (plazonic, treydock) use the same names."""
+    return Metric(name, label, unit, text, MappingProxyType({source: 1.0}), kind=kind, subject=MetricSubject.JOB)
+
+
+def _of_nodes(
+    name: str, label: str, unit: MetricUnit, text: str, sources: str, kind: MetricKind = MetricKind.COUNTER
+) -> Metric:
+    """A metric of a whole node, summed over its devices and processors."""
+    aliases = MappingProxyType(dict.fromkeys(sources.split(), 1.0))
+    return Metric(name, label, unit, text, aliases, kind=kind, subject=MetricSubject.NODE)
+
+
+def _modes(*modes: str) -> str:
+    return " ".join(f'node_cpu_seconds_total{{mode="{mode}"}}' for mode in modes)
+
+
+JOB_NUMBER = "gpu_job_number"
 
 CATALOGUE: tuple[Metric, ...] = (
     _ratio(
         "gpu_util_ratio",
         "GPU utilization",
         "Share of the sample period in which at least one kernel ran.",
-        percent="DCGM_FI_DEV_GPU_UTIL dcgm_gpu_utilization nvml_gpu_util",
+        percent="DCGM_FI_DEV_GPU_UTIL dcgm_gpu_utilization nvml_gpu_util nvidia_gpu_duty_cycle",
         summary=True,
     ),
     _gauge(
@@ -132,6 +173,7 @@ CATALOGUE: tuple[Metric, ...] = (
         "DCGM_FI_DEV_POWER_USAGE dcgm_power_usage DCGM_FI_DEV_POWER_USAGE_INSTANT nvml_power_watts",
         upper=5_000,
         summary=True,
+        also={"nvidia_gpu_power_usage_milliwatts": MILLIWATT},
     ),
     _gauge(
         "memory_used_bytes",
@@ -141,6 +183,7 @@ CATALOGUE: tuple[Metric, ...] = (
         "DCGM_FI_DEV_FB_USED dcgm_fb_used nvml_memory_used_mib",
         scale=MEBIBYTE,
         summary=True,
+        also={"nvidia_gpu_memory_used_bytes": 1.0},
     ),
     _gauge(
         "memory_free_bytes",
@@ -167,57 +210,60 @@ CATALOGUE: tuple[Metric, ...] = (
         "DCGM_FI_DEV_FB_TOTAL nvml_memory_total_mib",
         scale=MEBIBYTE,
         is_status=True,
+        also={"nvidia_gpu_memory_total_bytes": 1.0},
     ),
     _ratio(
         "sm_active_ratio",
         "SM active",
         "Share of cycles in which a multiprocessor had at least one warp.",
-        ratio="DCGM_FI_PROF_SM_ACTIVE dcgm_fi_prof_sm_active nvml_sm_active",
+        ratio="DCGM_FI_PROF_SM_ACTIVE dcgm_fi_prof_sm_active nvml_sm_active nvidia_gpu_sm_util_percent",
         summary=True,
     ),
     _ratio(
         "sm_occupancy_ratio",
         "SM occupancy",
         "Resident warps relative to the most that fit.",
-        ratio="DCGM_FI_PROF_SM_OCCUPANCY dcgm_fi_prof_sm_occupancy nvml_sm_occupancy",
+        ratio="DCGM_FI_PROF_SM_OCCUPANCY dcgm_fi_prof_sm_occupancy nvml_sm_occupancy nvidia_gpu_sm_occupancy_percent",
     ),
     _ratio(
         "tensor_active_ratio",
         "Tensor active",
         "Share of cycles in which the tensor pipe was busy.",
-        ratio="DCGM_FI_PROF_PIPE_TENSOR_ACTIVE dcgm_fi_prof_pipe_tensor_active nvml_tensor_active",
+        ratio="DCGM_FI_PROF_PIPE_TENSOR_ACTIVE dcgm_fi_prof_pipe_tensor_active nvml_tensor_active "
+        "nvidia_gpu_any_tensor_util_percent",
         summary=True,
     ),
     _ratio(
         "dram_active_ratio",
         "DRAM active",
         "Share of cycles in which the memory interface moved data.",
-        ratio="DCGM_FI_PROF_DRAM_ACTIVE dcgm_fi_prof_dram_active nvml_dram_active",
+        ratio="DCGM_FI_PROF_DRAM_ACTIVE dcgm_fi_prof_dram_active nvml_dram_active nvidia_gpu_dram_bw_util_percent",
         summary=True,
     ),
     _ratio(
         "graphics_active_ratio",
         "Engine active",
         "Share of time in which the graphics or compute engine was busy.",
-        ratio="DCGM_FI_PROF_GR_ENGINE_ACTIVE dcgm_fi_prof_gr_engine_active nvml_graphics_active",
+        ratio="DCGM_FI_PROF_GR_ENGINE_ACTIVE dcgm_fi_prof_gr_engine_active nvml_graphics_active "
+        "nvidia_gpu_graphics_util_percent",
     ),
     _ratio(
         "fp64_active_ratio",
         "FP64 active",
         "Share of cycles in which the FP64 pipe was busy.",
-        ratio="DCGM_FI_PROF_PIPE_FP64_ACTIVE",
+        ratio="DCGM_FI_PROF_PIPE_FP64_ACTIVE nvidia_gpu_fp64_util_percent",
     ),
     _ratio(
         "fp32_active_ratio",
         "FP32 active",
         "Share of cycles in which the FP32 pipe was busy.",
-        ratio="DCGM_FI_PROF_PIPE_FP32_ACTIVE",
+        ratio="DCGM_FI_PROF_PIPE_FP32_ACTIVE nvidia_gpu_fp32_util_percent",
     ),
     _ratio(
         "fp16_active_ratio",
         "FP16 active",
         "Share of cycles in which the FP16 pipe was busy.",
-        ratio="DCGM_FI_PROF_PIPE_FP16_ACTIVE",
+        ratio="DCGM_FI_PROF_PIPE_FP16_ACTIVE nvidia_gpu_fp16_util_percent",
     ),
     _ratio(
         "memory_copy_util_ratio",
@@ -242,7 +288,7 @@ CATALOGUE: tuple[Metric, ...] = (
         "GPU temperature",
         MetricUnit.CELSIUS,
         "Temperature of the GPU die.",
-        "DCGM_FI_DEV_GPU_TEMP dcgm_gpu_temp nvml_gpu_temperature",
+        "DCGM_FI_DEV_GPU_TEMP dcgm_gpu_temp nvml_gpu_temperature nvidia_gpu_temperature_celsius",
         lower=-50,
         upper=200,
         summary=True,
@@ -398,25 +444,29 @@ CATALOGUE: tuple[Metric, ...] = (
                 "ecc_sbe_volatile_count",
                 "ECC single-bit, volatile",
                 "Single-bit ECC errors since the driver was loaded.",
-                "DCGM_FI_DEV_ECC_SBE_VOL_TOTAL dcgm_ecc_sbe_volatile_total",
+                "DCGM_FI_DEV_ECC_SBE_VOL_TOTAL dcgm_ecc_sbe_volatile_total "
+                'nvidia_gpu_ecc_errors{error="corrected",counter="volatile"}',
             ),
             (
                 "ecc_dbe_volatile_count",
                 "ECC double-bit, volatile",
                 "Double-bit ECC errors since the driver was loaded.",
-                "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL dcgm_ecc_dbe_volatile_total",
+                "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL dcgm_ecc_dbe_volatile_total "
+                'nvidia_gpu_ecc_errors{error="uncorrected",counter="volatile"}',
             ),
             (
                 "ecc_sbe_aggregate_count",
                 "ECC single-bit, all time",
                 "Single-bit ECC errors over the card's life.",
-                "DCGM_FI_DEV_ECC_SBE_AGG_TOTAL dcgm_ecc_sbe_aggregate_total",
+                "DCGM_FI_DEV_ECC_SBE_AGG_TOTAL dcgm_ecc_sbe_aggregate_total "
+                'nvidia_gpu_ecc_errors{error="corrected",counter="aggregate"}',
             ),
             (
                 "ecc_dbe_aggregate_count",
                 "ECC double-bit, all time",
                 "Double-bit ECC errors over the card's life.",
-                "DCGM_FI_DEV_ECC_DBE_AGG_TOTAL dcgm_ecc_dbe_aggregate_total",
+                "DCGM_FI_DEV_ECC_DBE_AGG_TOTAL dcgm_ecc_dbe_aggregate_total "
+                'nvidia_gpu_ecc_errors{error="uncorrected",counter="aggregate"}',
             ),
             (
                 "retired_pages_sbe_count",
@@ -496,10 +546,23 @@ CATALOGUE: tuple[Metric, ...] = (
         "1 while the node's exporter responds but does not report this GPU.",
     ),
     _computed(
-        "exporter_silent", "Exporter silent", "Of a node that is not down: 1 while none of its exporters responds."
+        "exporter_silent",
+        "Exporter silent",
+        "Of a node that is not down: 1 while none of its exporters responds.",
+        subject=MetricSubject.NODE,
     ),
-    _computed("node_down", "Node down", "Of a node: 1 while the scheduler reports it as down."),
-    _computed("node_drained", "Node drained", "Of a node: 1 while the scheduler reports it as draining or drained."),
+    _computed(
+        "node_down",
+        "Node down",
+        "Of a node: 1 while the scheduler reports it as down.",
+        subject=MetricSubject.NODE,
+    ),
+    _computed(
+        "node_drained",
+        "Node drained",
+        "Of a node: 1 while the scheduler reports it as draining or drained.",
+        subject=MetricSubject.NODE,
+    ),
     Metric(
         "xid_hardware_code",
         "Last hardware XID",
@@ -514,13 +577,272 @@ CATALOGUE: tuple[Metric, ...] = (
         "Source failing",
         "Of a source, such as slurm: share of its parts (nodes, queue, accounting …) that fail.",
         MetricUnit.RATIO,
+        MetricSubject.SOURCE,
+    ),
+    _gauge(
+        JOB_NUMBER,
+        "Job number",
+        MetricUnit.COUNT,
+        "Number of the job that holds the GPU, as the node's prolog notes it; 0 where none does.",
+        "nvidia_gpu_jobId",
+        is_status=True,
+    ),
+    *(
+        _of_jobs(name, label, unit, text, source, kind)
+        for name, label, unit, text, source, kind in (
+            (
+                "job_cpu_seconds",
+                "CPU time",
+                MetricUnit.SECONDS,
+                "CPU time that the job used on the node, user and system.",
+                "cgroup_cpu_total_seconds",
+                MetricKind.COUNTER,
+            ),
+            (
+                "job_cpu_user_seconds",
+                "CPU time, user",
+                MetricUnit.SECONDS,
+                "CPU time that the job spent in its own code.",
+                "cgroup_cpu_user_seconds",
+                MetricKind.COUNTER,
+            ),
+            (
+                "job_cpu_system_seconds",
+                "CPU time, system",
+                MetricUnit.SECONDS,
+                "CPU time that the kernel spent for the job.",
+                "cgroup_cpu_system_seconds",
+                MetricKind.COUNTER,
+            ),
+            (
+                "job_cores_count",
+                "CPU cores",
+                MetricUnit.COUNT,
+                "CPU cores that the job may use on the node.",
+                "cgroup_cpus",
+                MetricKind.GAUGE,
+            ),
+            (
+                "job_memory_rss_bytes",
+                "Memory of processes",
+                MetricUnit.BYTES,
+                "Anonymous memory of the job's processes.",
+                "cgroup_memory_rss_bytes",
+                MetricKind.GAUGE,
+            ),
+            (
+                "job_memory_shared_bytes",
+                "Shared memory",
+                MetricUnit.BYTES,
+                "Shared memory and memory file systems (/dev/shm) of the job.",
+                "cgroup_memory_shmem_bytes",
+                MetricKind.GAUGE,
+            ),
+            (
+                "job_memory_cache_bytes",
+                "File cache",
+                MetricUnit.BYTES,
+                "Page cache that is charged to the job; the kernel frees it on demand.",
+                "cgroup_memory_cache_bytes",
+                MetricKind.GAUGE,
+            ),
+            (
+                "job_memory_charged_bytes",
+                "Memory charged",
+                MetricUnit.BYTES,
+                "All memory that is charged to the job, file cache included.",
+                "cgroup_memory_used_bytes",
+                MetricKind.GAUGE,
+            ),
+            (
+                "job_memory_limit_bytes",
+                "Memory limit",
+                MetricUnit.BYTES,
+                "Memory that the job may use on the node.",
+                "cgroup_memory_total_bytes",
+                MetricKind.GAUGE,
+            ),
+            (
+                "job_memory_failures_count",
+                "Memory limit hits",
+                MetricUnit.COUNT,
+                "How often the job reached its memory limit.",
+                "cgroup_memory_fail_count",
+                MetricKind.COUNTER,
+            ),
+            (
+                "job_memory_swap_bytes",
+                "Memory and swap",
+                MetricUnit.BYTES,
+                "Memory and swap that are charged to the job, as its exporter reports them.",
+                "cgroup_memsw_used_bytes",
+                MetricKind.GAUGE,
+            ),
+            (
+                "job_memory_swap_failures_count",
+                "Swap limit hits",
+                MetricUnit.COUNT,
+                "How often the job reached its limit of memory and swap.",
+                "cgroup_memsw_fail_count",
+                MetricKind.COUNTER,
+            ),
+        )
+    ),
+    *(
+        _of_nodes(name, label, MetricUnit.BYTES, text, sources, MetricKind.GAUGE)
+        for name, label, text, sources in (
+            ("node_memory_total_bytes", "Node memory", "Memory of the node.", "node_memory_MemTotal_bytes"),
+            (
+                "node_memory_available_bytes",
+                "Node memory available",
+                "Memory of the node that programs can still get without swapping.",
+                "node_memory_MemAvailable_bytes",
+            ),
+            ("node_swap_total_bytes", "Node swap", "Swap space of the node.", "node_memory_SwapTotal_bytes"),
+            ("node_swap_free_bytes", "Node swap free", "Free swap space of the node.", "node_memory_SwapFree_bytes"),
+        )
+    ),
+    *(
+        _of_nodes(name, label, unit, text, sources)
+        for name, label, unit, text, sources in (
+            (
+                "node_cpu_busy_seconds",
+                "Node CPU busy",
+                MetricUnit.SECONDS,
+                "CPU time of the node's processors that was used.",
+                _modes("user", "system", "nice", "irq", "softirq", "steal"),
+            ),
+            (
+                "node_cpu_idle_seconds",
+                "Node CPU idle",
+                MetricUnit.SECONDS,
+                "CPU time of the node's processors that was not used, or waited for disks.",
+                _modes("idle", "iowait"),
+            ),
+            (
+                "node_disk_read_bytes",
+                "Disk read",
+                MetricUnit.BYTES,
+                "Read from local disks.",
+                "node_disk_read_bytes_total",
+            ),
+            (
+                "node_disk_written_bytes",
+                "Disk written",
+                MetricUnit.BYTES,
+                "Written to local disks.",
+                "node_disk_written_bytes_total",
+            ),
+            (
+                "node_network_received_bytes",
+                "Network received",
+                MetricUnit.BYTES,
+                "Received over Ethernet and IP over InfiniBand.",
+                "node_network_receive_bytes_total",
+            ),
+            (
+                "node_network_sent_bytes",
+                "Network sent",
+                MetricUnit.BYTES,
+                "Sent over Ethernet and IP over InfiniBand.",
+                "node_network_transmit_bytes_total",
+            ),
+            (
+                "node_network_errors_count",
+                "Network errors",
+                MetricUnit.COUNT,
+                "Frames that were received with an error.",
+                "node_network_receive_errs_total",
+            ),
+            (
+                "node_infiniband_received_bytes",
+                "InfiniBand received",
+                MetricUnit.BYTES,
+                "Received by all InfiniBand and RoCE ports.",
+                "node_infiniband_port_data_received_bytes_total",
+            ),
+            (
+                "node_infiniband_sent_bytes",
+                "InfiniBand sent",
+                MetricUnit.BYTES,
+                "Sent by all InfiniBand and RoCE ports.",
+                "node_infiniband_port_data_transmitted_bytes_total",
+            ),
+            (
+                "node_infiniband_link_down_count",
+                "InfiniBand link losses",
+                MetricUnit.COUNT,
+                "How often a port lost its link.",
+                "node_infiniband_link_downed_total",
+            ),
+            (
+                "node_infiniband_symbol_errors_count",
+                "InfiniBand symbol errors",
+                MetricUnit.COUNT,
+                "Symbol errors on a link.",
+                "node_infiniband_symbol_error_total",
+            ),
+            (
+                "node_infiniband_wait_count",
+                "InfiniBand waits",
+                MetricUnit.COUNT,
+                "Ticks in which a port had data to send but no credit.",
+                "node_infiniband_port_transmit_wait_total",
+            ),
+            (
+                "node_roce_marked_packets_count",
+                "RoCE packets marked",
+                MetricUnit.COUNT,
+                "Packets received with a mark of congestion (ECN).",
+                "node_infiniband_np_ecn_marked_roce_packets_received_total",
+            ),
+            (
+                "node_roce_reordered_packets_count",
+                "RoCE packets out of order",
+                MetricUnit.COUNT,
+                "Packets received out of order.",
+                "node_infiniband_out_of_sequence_packets_received_total",
+            ),
+            (
+                "node_nfs_requests_count",
+                "NFS requests",
+                MetricUnit.COUNT,
+                "Requests to NFS servers.",
+                "node_nfs_requests_total",
+            ),
+            (
+                "node_gpfs_read_bytes",
+                "GPFS read",
+                MetricUnit.BYTES,
+                "Read from GPFS.",
+                "gpfs_bytes_read gpfs_read_bytes_total",
+            ),
+            (
+                "node_gpfs_written_bytes",
+                "GPFS written",
+                MetricUnit.BYTES,
+                "Written to GPFS.",
+                "gpfs_bytes_write gpfs_write_bytes_total",
+            ),
+        )
     ),
 )
 
 METRICS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in CATALOGUE})
 
+UNIT_METRICS: tuple[Metric, ...] = tuple(metric for metric in CATALOGUE if metric.subject is MetricSubject.UNIT)
+"""The metrics of GPUs and MIG instances."""
+
+JUDGED_METRICS: Mapping[str, Metric] = MappingProxyType(
+    {metric.name: metric for metric in CATALOGUE if metric.subject is MetricSubject.UNIT or metric.is_own}
+)
+"""The metrics that rules can judge, by name."""
+
 ALIASES: Mapping[str, Alias] = MappingProxyType(
     {source: Alias(metric, scale) for metric in CATALOGUE for source, scale in metric.aliases.items()}
     | {metric.name: Alias(metric, 1.0) for metric in CATALOGUE if not metric.is_own}
 )
-"""Every name that a source may use for a metric, including the canonical names."""
+"""Every name that a source may use for a metric, with labels where they decide, including the canonical names."""
+
+SOURCE_NAMES: frozenset[str] = frozenset(alias.partition("{")[0] for alias in ALIASES)
+"""The same without labels: all names of series that are read."""

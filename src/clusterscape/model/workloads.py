@@ -131,6 +131,8 @@ class Workload:
     earlier: tuple[Execution, ...] = ()
     derived_exit_code: int | None = None  # the highest exit code of its steps
     derived_exit_signal: int | None = None
+    cpus: int | None = None  # CPU cores that it was allocated, or requests while it waits
+    memory_requested_bytes: int | None = None  # on all nodes together
 
     @property
     def gpus_held(self) -> int:

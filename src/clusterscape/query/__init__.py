@@ -6,6 +6,7 @@
 ``cluster``: the cluster now or at a past minute, and statistics over the lives of its workloads.
 ``context``: the dependencies of every query: stores, versions, a cache and a clock.
 ``diagnosis``: the diagnosis of one workload.
+``jobs``: the card of one job.
 ``ownership``: who may change what users save or start.
 ``past``: the cluster at a past minute: allocations, waiting workloads and the picture.
 ``picture``: the table of all units; its columns are those of the overview.
@@ -34,6 +35,7 @@ from clusterscape.model.access import Viewer
 from clusterscape.query.cluster import ClusterQuery
 from clusterscape.query.context import QueryContext
 from clusterscape.query.diagnosis import DiagnosisQuery
+from clusterscape.query.jobs import JobQuery
 from clusterscape.query.past import PastPictures
 from clusterscape.query.picture import SnapshotRow
 from clusterscape.query.redaction.pseudonyms import WorkloadCodes
@@ -70,6 +72,7 @@ class Queries:
         self.violations = ViolationQuery(context, watch, self.rule_notes)
         self.cluster = ClusterQuery(context, watch, self.violations)
         self.workloads = WorkloadQuery(context, self.cluster.past)
+        self.jobs = JobQuery(context, self.workloads)
         self.series = SeriesQuery(context, self.workloads)
         self.search = SearchQuery(context, self.redacted_picture, self.cluster.nodes)
         self.sources = SourceQuery(context, ingest)
@@ -148,6 +151,7 @@ class ScopedQueries(Queries):
         self.rule_notes = RuleNotes(context)
         self.violations = ViolationQuery(context, watch, self.rule_notes)
         self.workloads = WorkloadQuery(context, PastPictures(context, unscoped.cluster.places))
+        self.jobs = JobQuery(context, self.workloads)
         self.series = SeriesQuery(context, self.workloads)
         self.search = SearchQuery(context, self.redacted_picture, unscoped.cluster.nodes)
         self.views = ViewQuery(context)

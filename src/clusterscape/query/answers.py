@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-from clusterscape.model import AllocationSource, MetricKind, MetricUnit, NodeState, WorkloadKind, WorkloadState
+from clusterscape.model import (
+    AllocationSource,
+    MetricKind,
+    MetricSubject,
+    MetricUnit,
+    NodeState,
+    WorkloadKind,
+    WorkloadState,
+)
 from clusterscape.model.identity_fields import (
     ExperimentName,
     FreeText,
@@ -309,12 +317,13 @@ class SearchHits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricAnswer:
-    """A metric of the catalogue."""
+    """A metric of the catalogue. ``subject``: what it is measured of, a GPU, the part of a job on a node, or a whole node."""
 
     name: PublicText
     label: PublicText
     unit: MetricUnit
     kind: MetricKind
+    subject: MetricSubject
     help: PublicText
     is_summary: bool
     aliases: list[PublicText]

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from clusterscape.errors import NotFoundError, QueryError
-from clusterscape.model import METRICS, Node, NodeId, NodeState, NodeStateChange, UnitId, UnixMs
+from clusterscape.model import METRICS, UNIT_METRICS, Node, NodeId, NodeState, NodeStateChange, UnitId, UnixMs
 from clusterscape.model.durations import DAY_MS
 from clusterscape.model.rules import Severity, Statistic, StatisticKind, find_exporters_up
 from clusterscape.model.statistics import STATISTIC_CATALOGUE, MeasuredThing
@@ -173,7 +173,7 @@ class ClusterQuery:
 
     def unit_table(self, at_ms: int | None = None) -> pl.DataFrame:
         """The picture joined with the latest value of every metric, for export."""
-        names = tuple(METRICS)
+        names = tuple(metric.name for metric in UNIT_METRICS)
         if at_ms is None:
             _, picture = self.picture()
             values = self._context.metrics.latest(

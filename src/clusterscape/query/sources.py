@@ -142,6 +142,7 @@ class SourceQuery:
                 unit=metric.unit,
                 kind=metric.kind,
                 help=metric.help,
+                subject=metric.subject,
                 is_summary=metric.summary,
                 aliases=list(metric.aliases),
             )

@@ -21,7 +21,7 @@ _VIEWER = """
     sign_out_everywhere change_password list_tokens create_token revoke_token
     get_cluster get_timeline get_waste get_waste_by_unit list_nodes get_node search
     get_snapshot get_tick get_units get_chosen_units get_series get_live get_own_metrics get_sources list_metrics
-    list_workloads get_workload get_diagnosis get_workload_histograms get_workload_lines get_workload_scatter
+    list_workloads get_workload get_job_card get_diagnosis get_workload_histograms get_workload_lines get_workload_scatter
     list_workload_events get_workload_verdicts
     list_violations list_violating_units get_violation_timeline list_mutes list_comments get_alert_state
     list_rules read_rule complete_rule describe_rule_language

@@ -283,10 +283,12 @@ class SourceLimits(Section):
     new_units_per_day: int = Field(200_000, ge=1, description="New GPUs and MIG instances per day.")
     holders_per_unit: int = Field(128, ge=1, description="Jobs or pods of one GPU, from labels of exporters.")
     new_holders_per_unit_per_day: int = Field(
-        5_000, ge=1, description="New jobs or pods of one GPU per day, from labels of exporters."
+        5_000, ge=1, description="New jobs or pods of one GPU, and jobs of one node, per day, from labels of exporters."
     )
     new_holders_per_day: int = Field(
-        1_000_000, ge=1, description="New jobs or pods of all GPUs per day, from labels of exporters."
+        1_000_000,
+        ge=1,
+        description="New jobs or pods of all GPUs, and parts of jobs on all nodes, per day, from labels of exporters.",
     )
     partitions: int = Field(5_000, ge=1, description="Partitions and queues of one scheduler.")
     workloads: int = Field(

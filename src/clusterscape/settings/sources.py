@@ -9,7 +9,7 @@ from clusterscape.settings.section import Section
 
 
 class DcgmSettings(Section):
-    """dcgm-exporters to scrape."""
+    """Exporters to scrape: of GPUs, jobs (cgroups) and nodes, recognized by the names of their metrics."""
 
     targets: tuple[str, ...] = Field(
         (), description="Exporters as host, host:port, URL, or a range such as gpu-[001-128]:9400."
@@ -42,13 +42,16 @@ class SlurmSettings(Section):
 
 
 class PrometheusSettings(Section):
-    """A Prometheus-compatible server that already scrapes dcgm-exporter."""
+    """A Prometheus-compatible server that already scrapes the site's exporters."""
 
     url: str | None = Field(None, description="URL, such as http://127.0.0.1:9090.")
     token: str | None = Field(None, repr=False, description="Bearer token.")
     matcher: str = Field(
-        '{__name__=~"DCGM_.*"}',
-        description="Series selector; add a job or cluster label to narrow it.",
+        '{__name__=~"DCGM_.*|nvidia_gpu_.*|cgroup_(cpus|cpu_.*_seconds|mem.*)|gpfs_.*'
+        "|node_(memory_(Mem|Swap).*|disk_(read|written)_bytes_total|network_(receive|transmit)_bytes_total"
+        '|network_receive_errs_total|infiniband_.*_total|nfs_requests_total)"}',
+        description="Series selector; add a job or cluster label to narrow it. The default reads dcgm-exporter, jobstats' "
+        "NVIDIA exporter, both cgroup exporters, GPFS, and node_exporter except its series per processor.",
     )
     interval_s: float = Field(15.0, gt=0, description="Seconds between polls.")
     timeout_s: float = Field(10.0, gt=0, description="Request timeout, seconds.")

@@ -5,6 +5,7 @@ import type { AccessClient } from "./access-client.ts";
 import type { DiagnosisClient } from "./diagnosis-client.ts";
 import type {
   ClusterSummary,
+  JobCard,
   NodeAnswer,
   NodeDetail,
   SavedView,
@@ -93,6 +94,8 @@ export interface Client {
   tick(metrics: readonly string[], signal?: AbortSignal): Promise<Tick>;
   workloads(query: WorkloadQuery, signal?: AbortSignal): Promise<WorkloadList>;
   workload(workload: string, signal?: AbortSignal): Promise<WorkloadDetail>;
+  /** By any id that Slurm's commands print. */
+  job(job: string, signal?: AbortSignal): Promise<JobCard>;
   nodes(signal?: AbortSignal): Promise<readonly NodeAnswer[]>;
   node(node: string, signal?: AbortSignal): Promise<NodeDetail>;
   series(query: SeriesQuery, signal?: AbortSignal): Promise<readonly SeriesLine[]>;

@@ -720,6 +720,89 @@ export interface JitteredMeasure {
   readonly value: number | null;
 }
 
+/** The card of a job: what it asked for, what it used, and what that says. Of a requeued job: its latest execution. `executions`: how often it ran. `wasted_gpu_hours`: of GPUs that were idle on average; null if nothing was measured. */
+export interface JobCard {
+  readonly cluster: string;
+  readonly cpu: JobShare;
+  readonly cpu_memory: JobShare;
+  readonly cpus: number | null;
+  readonly curves: readonly JobCurve[];
+  readonly ended_at: number | null;
+  readonly executions: number;
+  readonly exit_code: number | null;
+  readonly exit_signal: number | null;
+  readonly gpu: JobShare | null;
+  readonly gpu_hours: number;
+  readonly gpu_memory: JobShare | null;
+  readonly gpus: number;
+  readonly hint: string | null;
+  readonly is_running: boolean;
+  readonly memory_requested_bytes: number | null;
+  readonly name: string | null;
+  readonly node_count: number;
+  readonly nodes: readonly JobCardNode[];
+  readonly notes: readonly JobCardNote[];
+  readonly partition: string | null;
+  readonly project: string | null;
+  readonly qos: string | null;
+  readonly run_s: number;
+  readonly started_at: number;
+  readonly state: WorkloadState;
+  readonly time_limit_s: number | null;
+  readonly time_ratio: number | null;
+  readonly user: string | null;
+  readonly wasted_gpu_hours: number | null;
+  readonly workload: string;
+}
+
+/** One GPU or MIG instance: mean utilization while the job held it, and the most memory it used. */
+export interface JobCardGpu {
+  readonly index: string;
+  readonly memory_total_bytes: number | null;
+  readonly memory_used_bytes: number | null;
+  readonly unit: string;
+  readonly util_ratio: number | null;
+}
+
+/** One node of the job; null: no sample says. */
+export interface JobCardNode {
+  readonly cores: number | null;
+  readonly cpu_ratio: number | null;
+  readonly cpu_s: number | null;
+  readonly gpus: readonly JobCardGpu[];
+  readonly memory_limit_bytes: number | null;
+  readonly memory_used_bytes: number | null;
+  readonly node: string;
+}
+
+/** One sentence on what the numbers say. */
+export interface JobCardNote {
+  readonly code: string;
+  readonly level: NoteLevel;
+  readonly text: string;
+}
+
+/** One quantity over the job's life, at even steps. `subject`: of the job alone, or of its whole nodes. `most`: what it may be at most, such as the allocated cores. */
+export interface JobCurve {
+  readonly label: string;
+  readonly most: number | null;
+  readonly name: string;
+  readonly start: number;
+  readonly step_ms: number;
+  readonly subject: MetricSubject;
+  readonly unit: MetricUnit;
+  readonly values: readonly (number | null)[];
+}
+
+/** What was used of what was allocated. `percent` is rounded as the meters of jobstats; `problem`: why it is null. */
+export interface JobShare {
+  readonly percent: number | null;
+  readonly problem: ShareProblem | null;
+  readonly ratio: number | null;
+  readonly total: number | null;
+  readonly used: number | null;
+}
+
 /** How a job ended. `unknown`: the trace has no status, or one that ClusterScape does not recognize. */
 export type JobStatus = "completed" | "failed" | "cancelled" | "timeout" | "unknown";
 
@@ -802,7 +885,7 @@ export interface Measured {
   readonly value: number;
 }
 
-/** A metric of the catalogue. */
+/** A metric of the catalogue. `subject`: what it is measured of, a GPU, the part of a job on a node, or a whole node. */
 export interface MetricAnswer {
   readonly aliases: readonly string[];
   readonly help: string;
@@ -810,11 +893,15 @@ export interface MetricAnswer {
   readonly kind: MetricKind;
   readonly label: string;
   readonly name: string;
+  readonly subject: MetricSubject;
   readonly unit: MetricUnit;
 }
 
 /** Whether the value itself or only its increase is meaningful. */
 export type MetricKind = "gauge" | "counter";
+
+/** What a metric is measured of, which decides the id that its samples are stored under. */
+export type MetricSubject = "unit" | "job" | "node" | "source";
 
 /** Canonical units; the client formats by these. */
 export type MetricUnit = "ratio" | "watts" | "joules" | "bytes" | "bytes_per_second" | "hertz" | "celsius" | "seconds" | "count";
@@ -951,6 +1038,9 @@ export interface NodeTurnAnswer {
   readonly reason: string | null;
   readonly state: NodeState;
 }
+
+/** How much a note matters. */
+export type NoteLevel = "critical" | "info";
 
 /** From the first submission to the last end, or until a live history was read. Units are those of the trace's sizes. `capacity_units`: stated by the source (`is_capacity_stated`), else a guess with its `capacity_reason`. `utilization`: used / available unit-hours. `time_share_by_level`: shares of the time during which 0–5 %, 5–10 %, … of the capacity was busy; the last includes everything above. `over_capacity_share`: share of the time with more busy units than the capacity, which indicates wrong starts or a wrong capacity. `left_out`: number of excluded jobs, whose start, run time or size is unknown. */
 export interface Occupancy {
@@ -1692,6 +1782,9 @@ export interface Share {
   readonly name: string | null;
   readonly workloads: number;
 }
+
+/** Why a share is not known. */
+export type ShareProblem = "missing" | "above_all" | "nothing" | "mig";
 
 /** What the sign-in form sends: the server's token, or a user name and a password. */
 export interface SignIn {

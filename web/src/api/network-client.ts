@@ -8,6 +8,7 @@ import { decodeColumns } from "./columns.ts";
 import { createDiagnosisClient } from "./diagnosis-client.ts";
 import type {
   ClusterSummary,
+  JobCard,
   NodeAnswer,
   NodeDetail,
   SavedView,
@@ -54,6 +55,7 @@ export function createNetworkClient(at: number | null = null): Client {
       getJson<WorkloadList>(`/workloads${toQuery({ state: states, limit, offset, at })}`, signal),
     workload: (workload, signal) =>
       getJson<WorkloadDetail>(`/workloads/${encodeURIComponent(workload)}${moment}`, signal),
+    job: (job, signal) => getJson<JobCard>(`/jobs/${encodeURIComponent(job)}`, signal),
     search: (text, limit, signal) => getJson<SearchHits>(`/search${toQuery({ q: text, limit })}`, signal),
     sources: (signal) => getJson<Sources>("/sources", signal),
     views: (signal) => getJson<SavedViews>("/views", signal),

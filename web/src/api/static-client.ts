@@ -124,6 +124,7 @@ export function createStaticClient(answers: Partial<Client>): StaticClient {
     tick: absent("tick"),
     workloads: absent("workloads"),
     workload: absent("workload"),
+    job: absent("job"),
     nodes: absent("nodes"),
     node: absent("node"),
     series: absent("series"),

@@ -95,6 +95,7 @@ const screens: fc.Arbitrary<Screen> = fc.constantFrom(...TABLE_NAMES).chain((tab
     parallel: fc.constant(INITIAL_PARALLEL),
     scheduling: fc.constant(INITIAL_SCHEDULING),
     runs: fc.constant(INITIAL_RUNS),
+    job: fc.constant(null),
     access: fc.constantFrom(...ACCESS_TABLES),
     at: fc.option(fc.integer({ min: 0, max: 60_000_000 }).map((minute) => minute * 60_000)),
   }),
@@ -107,6 +108,16 @@ describe("a link", () => {
         expect(parseLink(serializeScreen(screen))).toEqual({ screen, notices: [] });
       }),
     );
+  });
+
+  it("names a job by cluster and id", () => {
+    const job = { cluster: "della 1", job: "4711+1" };
+    const link = serializeScreen({ ...INITIAL_SCREEN, view: "job", job });
+    expect(link).toBe("/job/della%201/4711%2B1");
+    expect(parseLink(link)).toEqual({ screen: { ...INITIAL_SCREEN, view: "job", job }, notices: [] });
+    expect(parseLink("/job/della/4711_3").screen.job).toEqual({ cluster: "della", job: "4711_3" });
+    expect(parseLink("/job/only-a-cluster").screen.view).toBe("overview");
+    expect(parseLink("/job/a/%E0%A4%A").screen.view).toBe("overview");
   });
 
   it("leaves out what is as always", () => {

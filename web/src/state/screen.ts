@@ -7,6 +7,7 @@ import { type AttributeName, findAttribute, type NameAttributeName } from "./att
 import { type ColorSettings, colorField, DEFAULT_COLORS, parseColors, writeColors } from "./color.ts";
 import { type DiagnosticsPage, INITIAL_DIAGNOSTICS, parseDiagnostics, writeDiagnostics } from "./diagnostics.ts";
 import { choiceField, type Field, textField } from "./fields.ts";
+import { type JobRef, parseJobPath, writeJobPath } from "./job.ts";
 import { INITIAL_PARALLEL, type ParallelPage, parseParallel, writeParallel } from "./parallel.ts";
 import { LAYOUT_KEY, type PictureRef, parseLayout, pictureField } from "./picture.ts";
 import { hiddenRulesField } from "./rules.ts";
@@ -21,7 +22,16 @@ import { type PictureWindow, windowField } from "./window.ts";
 /** Written as `v` from version 2 on; links without it are of version 1. */
 export const SCREEN_VERSION = 1;
 
-export const VIEW_NAMES = ["overview", "rules", "diagnostics", "parallel", "scheduling", "runs", "access"] as const;
+export const VIEW_NAMES = [
+  "overview",
+  "rules",
+  "diagnostics",
+  "parallel",
+  "scheduling",
+  "runs",
+  "job",
+  "access",
+] as const;
 export type ViewName = (typeof VIEW_NAMES)[number];
 
 /** The picture has the rows of the table of units, drawn. */
@@ -90,6 +100,8 @@ export interface Screen {
   readonly parallel: ParallelPage;
   readonly scheduling: SchedulingPage;
   readonly runs: RunsPage;
+  /** Of the view of a job only; null: none was named. */
+  readonly job: JobRef | null;
   readonly access: AccessTable;
   /** The minute that the screen shows; null: the present. */
   readonly at: Moment;
@@ -130,6 +142,7 @@ export const INITIAL_SCREEN: Screen = {
   parallel: INITIAL_PARALLEL,
   scheduling: INITIAL_SCHEDULING,
   runs: INITIAL_RUNS,
+  job: null,
   access: INITIAL_ACCESS,
   at: null,
 };
@@ -175,6 +188,7 @@ export function parseScreen(pathname: string, search: string, views: readonly Vi
     parallel: parseParallel(read),
     scheduling: parseScheduling(read),
     runs: parseRuns(read),
+    job: views.includes("job") ? (parseJobPath(pathname) ?? null) : null,
     access: parseAccess(read),
     at: read(momentField),
   };
@@ -184,7 +198,8 @@ export function parseScreen(pathname: string, search: string, views: readonly Vi
 function parseView(pathname: string, views: readonly ViewName[], notices: string[]): ViewName {
   const name = pathname.replace(/^\/+|\/+$/g, "");
   if (name === "") return INITIAL_SCREEN.view;
-  const view = views.find((candidate) => candidate === name);
+  if (views.includes("job") && parseJobPath(pathname) !== undefined) return "job";
+  const view = views.find((candidate) => candidate === name && candidate !== "job");
   if (view === undefined) notices.push(`There is no view named ${name}; the overview is shown.`);
   return view ?? INITIAL_SCREEN.view;
 }
@@ -220,6 +235,11 @@ function readWhere(parameters: URLSearchParams, table: TableName, notices: strin
   return where;
 }
 
+function writePath({ view, job }: Screen): string {
+  if (view === "job") return writeJobPath(job);
+  return view === INITIAL_SCREEN.view ? "/" : `/${view}`;
+}
+
 /** The link to a screen, from the root: `/`, `/?table=nodes&sort=-util`. */
 export function serializeScreen(screen: Screen): string {
   const parameters = new URLSearchParams();
@@ -245,7 +265,7 @@ export function serializeScreen(screen: Screen): string {
   writeRuns(screen.runs, write);
   writeAccess(screen.access, write);
   write(momentField, screen.at);
-  const path = screen.view === INITIAL_SCREEN.view ? "/" : `/${screen.view}`;
+  const path = writePath(screen);
   // These characters are legal in a query; unescaped, ids and conditions stay readable.
   const query = parameters.toString().replaceAll(/%(?:3A|2F|2C|3D|21|7E)/g, decodeURIComponent);
   return query ? `${path}?${query}` : path;

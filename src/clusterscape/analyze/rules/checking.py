@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from clusterscape.analyze.rules.vocabulary import LIMITED_METRICS, MAX_NUMBER
 from clusterscape.errors import RuleDocumentError
-from clusterscape.model.metrics import METRICS
+from clusterscape.model.metrics import JUDGED_METRICS
 from clusterscape.model.rules import (
     Basis,
     Condition,
@@ -128,7 +128,7 @@ def _check_term(term: Expression, path: str, *, depth: int) -> None:
 
 
 def _check_condition(condition: Condition, path: str) -> None:
-    metric = METRICS.get(condition.metric)
+    metric = JUDGED_METRICS.get(condition.metric)
     if metric is None:
         raise _error(f"{path}.metric", f"there is no metric `{condition.metric}`")
     statistic = condition.statistic

@@ -17,7 +17,7 @@ from clusterscape.analyze.rules.vocabulary import (
 )
 from clusterscape.errors import RuleSyntaxError
 from clusterscape.model.identity_fields import PublicText
-from clusterscape.model.metrics import CATALOGUE, METRICS, MetricKind
+from clusterscape.model.metrics import JUDGED_METRICS, MetricKind
 from clusterscape.model.rules import Across, Operator, Quantifier, Severity, StatisticKind, Subject
 from clusterscape.model.statistics import STATISTIC_CATALOGUE, STATISTICS, Argument, MeasuredThing
 
@@ -105,10 +105,10 @@ def _expected_offers(expected: Expected, before: str) -> list[tuple[str, str]]:
 
 
 def _metric_offers() -> list[tuple[str, str]]:
-    ordered = sorted(CATALOGUE, key=lambda metric: not metric.summary)
+    ordered = sorted(JUDGED_METRICS.values(), key=lambda metric: not metric.summary)
     offers = [(short_name(metric.name), f"{metric.label}: {metric.help}") for metric in ordered]
     alias_offers = [
-        (name, METRICS[metric_name].label)
+        (name, JUDGED_METRICS[metric_name].label)
         for name, metric_name in SHORT_NAMES.items()
         if name != short_name(metric_name)
     ]
@@ -131,7 +131,7 @@ def _value_offers(before: str) -> list[tuple[str, str]]:
     named = [matches[0] for word in _METRIC_BEFORE.findall(before) if len(matches := find_metrics(word)) == 1]
     if not named:
         return []
-    metric = METRICS[named[-1]]
+    metric = JUDGED_METRICS[named[-1]]
     if metric.unit.value == "ratio" or metric.name in LIMITED_METRICS:
         return [(f"{number}%", "") for number in (90, 70, 50, 15, 5)]
     return [(f"10{unit.word}", "") for unit in threshold_units(metric)[:3]] or [("0", "")]
@@ -153,7 +153,7 @@ def describe_language() -> dict[str, Any]:
                 "has_limit": metric.name in LIMITED_METRICS,
                 "is_summary": metric.summary,
             }
-            for metric in CATALOGUE
+            for metric in JUDGED_METRICS.values()
         ],
         "statistics": [
             {
@@ -179,4 +179,4 @@ def _fixed_units(kind: StatisticKind) -> list[str] | None:
     """Units of the compared value if they do not depend on the metric; else None."""
     if STATISTICS[kind].argument is not Argument.THRESHOLD:
         return None
-    return [unit.word for unit in value_units(CATALOGUE[0], kind)]
+    return [unit.word for unit in value_units(next(iter(JUDGED_METRICS.values())), kind)]

@@ -32,7 +32,7 @@ from clusterscape.analyze.rules.vocabulary import (
     short_name,
     suggest_metric,
 )
-from clusterscape.model.metrics import METRICS, Metric
+from clusterscape.model.metrics import JUDGED_METRICS, Metric
 from clusterscape.model.rules import (
     Across,
     Condition,
@@ -200,7 +200,7 @@ class _ConditionReader:
             raise self._scanner.error("expected a metric", expected=expected, choices=tuple(SHORT_NAMES))
         matches = find_metrics(piece.text)
         if len(matches) == 1:
-            return METRICS[matches[0]]
+            return JUDGED_METRICS[matches[0]]
         self._scanner.at = back
         if matches:
             names = ", ".join(f"`{short_name(name)}`" for name in matches[:6])

@@ -9,7 +9,7 @@ from clusterscape.analyze.rules.vocabulary import (
     threshold_units,
 )
 from clusterscape.analyze.rules.writing import format_rule
-from clusterscape.model.metrics import CATALOGUE
+from clusterscape.model.metrics import JUDGED_METRICS
 from clusterscape.model.rules import Condition, Expression, Joined
 from clusterscape.model.statistics import STATISTIC_CATALOGUE
 
@@ -80,7 +80,7 @@ def _metrics() -> list[str]:
         "| names | metric | units |",
         "|---|---|---|",
     ]
-    for metric in CATALOGUE:
+    for metric in JUDGED_METRICS.values():
         names = ", ".join(f"`{name}`" for name in list_names(metric))
         words = [f"`{unit.word}`" for unit in threshold_units(metric)]
         if metric.name in LIMITED_METRICS:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Context, Decimal, DecimalException
 from types import MappingProxyType
 
-from clusterscape.model.metrics import ALIASES, CATALOGUE, METRICS, Metric, MetricUnit
+from clusterscape.model.metrics import ALIASES, JUDGED_METRICS, Metric, MetricUnit
 from clusterscape.model.rules import Basis, Quantity, Statistic, StatisticKind
 from clusterscape.model.statistics import RUNS, SHARES, STATISTIC_CATALOGUE, Argument
 
@@ -64,7 +64,7 @@ def short_name(metric: str) -> str:
 
 
 SHORT_NAMES: Mapping[str, str] = MappingProxyType(
-    {short_name(metric.name): metric.name for metric in CATALOGUE} | dict(_ALIASES)
+    {short_name(metric.name): metric.name for metric in JUDGED_METRICS.values()} | dict(_ALIASES)
 )
 """Every exact short name → canonical name."""
 
@@ -72,13 +72,13 @@ SHORT_NAMES: Mapping[str, str] = MappingProxyType(
 def find_metrics(name: str) -> tuple[str, ...]:
     """Canonical names that ``name`` may refer to: one if it is exact or a unique prefix, else all candidates."""
     name = name.lower()
-    if name in METRICS:
+    if name in JUDGED_METRICS:
         return (name,)
     if name in SHORT_NAMES:
         return (SHORT_NAMES[name],)
     if len(name) < MIN_PREFIX:
         return ()
-    return tuple(metric.name for metric in CATALOGUE if metric.name.startswith(name))
+    return tuple(metric.name for metric in JUDGED_METRICS.values() if metric.name.startswith(name))
 
 
 def list_names(metric: Metric) -> list[str]:
@@ -90,10 +90,10 @@ def list_names(metric: Metric) -> list[str]:
 def suggest_metric(name: str) -> str | None:
     """The short name find_closest to ``name``; a source's metric name leads to ours."""
     aliased = {alias.lower(): metric_alias.metric for alias, metric_alias in ALIASES.items()}.get(name.lower())
-    if aliased is not None:
+    if aliased is not None and aliased.name in JUDGED_METRICS:
         return short_name(aliased.name)
-    close = find_closest(name, (*SHORT_NAMES, *METRICS))
-    return None if close is None else short_name(close) if close in METRICS else close
+    close = find_closest(name, (*SHORT_NAMES, *JUDGED_METRICS))
+    return None if close is None else short_name(close) if close in JUDGED_METRICS else close
 
 
 def find_closest(word: str, choices: Iterable[str]) -> str | None:

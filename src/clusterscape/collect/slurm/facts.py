@@ -137,6 +137,9 @@ class JobFacts:
     requested: GpuCount = NO_GPUS
     allocated: GpuCount = NO_GPUS
     node_count: int | None = None
+    cpus: int | None = None
+    memory_requested_bytes: int | None = None
+    sluid: str | None = None
     time_limit_s: int | None = None
     submitted_at: UnixMs | None = None
     eligible_at: UnixMs | None = None
@@ -204,6 +207,8 @@ def workloads_of(job: JobFacts, inventory: SlurmInventory) -> list[Workload]:
             suspended_at=job.suspended_at,
             derived_exit_code=job.derived_exit_code,
             derived_exit_signal=job.derived_exit_signal,
+            cpus=job.cpus,
+            memory_requested_bytes=job.memory_requested_bytes,
         )
         for key in ids
     ]
@@ -239,6 +244,7 @@ def _tags(job: JobFacts, *, is_whole_array: bool) -> dict[str, str]:
     tags = {
         # Prologs and exporters use this number for an array task or a component.
         "job_id": str(job.job_id) if is_part and not job.array_tasks else None,
+        "sluid": job.sluid,  # names its cgroups from Slurm 26.05
         "array_job": str(job.array_job) if job.array_job else None,
         "array_tasks": job.array_tasks if is_whole_array else None,
         "partitions": ",".join(job.partitions) if len(job.partitions) > 1 else None,

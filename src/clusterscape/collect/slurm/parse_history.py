@@ -87,6 +87,7 @@ def read_history_entry(entry: dict[str, object]) -> JobFacts:
         raise UnreadableEntryError("history: unknown state")
     times, array, het = as_object(entry.get("time")), as_object(entry.get("array")), as_object(entry.get("het"))
     comments, tres = as_object(entry.get("comment")), as_object(entry.get("tres"))
+    requested_mib = _find_tres(tres.get("requested"), "mem")
     wckey = entry.get("wckey")
     exit_code, exit_signal = exit_state(entry.get("exit_code"), state)
     derived_code, derived_signal = exit_state(entry.get("derived_exit_code"), state)
@@ -113,6 +114,9 @@ def read_history_entry(entry: dict[str, object]) -> JobFacts:
         requested=_read_tres(tres.get("requested")),
         allocated=_read_tres(tres.get("allocated")),
         node_count=read_int(entry.get("allocation_nodes")) or None,
+        cpus=_find_tres(tres.get("allocated"), "cpu") or _find_tres(tres.get("requested"), "cpu"),
+        memory_requested_bytes=None if requested_mib is None else requested_mib * 2**20,
+        sluid=read_text(entry.get("sluid")),
         time_limit_s=read_minutes(times.get("limit")),
         submitted_at=read_time(times.get("submission")),
         eligible_at=read_time(times.get("eligible")),
@@ -140,6 +144,12 @@ def _read_suspended(times: Mapping[str, object]) -> int:
     if not start or not end or elapsed is None:
         return read_int(times.get("suspended")) or 0
     return max(0, end - start - elapsed)
+
+
+def _find_tres(value: object, kind: str) -> int | None:
+    """The count of ``cpu``, or of ``mem`` in MiB."""
+    counts = (read_int(item.get("count")) for item in map(as_object, as_list(value)) if item.get("type") == kind)
+    return next((count for count in counts if count), None)
 
 
 def _read_tres(value: object) -> GpuCount:

@@ -21,6 +21,8 @@ from clusterscape.collect.slurm.values import (
     read_names,
     read_text,
     read_time,
+    read_tres_bytes,
+    read_tres_count,
     read_words,
 )
 from clusterscape.model import Allocation, NodeId, UnixMs, Workload, WorkloadState
@@ -96,6 +98,7 @@ def read_queue_entry(entry: dict[str, object], dropped: Counter[str]) -> JobFact
     exit_code, exit_signal = exit_state(entry.get("exit_code"), state)
     derived_code, derived_signal = exit_state(entry.get("derived_exit_code"), state)
     suspended_s, suspended_at = _read_suspension(entry, state)
+    alloc_tres, req_tres = read_text(entry.get("tres_alloc_str")) or "", read_text(entry.get("tres_req_str")) or ""
     return JobFacts(
         job_id=job_id,
         state=state,
@@ -117,6 +120,12 @@ def read_queue_entry(entry: dict[str, object], dropped: Counter[str]) -> JobFact
         requested=_read_request(entry, dropped),
         allocated=allocated,
         node_count=read_int(entry.get("node_count")),
+        cpus=read_tres_count(alloc_tres, "cpu")
+        or read_tres_count(req_tres, "cpu")
+        or read_int(entry.get("cpus"))
+        or None,
+        memory_requested_bytes=read_tres_bytes(req_tres),
+        sluid=read_text(entry.get("sluid")),
         time_limit_s=read_minutes(entry.get("time_limit")),
         submitted_at=read_time(entry.get("submit_time")),
         eligible_at=read_time(entry.get("eligible_time")),

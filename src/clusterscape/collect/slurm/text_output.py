@@ -8,7 +8,7 @@ Users choose the names of their jobs: a name that looks like other fields must n
 import re
 from collections import Counter
 
-from clusterscape.collect.slurm.values import expand_hostlist, read_int
+from clusterscape.collect.slurm.values import expand_hostlist, read_int, read_mebibytes
 
 _FIELD = re.compile(r"(?:^|\s)([A-Za-z][\w:./]*)=")
 _JOB = re.compile(
@@ -236,7 +236,7 @@ def parse_tres(text: str) -> list[object]:
     for part in text.split(","):
         key, _, value = part.partition("=")
         kind, _, name = key.partition("/")
-        count = read_int(value)
+        count = read_mebibytes(value) if kind == "mem" else read_int(value)
         if count is not None:
             entries.append({"type": kind, "name": name, "count": count})
     return entries

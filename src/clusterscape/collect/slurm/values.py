@@ -62,6 +62,29 @@ def read_minutes(value: object) -> int | None:
     return None if minutes is None else minutes * 60
 
 
+_MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)([KMGTPE]?)", re.ASCII)
+_MIB_OF = {"K": 2.0**-10, "": 1.0, "M": 1.0, "G": 2.0**10, "T": 2.0**20, "P": 2.0**30, "E": 2.0**40}
+
+
+def read_mebibytes(text: str) -> int | None:
+    """MiB of ``128G`` or ``350M``; Slurm's units are powers of 1024. None if it is no size, or zero."""
+    match = _MEMORY.fullmatch(text.strip())
+    return None if match is None else round(float(match[1]) * _MIB_OF[match[2]]) or None
+
+
+def read_tres_count(text: str, kind: str) -> int | None:
+    """The count of ``cpu=12,mem=128G,gres/gpu=1`` for a kind; None if it is not there."""
+    counts = (part.partition("=")[2] for part in text.split(",") if part.partition("=")[0] == kind)
+    return next((read_int(count) for count in counts), None)
+
+
+def read_tres_bytes(text: str) -> int | None:
+    """The memory of ``cpu=12,mem=128G,gres/gpu=1``, None if it is not there."""
+    sizes = (part.partition("=")[2] for part in text.split(",") if part.startswith("mem="))
+    mebibytes = next((read_mebibytes(size) for size in sizes), None)
+    return None if mebibytes is None else mebibytes * 2**20
+
+
 def read_text(value: object) -> str | None:
     """A non-empty text, or None."""
     if not isinstance(value, str):

@@ -10,13 +10,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from clusterscape.model import METRICS, UnitId, UnixMs
+from clusterscape.model import UNIT_METRICS, UnitId, UnixMs
 from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.model.runs import is_run_unit
 from clusterscape.query.cache import VersionedCache
 from clusterscape.query.context import QueryContext
 from clusterscape.query.diagnosis.holding import WorkloadHolding
 from clusterscape.query.series import NICE_STEPS_S
+
+_NAMES = [metric.name for metric in UNIT_METRICS]
 
 MAX_VALUES = 3_000_000
 """Upper bound of values of one answer in memory; 64 GPUs over a week at 15 s are 2.6 million."""
@@ -148,14 +150,14 @@ class RunLoader:
         found_metrics: list[str] = []
         intervals = []
         for begin in dict.fromkeys(starts):
-            table = self._read_names(found_metrics[:2] or list(METRICS), units, begin, min(begin + PROBE_MS, end))
+            table = self._read_names(found_metrics[:2] or _NAMES, units, begin, min(begin + PROBE_MS, end))
             found_metrics = found_metrics or table["metric"].unique().to_list()
             gaps = table.select(gap=pl.col("time_ms").diff().over("metric", "unit"))["gap"]
             usual = gaps.filter(gaps > 0).median()
             intervals += [int(usual)] if isinstance(usual, (int, float)) else []
         if not found_metrics:
             # All probes fell into gaps, so the whole window is read.
-            table = self._read_names(list(METRICS), units, start, end, step_ms=nice_step_ms((end - start) / 50))
+            table = self._read_names(_NAMES, units, start, end, step_ms=nice_step_ms((end - start) / 50))
             found_metrics = table["metric"].unique().to_list()
         return frozenset(found_metrics), max(intervals, default=DEFAULT_INTERVAL_MS)
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from clusterscape.errors import QueryError
 from clusterscape.executors import run_meanwhile
-from clusterscape.model import CATALOGUE, METRICS, MetricKind, WorkloadState
+from clusterscape.model import METRICS, UNIT_METRICS, MetricKind, WorkloadState
 from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.query.cache import VersionedCache
 from clusterscape.query.context import QueryContext
@@ -374,7 +374,7 @@ def check_metrics(metrics: Sequence[str]) -> None:
 
 def _list_gauges() -> list[DiagnosedMetric]:
     """Gauges, summary metrics first. Counters are left out: only their increase is meaningful."""
-    gauges = [metric for metric in CATALOGUE if metric.kind is MetricKind.GAUGE]
+    gauges = [metric for metric in UNIT_METRICS if metric.kind is MetricKind.GAUGE]
     gauges.sort(key=lambda gauge: not gauge.summary)
     return [DiagnosedMetric(name=gauge.name, label=gauge.label, unit=gauge.unit, has_samples=False) for gauge in gauges]
 

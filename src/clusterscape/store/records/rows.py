@@ -190,6 +190,8 @@ def workload_row(workload: Workload, seen_at: UnixMs) -> Row:
         "earlier": _executions_text(w.earlier),
         "derived_exit_code": w.derived_exit_code,
         "derived_exit_signal": w.derived_exit_signal,
+        "cpus": w.cpus,
+        "memory_requested_bytes": w.memory_requested_bytes,
         "begins_at": begins_at,
         "ends_at": ends_at,
         "search": search_text(w.id, w.name, w.user, w.project, w.experiment, _number_text(w.tags.get("job_id"))),
@@ -231,6 +233,8 @@ def workload_of(row: Values) -> Workload:
         earlier=executions_of(row[28]),
         derived_exit_code=row[29],
         derived_exit_signal=row[30],
+        cpus=row[31],
+        memory_requested_bytes=row[32],
     )
 
 

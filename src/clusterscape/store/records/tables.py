@@ -6,7 +6,7 @@ A change here needs a migration and a new REVISION; a test compares both.
 from sqlalchemy import BigInteger, Boolean, Column, Double, ForeignKey, Index, MetaData, Table, Text
 from sqlalchemy.dialects import postgresql
 
-REVISION = "0006"
+REVISION = "0007"
 """The schema these tables describe: the newest revision under ``migrations/versions``."""
 
 VERSION_TABLE = "clusterscape_version"
@@ -110,6 +110,8 @@ workloads = Table(
     Column("earlier", TEXT, nullable=False),  # JSON array of former executions
     Column("derived_exit_code", BigInteger),
     Column("derived_exit_signal", BigInteger),
+    Column("cpus", BigInteger),
+    Column("memory_requested_bytes", BigInteger),
     # Derived when a row is written, for filters and order; see rows.workload_row.
     Column("begins_at", BigInteger, nullable=False),
     Column("ends_at", BigInteger),

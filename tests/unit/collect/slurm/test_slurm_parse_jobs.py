@@ -91,6 +91,8 @@ def test_running_job_is_read_whole_when_undamaged() -> None:
         started_at=UnixMs(START_S * 1000),
         nodes=("gpu01", "gpu02"),
         gpus_allocated=3,
+        cpus=1,
+        memory_requested_bytes=2**30,
     )
 
 
@@ -295,3 +297,12 @@ def test_job_survives_when_only_its_gres_is_damaged() -> None:
 def test_response_is_incomplete_when_slurm_reports_errors_with_jobs() -> None:
     document = jobs(old_job(1)) | {"errors": [{"error": "Partial answer"}]}
     assert not parse_jobs(document, INVENTORY, NOW).is_complete
+
+
+def test_cores_and_memory_are_those_of_the_job_when_slurm_lists_them() -> None:
+    tres = {"tres_req_str": "cpu=12,mem=350M,node=1", "tres_alloc_str": "cpu=24,mem=350M,node=1"}
+    [running] = parse(old_job(1, **tres)).workloads
+    [waiting] = parse(old_job(2, "PENDING", tres_req_str="cpu=12,mem=1.5T,node=2", tres_alloc_str="")).workloads
+
+    assert (running.cpus, running.memory_requested_bytes) == (24, 350 * 2**20)
+    assert (waiting.cpus, waiting.memory_requested_bytes) == (12, 3 * 2**39)

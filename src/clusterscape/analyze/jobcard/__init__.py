@@ -1,0 +1,6 @@
+"""The card of a job: its shares of CPU, memory and GPUs, and what they say. Pure.
+
+``card``: the numbers of the card, from what the job used.
+``notes``: sentences on what the numbers say.
+``rounding``: numbers as jobstats and Slurm print them.
+"""
