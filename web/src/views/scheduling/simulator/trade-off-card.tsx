@@ -135,8 +135,8 @@ function Mark({ point: { title, color, wait, violation, isPublished }, area }: {
       )}
       <text
         className={styles.pointLabel}
-        x={left + (isAtEnd ? -11 : 11)}
-        y={top + 4}
+        x={left + (isAtEnd ? -9 : 9)}
+        y={top - 9}
         textAnchor={isAtEnd ? "end" : "start"}
       >
         {title}
