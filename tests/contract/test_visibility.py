@@ -150,6 +150,10 @@ def reads(site: PrivateSite) -> dict[str, list[Call]]:
             get("/job-traces/cluster/description"),
             *(get(f"/job-traces/{site.uploads[person]}/description") for person in PEOPLE),
         ],
+        "compare_job_trace_predictors": [
+            get("/job-traces/cluster/predictions"),
+            *(get(f"/job-traces/{site.uploads[person]}/predictions") for person in PEOPLE),
+        ],
         "forecast_wait": [get(f"/scheduling/wait?gpus=4&hours=1&user={person}") for person in PEOPLE],
         "forecast_waiting": [get("/scheduling/waiting")],
         "list_models": [get("/scheduling/models")],

@@ -132,6 +132,28 @@ def test_an_insight_is_there_for_everybody_when_it_was_saved(runs_page: Page) ->
     expect(runs_page.get_by_role("region", name="Slowdown", exact=True)).to_be_visible()
 
 
+def test_unfinished_runs_and_repeats_are_told_apart_in_every_drawing(runs_page: Page) -> None:
+    """A cancelled run looks fast: it is marked wherever it is drawn. Repeats of one name have numbers and dates."""
+    picker = runs_page.get_by_role("region", name="Runs to compare")
+    for name in ("waits for data #1", "waits for data #2", "alone #3", "time slices #1"):
+        expect(picker.get_by_role("button", name=name, exact=True)).to_be_visible()
+    expect(picker).to_contain_text("2 × time slices")
+    legend = runs_page.get_by_role("list", name="Legend")
+    stopped = legend.get_by_role("listitem").filter(has_text="stopped")
+    expect(stopped).to_contain_text("cancelled")
+    expect(legend.get_by_text("cancelled")).to_have_count(1)
+    runs_page.get_by_text("Bars", exact=True).click()
+    throughput = runs_page.get_by_role("region", name="Throughput, samples/s", exact=True)
+    expect(throughput.get_by_text("cancelled")).to_have_count(1)
+    expect(throughput.locator("[data-unfinished]")).to_have_count(1)
+    runs_page.get_by_text("Scatter", exact=True).click()
+    expect(runs_page.locator("circle[data-unfinished]")).to_have_count(1)
+    runs_page.get_by_text("Params", exact=True).click()
+    expect(runs_page.locator("path[stroke-dasharray='5 4']")).to_have_count(1)
+    runs_page.get_by_text("Table", exact=True).click()
+    expect(runs_page.get_by_role("grid", name="Runs")).to_contain_text("time slices")
+
+
 def test_keys_reach_a_run_when_there_is_no_mouse(runs_page: Page) -> None:
     first = runs_page.get_by_role("region", name="Runs to compare").get_by_role("button", name="stopped")
     first.focus()

@@ -68,8 +68,8 @@ def test_an_uploaded_trace_is_described_and_simulated_when_it_is_brought(page: P
     factors.press("Enter")
     expect(measures).to_contain_text("FCFS + relaxed ω 0.2", timeout=SLOW_MS)
     expect(measures).to_contain_text("fairness over users")
-    page.get_by_text("Predicted", exact=True).click()
-    expect(page.get_by_text("predicted run times")).to_be_visible(timeout=SLOW_MS)
+    page.get_by_text("Last two", exact=True).click()
+    expect(page.get_by_text("run times predicted from the last two")).to_be_visible(timeout=SLOW_MS)
     expect(measures).to_contain_text("SJF + relaxed ω 0.2", timeout=SLOW_MS)
 
     saved = page.get_by_role("region", name="Saved results")

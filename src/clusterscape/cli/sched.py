@@ -64,7 +64,7 @@ app.command(
     epilog=example("clusterscape sched frontier --trace trace.swf.gz --jitter 5"),
 )(sched_sweep.frontier)
 
-EstimatesChoice = Literal["request", "actual", "predicted"]
+EstimatesChoice = Literal["request", "actual", "predicted", "boosted", "elapsed-aware"]
 ProcessorsOption = Annotated[
     int | None,
     typer.Option(
@@ -124,7 +124,8 @@ def simulate_trace(
     estimates: Annotated[
         EstimatesChoice,
         typer.Option(
-            help="Run times that the scheduler assumes; predicted: mean of the user's last two jobs.",
+            help="Run times that the scheduler assumes. predicted: mean of the user's last two jobs (Last2); boosted and "
+            "elapsed-aware: models, trained on the jobs that had ended by then.",
             rich_help_panel=POLICY,
         ),
     ] = "request",
@@ -187,6 +188,10 @@ def simulate_trace(
 
         if processors is not None or semantics != "clusterscape":
             raise QueryError("--processors and --semantics do not work with --cluster and --nodes", hint="Remove them.")
+        if estimates in ("boosted", "elapsed-aware"):
+            raise QueryError(
+                f"--estimates {estimates} does not work with --cluster and --nodes", hint="Use --estimates predicted."
+            )
         choices = ClusterChoices(policy, backfill, placement, estimates, omega, queue, preempt, checkpoint, seed)
         cluster_file = read_cluster(cluster, nodes)
         simulate_cluster_trace(
@@ -237,7 +242,8 @@ def print_paper_table(
     as_json: JsonOption = False,
 ) -> None:
     """Compare relaxed, adaptive and frugal backfilling with the table published by Zhang & Dai."""
-    from clusterscape.cli.sched_output import find_published, find_trace, print_table, spread_with_progress
+    from clusterscape.cli.sched_output import find_trace, print_table, spread_with_progress
+    from clusterscape.simulate.published import find_published
 
     path, rows = find_trace(trace), find_published(published or trace)
     if published is not None and rows is None:
@@ -263,6 +269,7 @@ def _scenario(
     omega: float,
     queue: float,
 ) -> tuple[Scenario, tuple[CleaningNote, ...]]:
+    from clusterscape.cli.sched_sweep import learn_estimates
     from clusterscape.simulate.batch import PRESETS, Backfill, Scenario, find_policy, prepare_jobs
 
     total = processors or trace.total
@@ -273,4 +280,5 @@ def _scenario(
     preset = PRESETS[semantics]
     chosen = Backfill(cast("BackfillKind", backfill), share=omega, whole_at=queue)
     jobs, notes = prepare_jobs(trace, total, estimates=estimates, semantics=preset)
+    jobs = learn_estimates(trace, jobs, estimates)
     return Scenario(jobs, total, find_policy(policy), chosen, estimates, preset), notes

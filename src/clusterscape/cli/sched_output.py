@@ -20,52 +20,11 @@ from clusterscape.model.arrays import Int64s
 from clusterscape.model.jobs import CleaningNote, JobStatus, JobTrace
 from clusterscape.simulate.batch import RELAXED, Measures, Scenario, Schedule, Spread, measure_spread, simulate
 from clusterscape.simulate.batch.measures import SizeClass
+from clusterscape.simulate.published import PUBLISHED, PublishedRows
 from clusterscape.simulate.sweep import Point, PointResult, find_frontier
 
 REFERENCE_DATA_VARIABLE = "CLUSTERSCAPE_REFERENCE_DATA"
 """Environment variable with the folder of third-party data, which is not part of ClusterScape."""
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedRows:
-    """Published wait (s), bounded slowdown, utilization and violation (s), and the number of nodes.
-
-    ``source``: where the trace can be had, if not from the folder of reference data.
-    """
-
-    name: str
-    path: str
-    total: int
-    baseline: dict[str, float]
-    adaptive: dict[str, float]
-    source: str | None = None
-
-
-_MEASURES = ("wait_s", "bounded_slowdown", "utilization", "violation_s")
-PUBLISHED = {
-    "mira": PublishedRows(
-        "Mira",
-        "sched/alcf/mira_2018_lumos.csv.gz",
-        49_152,
-        dict(zip(_MEASURES, (34_199.90, 37.81, 0.8792, 670.31), strict=True)),
-        dict(zip(_MEASURES, (36_210.37, 39.40, 0.8805, 344.89), strict=True)),
-    ),
-    "blue-waters": PublishedRows(
-        "Blue Waters",
-        "sched/blue-waters/torque.log.gz",
-        26_864,  # 22,636 XE and 4,228 XK nodes
-        dict(zip(_MEASURES, (7_513.02, 39.02, 0.7164, 1_258.35), strict=True)),
-        dict(zip(_MEASURES, (7_520.38, 38.99, 0.7165, 1_200.81), strict=True)),
-        "NCSA publishes it at https://bluewaters.ncsa.illinois.edu/data-sets (Globus, torque_logs_anonimized): "
-        "unpack the days into one file.",
-    ),
-}
-
-
-def find_published(trace: str) -> PublishedRows | None:
-    """The published rows of a trace, by its name or file name."""
-    named = PUBLISHED.get(trace)
-    return named or next((rows for rows in PUBLISHED.values() if Path(rows.path).name == Path(trace).name), None)
 
 
 def find_trace(trace: str) -> Path:

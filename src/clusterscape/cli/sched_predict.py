@@ -37,16 +37,14 @@ def predict(
     as_json: JsonOption = False,
 ) -> None:
     """Compare predictors of run times: trained on the first jobs of a trace, tested on the last."""
-    from clusterscape.analyze.jobs.features import select_ran_jobs
+    from clusterscape.analyze.jobs.features import find_starts, select_ran_jobs
     from clusterscape.analyze.jobs.runtime_report import compare_predictors
     from clusterscape.cli.output import print_json, stdout
     from clusterscape.cli.sched_output import print_notes, run_with_progress
     from clusterscape.cli.unused_input import read_job_trace
 
     recorded = read_job_trace(trace, format, timezone)
-    # Without waits in the trace, a job counts as started when it was submitted.
-    starts = (recorded.frame["submit_s"] + recorded.frame["wait_s"].fill_null(0.0)).to_numpy()
-    jobs = select_ran_jobs(recorded, starts)
+    jobs = select_ran_jobs(recorded, find_starts(recorded))
     report = run_with_progress(
         f"learning from {len(jobs):,} jobs", 1, lambda _: compare_predictors(jobs, test_share=test, seed=seed)
     )

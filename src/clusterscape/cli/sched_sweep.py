@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -21,8 +22,9 @@ from clusterscape.runtime.dask_cluster import dask_client
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
+    from clusterscape.model.arrays import Int64s
     from clusterscape.model.jobs import CleaningNote, JobTrace
-    from clusterscape.simulate.batch import BackfillKind
+    from clusterscape.simulate.batch import BackfillKind, BatchJobs, Estimates
     from clusterscape.simulate.sweep import Base, Point, PointResult
 
 GRID = (0.0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2)
@@ -51,7 +53,10 @@ def sweep(
         list[float] | None, typer.Option(min=1.0, help="q0 of adaptive backfilling; repeatable.", show_default="150")
     ] = None,
     estimates: Annotated[
-        str, typer.Option(help="Run times that the scheduler assumes: request, actual or predicted.")
+        str,
+        typer.Option(
+            help="Run times that the scheduler assumes: request, actual, predicted, boosted or elapsed-aware."
+        ),
     ] = "request",
     semantics: Annotated[
         str, typer.Option(help="Simulator to reproduce: clusterscape, pyss, dirlab, cqsim or poster.")
@@ -117,9 +122,10 @@ def make_base(
     timezone: str,
 ) -> tuple[JobTrace, tuple[CleaningNote, ...], Base]:
     """Read the trace; returns it, its cleaning notes, and the parameters that all points share."""
-    from clusterscape.cli.sched_output import find_published, find_trace
+    from clusterscape.cli.sched_output import find_trace
     from clusterscape.cli.unused_input import read_job_trace
     from clusterscape.simulate.batch import ESTIMATES, PRESETS, prepare_jobs
+    from clusterscape.simulate.published import find_published
     from clusterscape.simulate.sweep import Base
 
     recorded = read_job_trace(find_trace(trace), format, timezone)
@@ -136,7 +142,25 @@ def make_base(
     if kind is None:
         raise QueryError(f"unknown estimates {estimates!r}", hint=f"Choose one of: {', '.join(ESTIMATES)}.")
     jobs, notes = prepare_jobs(recorded, total, estimates=kind, semantics=PRESETS[semantics])
+    jobs = learn_estimates(recorded, jobs, kind)
     return recorded, (*recorded.notes, *notes), Base(jobs, total, kind, PRESETS[semantics], jitter)
+
+
+def learn_estimates(trace: JobTrace, jobs: BatchJobs, estimates: Estimates) -> BatchJobs:
+    """The same jobs with the predictions of a model, if ``estimates`` are learned."""
+    if estimates not in ("boosted", "elapsed-aware"):
+        return jobs
+    from clusterscape.analyze.jobs.runtime_estimates import predict_run_times
+    from clusterscape.cli.sched_output import run_with_progress
+
+    def learn(done: Int64s) -> Int64s:
+        def count(share: float) -> None:
+            done[0] = int(100 * share)
+
+        return predict_run_times(trace, estimates, on_progress=count)
+
+    predictions = run_with_progress(f"learning from {len(jobs):,} jobs", 100, learn)
+    return replace(jobs, predictions_s=predictions[jobs.row])
 
 
 def run_points(

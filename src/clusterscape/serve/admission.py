@@ -29,7 +29,8 @@ _VIEWER = """
     read_run_hang list_hangs
     list_traces diff_traces read_trace get_trace_steps get_trace_marey read_trace_span read_trace_flow get_trace_operators
     read_trace_flow_activity get_trace_highlights get_trace_overview get_trace_communication get_trace_curves ask_what_if
-    list_job_traces describe_job_trace forecast_wait forecast_waiting list_models report_reliability
+    list_job_traces describe_job_trace compare_job_trace_predictors
+    forecast_wait forecast_waiting list_models report_reliability
     list_queue explain_waiting simulate_what_if start_what_if read_what_if stop_what_if
     list_simulator_options list_simulations read_simulation
 """

@@ -158,7 +158,7 @@ _EXPENSIVE = """
     read_trace_flow_activity get_trace_highlights get_trace_overview get_trace_curves ask_what_if
     describe_job_trace forecast_wait explain_waiting start_what_if delete_run
 """
-_SIMULATION = "simulate_what_if simulate_job_trace report_reliability"
+_SIMULATION = "simulate_what_if simulate_job_trace report_reliability compare_job_trace_predictors"
 _SHARED = "get_timeline get_waste get_waste_by_unit get_violation_timeline forecast_waiting"
 _UPLOAD = "send_run_file send_trace_file upload_job_trace"
 

@@ -16,7 +16,7 @@ MAX_JITTER = 50
 Relaxation = Annotated[float, Field(ge=0, le=10)]
 
 SimulationState = Literal["running", "done", "failed", "stopped"]
-EstimatesWord = Literal["request", "actual", "predicted"]
+EstimatesWord = Literal["request", "actual", "predicted", "boosted", "elapsed-aware"]
 
 
 @access_checked("simulation")
@@ -24,7 +24,8 @@ EstimatesWord = Literal["request", "actual", "predicted"]
 class SimulationAsk:
     """A request to simulate every policy with every backfilling on one trace. ``processors``: cluster size; null: the trace's.
 
-    ``estimates``: the run times that the scheduler assumes; predicted: from the user's last two runs. ``omegas``: the shares by
+    ``estimates``: the run times that the scheduler assumes; predicted: from the user's last two runs; boosted and
+    elapsed-aware: from models trained on the jobs that had ended by then. ``omegas``: the shares by
     which relaxed backfilling may delay a promise, each of them simulated. ``whole_at``: the queue length at which adaptive
     relaxation is full. ``jitter``: number of runs with run times ±1 s, from which the intervals are computed.
     """
@@ -112,10 +113,23 @@ class SimulatedChoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedChoice:
+    """What was published about first come, first served with this backfilling on the same trace. Times in seconds."""
+
+    title: PublicText
+    backfill: PublicText
+    wait_s: float
+    bounded_slowdown: float
+    utilization_ratio: float
+    violation_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SimulationAnswer:
     """The state and results of a simulation. ``progress``: 0–1; ``problem``: why it failed; ``asked``: the request.
 
     ``choices`` are added one by one, in the order of the request. ``notes``: jobs that were excluded or changed.
+    ``published``: known results about this trace, found by its name.
     """
 
     simulation: PublicText
@@ -133,6 +147,7 @@ class SimulationAnswer:
     choices: list[SimulatedChoice]
     notes: list[CleaningNote]
     problem: ScopedText | None
+    published: list[PublishedChoice] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,7 @@ from clusterscape.services.context import ServiceContext
 from clusterscape.services.simulation_answers import (
     MAX_CHOICES,
     MAX_JITTER,
+    PublishedChoice,
     SimulatedChoice,
     SimulationAnswer,
     SimulationAsk,
@@ -98,6 +99,21 @@ class _Work:
         schedule = simulate(scenario, self.counter)
         self.done, self.counter[0] = self.done + 1, 0
         return schedule
+
+    def learn(self, prepared: _Prepared) -> list[tuple[str, "Scenario"]]:
+        """The scenarios, with the predictions of a model if they need them. Raises StoppedError if it was stopped."""
+        first = prepared.scenarios[0][1]
+        if first.estimates != "boosted" and first.estimates != "elapsed-aware":
+            return prepared.scenarios
+        from clusterscape.analyze.jobs.runtime_estimates import predict_run_times
+
+        def check(_: float) -> None:
+            if self.counter[1]:
+                raise StoppedError("the simulation was stopped")
+
+        predictions = predict_run_times(prepared.trace, first.estimates, on_progress=check)
+        jobs = replace(first.jobs, predictions_s=predictions[first.jobs.row])
+        return [(policy, replace(scenario, jobs=jobs)) for policy, scenario in prepared.scenarios]
 
 
 class KeptSimulations:
@@ -309,7 +325,8 @@ class Simulations:
         done: list[SimulatedChoice] = []
         update = partial(self._update, name, work)
         try:
-            for index, (policy, scenario) in enumerate(prepared.scenarios, 1):
+            scenarios = work.learn(prepared)
+            for index, (policy, scenario) in enumerate(scenarios, 1):
                 done.append(self._simulate(work, prepared.trace, policy, scenario, jitter))
                 work.done = index * (jitter + 2)
                 update(partial(replace, choices=list(done)))
@@ -421,7 +438,27 @@ def _build_answer(name: str, request: SimulationAsk, prepared: _Prepared, now_ms
         choices=[],
         notes=[*prepared.trace.notes, *prepared.notes],
         problem=None,
+        published=_list_published(prepared.trace.name),
     )
+
+
+def _list_published(trace: str) -> list[PublishedChoice]:
+    from clusterscape.simulate.published import find_published
+
+    rows = find_published(trace)
+    if rows is None:
+        return []
+    return [
+        PublishedChoice(
+            title=f"published, {backfill}",
+            backfill=backfill,
+            wait_s=measures["wait_s"],
+            bounded_slowdown=measures["bounded_slowdown"],
+            utilization_ratio=measures["utilization"],
+            violation_s=measures["violation_s"],
+        )
+        for backfill, measures in (("relaxed", rows.baseline), ("adaptive", rows.adaptive))
+    ]
 
 
 def _key(simulation: str) -> str:

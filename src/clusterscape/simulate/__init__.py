@@ -11,5 +11,6 @@
 ``placing``: the interface of a placement.
 ``plan``: plans a queue on GPU nodes by time limits.
 ``plan_kernels``: its compiled loops.
+``published``: results published about job traces.
 ``sweep``: many simulations of one trace; ``cli/sched_sweep.py`` runs them.
 """

@@ -102,6 +102,29 @@ def test_a_trace_is_kept_and_described_when_it_is_uploaded(client: TestClient, n
     assert client.get(f"/api/v1/job-traces/{row['trace']}/description").status_code == 404
 
 
+def test_predictors_are_compared_when_a_trace_was_uploaded(client: TestClient) -> None:
+    trace = upload(client, "log.swf", SWF.encode())["trace"]
+    result = client.get(f"/api/v1/job-traces/{trace}/predictions").json()
+    assert (result["trace"], result["name"]) == (trace, "log")
+    names = [row["name"] for row in result["report"]["tables"][0]["rows"]]
+    assert names == ["user request", "Last2", "LightGBM", "elapsed-aware"]
+    assert client.get("/api/v1/job-traces/none/predictions").status_code == 404
+    few = client.get("/api/v1/job-traces/cluster/predictions")
+    assert few.status_code == 422
+    assert "few" in few.text
+
+
+def test_published_results_are_returned_when_the_trace_has_their_name(client: TestClient) -> None:
+    known = upload(client, "mira_2018_lumos.swf", SWF.encode())["trace"]
+    other = upload(client, "other.swf", SWF.encode())["trace"]
+    answers = [wait_for(client, {"trace": trace, "jitter": 0}) for trace in (known, other)]
+    assert [(row["backfill"], row["wait_s"]) for row in answers[0]["published"]] == [
+        ("relaxed", 34_199.90),
+        ("adaptive", 36_210.37),
+    ]
+    assert answers[1]["published"] == []
+
+
 def test_lines_and_reasons_are_reported_when_rows_are_wrong(client: TestClient) -> None:
     row = upload(client, "broken.swf", BROKEN.encode())
     assert row["dropped"] == 2
@@ -245,7 +268,7 @@ def test_every_factor_is_tried_when_promises_are_relaxed(simulator_client: TestC
     assert result["asked"]["omegas"] == [0.1, 0.5]
 
 
-@pytest.mark.parametrize("estimates", ["request", "actual", "predicted"])
+@pytest.mark.parametrize("estimates", ["request", "actual", "predicted", "boosted", "elapsed-aware"])
 def test_run_times_are_used_as_requested_when_a_trace_is_simulated(
     simulator_client: TestClient, trace: str, estimates: str
 ) -> None:

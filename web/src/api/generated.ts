@@ -626,12 +626,16 @@ export interface HangReport {
 export interface HangRow {
   readonly held_gpus: number | null;
   readonly is_over: boolean;
+  readonly is_sure: boolean;
   readonly kind: string;
   readonly looked_at: number;
+  readonly name: string | null;
   readonly place: string | null;
   readonly ranks: readonly number[];
   readonly run: string;
+  readonly stalled_at: number;
   readonly title: string;
+  readonly user: string | null;
   readonly went_on_at: number | null;
   readonly workload: string;
   readonly world_size: number | null;
@@ -1216,6 +1220,16 @@ export interface PromiseStory {
   readonly started_at: number | null;
 }
 
+/** What was published about first come, first served with this backfilling on the same trace. Times in seconds. */
+export interface PublishedChoice {
+  readonly backfill: string;
+  readonly bounded_slowdown: number;
+  readonly title: string;
+  readonly utilization_ratio: number;
+  readonly violation_s: number;
+  readonly wait_s: number;
+}
+
 /** Quantiles of the values that are not missing. */
 export interface Quantiles {
   readonly maximum: number;
@@ -1783,7 +1797,7 @@ export interface Share {
   readonly workloads: number;
 }
 
-/** Why a share is not known. */
+/** Why a share is not ratios. */
 export type ShareProblem = "missing" | "above_all" | "nothing" | "mig";
 
 /** What the sign-in form sends: the server's token, or a user name and a password. */
@@ -1836,7 +1850,7 @@ export interface SimulatedSize {
   readonly reference_p99_s: number | null;
 }
 
-/** The state and results of a simulation. `progress`: 0–1; `problem`: why it failed; `asked`: the request. `choices` are added one by one, in the order of the request. `notes`: jobs that were excluded or changed. */
+/** The state and results of a simulation. `progress`: 0–1; `problem`: why it failed; `asked`: the request. `choices` are added one by one, in the order of the request. `notes`: jobs that were excluded or changed. `published`: known results about this trace, found by its name. */
 export interface SimulationAnswer {
   readonly asked: SimulationAsk;
   readonly choices: readonly SimulatedChoice[];
@@ -1847,6 +1861,7 @@ export interface SimulationAnswer {
   readonly problem: string | null;
   readonly processors: number;
   readonly progress: number;
+  readonly published?: readonly PublishedChoice[];
   readonly semantics: string;
   readonly simulated_jobs: number;
   readonly simulation: string;
@@ -1855,10 +1870,10 @@ export interface SimulationAnswer {
   readonly trace: string;
 }
 
-/** A request to simulate every policy with every backfilling on one trace. `processors`: cluster size; null: the trace's. `estimates`: the run times that the scheduler assumes; predicted: from the user's last two runs. `omegas`: the shares by which relaxed backfilling may delay a promise, each of them simulated. `whole_at`: the queue length at which adaptive relaxation is full. `jitter`: number of runs with run times ±1 s, from which the intervals are computed. */
+/** A request to simulate every policy with every backfilling on one trace. `processors`: cluster size; null: the trace's. `estimates`: the run times that the scheduler assumes; predicted: from the user's last two runs; boosted and elapsed-aware: from models trained on the jobs that had ended by then. `omegas`: the shares by which relaxed backfilling may delay a promise, each of them simulated. `whole_at`: the queue length at which adaptive relaxation is full. `jitter`: number of runs with run times ±1 s, from which the intervals are computed. */
 export interface SimulationAsk {
   readonly backfills?: readonly string[];
-  readonly estimates?: "request" | "actual" | "predicted";
+  readonly estimates?: "request" | "actual" | "predicted" | "boosted" | "elapsed-aware";
   readonly jitter?: number;
   readonly omegas?: readonly number[];
   readonly policies?: readonly string[];
@@ -2177,7 +2192,7 @@ export interface TraceChange {
   readonly difference_s: number;
   readonly high_s: number | null;
   readonly is_significant: boolean;
-  readonly kind: "step" | "breakdown" | "phase" | "operator" | "rank";
+  readonly kind: "step" | "cause" | "breakdown" | "phase" | "operator" | "rank";
   readonly low_s: number | null;
   readonly name: string;
   readonly rank: number | null;
@@ -2251,6 +2266,13 @@ export interface TracePath {
   readonly parts: readonly PathPart[];
   readonly segments: number;
   readonly step: number;
+}
+
+/** How well run times of a trace are predicted: models trained on its first jobs, tested on the last. */
+export interface TracePredictions {
+  readonly name: string;
+  readonly report: PredictionReport;
+  readonly trace: string;
 }
 
 /** One rank. `unit`: its GPU, if the trace belongs to a workload whose GPUs are known. */

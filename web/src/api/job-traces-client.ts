@@ -11,6 +11,7 @@ import type {
   SimulationAsk,
   SimulationList,
   SimulatorOptions,
+  TracePredictions,
   TracesDescription,
 } from "./generated.ts";
 
@@ -21,6 +22,8 @@ export interface JobTracesClient {
   remove(trace: string): Promise<void>;
   /** One to four traces side by side; hours and weekdays in the given time zone. */
   describe(traces: readonly string[], timeZone: string, signal?: AbortSignal): Promise<TracesDescription>;
+  /** Predictors of run times, compared on a trace. */
+  predictions(trace: string, signal?: AbortSignal): Promise<TracePredictions>;
   models(signal?: AbortSignal): Promise<ModelCards>;
   reliability(signal?: AbortSignal): Promise<ReliabilityAnswer>;
   simulatorOptions(signal?: AbortSignal): Promise<SimulatorOptions>;
@@ -50,6 +53,8 @@ export function createJobTracesClient(): JobTracesClient {
       const query = toQuery({ compare: others.join(",") || null, timezone: timeZone });
       return getJson<TracesDescription>(`/job-traces/${encodeURIComponent(first)}/description${query}`, signal);
     },
+    predictions: (trace, signal) =>
+      getJson<TracePredictions>(`/job-traces/${encodeURIComponent(trace)}/predictions`, signal),
     models: (signal) => getJson<ModelCards>("/scheduling/models", signal),
     reliability: (signal) => getJson<ReliabilityAnswer>("/scheduling/reliability", signal),
     simulatorOptions: (signal) => getJson<SimulatorOptions>("/simulations/options", signal),

@@ -108,6 +108,7 @@ export function createStaticClient(answers: Partial<Client>): StaticClient {
       upload: absent("jobTraces.upload"),
       remove: absent("jobTraces.remove"),
       describe: absent("jobTraces.describe"),
+      predictions: absent("jobTraces.predictions"),
       models: absent("jobTraces.models"),
       reliability: absent("jobTraces.reliability"),
       simulatorOptions: absent("jobTraces.simulatorOptions"),

@@ -89,7 +89,7 @@ export const PLACEMENTS: readonly Choice[] = [
 ];
 
 /** What run times are taken for. */
-export const ESTIMATES = ["request", "actual", "predicted"] as const;
+export const ESTIMATES = ["request", "actual", "predicted", "boosted", "elapsed-aware"] as const;
 
 /** Whose semantics a simulation follows. */
 export const RULE_PRESETS = ["clusterscape", "pyss", "dirlab", "cqsim", "poster"] as const;

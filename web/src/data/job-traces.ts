@@ -10,6 +10,7 @@ import type {
   SimulationAsk,
   SimulationList,
   SimulatorOptions,
+  TracePredictions,
   TracesDescription,
 } from "../api/generated.ts";
 import type { JobTracesClient } from "../api/job-traces-client.ts";
@@ -59,6 +60,15 @@ export function useModels(): Loadable<ModelCards> {
     follows: "nothing",
     everyMs: REFRESH_MS,
     ask: (client, signal) => client.jobTraces.models(signal),
+  });
+}
+
+/** Predictors compared on an uploaded trace. */
+export function useTracePredictions(trace: string): Loadable<TracePredictions> {
+  return useVersionedQuery({
+    key: ["job-trace-predictions", trace],
+    follows: "nothing",
+    ask: (client, signal) => client.jobTraces.predictions(trace, signal),
   });
 }
 

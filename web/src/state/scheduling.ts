@@ -85,6 +85,8 @@ export interface SchedulingPage {
   readonly history: readonly string[];
   readonly shape: DistributionShape;
   readonly simulator: SimulatorChoice;
+  /** The trace whose run times are predicted. */
+  readonly predicted: string;
 }
 
 /** This cluster's own history. */
@@ -153,6 +155,16 @@ const resultField: Field<string> = {
   serialize: (result) => (result === "" ? [] : [result]),
 };
 
+/** The key of a trace; by default this cluster's history. */
+function traceField(key: string): Field<string> {
+  return {
+    key,
+    initial: OWN_TRACE,
+    parse: ([text = ""]) => (NAME.test(text) ? text : undefined),
+    serialize: (trace) => (trace === OWN_TRACE ? [] : [trace]),
+  };
+}
+
 const INITIAL_SORT: QueueSort = { column: "position", descending: false };
 
 const sortField: Field<QueueSort> = {
@@ -192,6 +204,7 @@ const FIELDS = {
   ahead: hoursField("ahead", 6),
   history: listField("history", NAME, MOST_TRACES, [OWN_TRACE]),
   shape: choiceField<DistributionShape>("shape", DISTRIBUTION_SHAPES, "distribution"),
+  predicted: traceField("predict"),
 };
 
 const SIMULATOR_FIELDS = {
@@ -235,6 +248,7 @@ export const INITIAL_SCHEDULING: SchedulingPage = {
     machine: "",
     result: "",
   },
+  predicted: OWN_TRACE,
 };
 
 export function parseScheduling(read: <T>(field: Field<T>) => T): SchedulingPage {
@@ -247,6 +261,7 @@ export function parseScheduling(read: <T>(field: Field<T>) => T): SchedulingPage
     ahead: read(FIELDS.ahead),
     history: read(FIELDS.history),
     shape: read(FIELDS.shape),
+    predicted: read(FIELDS.predicted),
     simulator: {
       trace: read(SIMULATOR_FIELDS.trace),
       orders: read(SIMULATOR_FIELDS.orders),
@@ -278,6 +293,7 @@ export function writeScheduling(page: SchedulingPage, write: <T>(field: Field<T>
   write(FIELDS.ahead, page.ahead);
   write(FIELDS.history, page.history);
   write(FIELDS.shape, page.shape);
+  write(FIELDS.predicted, page.predicted);
   const { simulator } = page;
   write(SIMULATOR_FIELDS.trace, simulator.trace);
   write(SIMULATOR_FIELDS.orders, simulator.orders);

@@ -11,6 +11,7 @@
 ``kernels``: compiled loops over jobs.
 ``runtime``: the interface and accuracy of run time predictors, and predictors without a model.
 ``runtime_boosted``: gradient-boosted trees over features at submission.
+``runtime_estimates``: predictions for every job of a trace, as a site would have made them.
 ``runtime_forest``: a quantile forest that predicts the distribution of run times.
 ``runtime_report``: comparison of run time predictors; a new one is a file ``runtime_*`` and an entry there.
 ``takeaways``: tests of claims about one trace; the table is in docs/design/scheduling.md.

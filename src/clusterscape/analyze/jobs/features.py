@@ -86,20 +86,28 @@ class JobTable:
         return np.where(np.isnan(ends), np.inf, ends)
 
 
+RAN = (
+    pl.col("run_s").is_not_null()
+    & pl.col("start_s").is_not_null()
+    & (pl.col("size").fill_null(0.0) > 0)
+    & (pl.col("run_s") >= 0)
+)
+"""The rows that predictors use."""
+
+
+def find_starts(trace: JobTrace) -> Float64s:
+    """Recorded starts; a job without a recorded wait counts as started when it was submitted."""
+    starts: Float64s = (trace.frame["submit_s"] + trace.frame["wait_s"].fill_null(0.0)).to_numpy()
+    return starts
+
+
 def select_ran_jobs(trace: JobTrace, start_s: Float64s | None = None) -> JobTable:
     """The jobs of a trace that ran, in its order. ``start_s``: start of each row; None: from the recorded waits.
 
     Run times are at least 1 s. Jobs that never ran or have no size or start are excluded.
     """
     starts = trace.frame["submit_s"] + trace.frame["wait_s"] if start_s is None else pl.Series(start_s).fill_nan(None)
-    frame = trace.frame.with_columns(size=trace.size.cast(pl.Float64), start_s=starts)
-    frame = frame.filter(
-        pl.col("run_s").is_not_null()
-        & pl.col("start_s").is_not_null()
-        & (pl.col("size").fill_null(0.0) > 0)
-        & (pl.col("run_s") >= 0)
-    )
-    return to_job_table(frame)
+    return to_job_table(trace.frame.with_columns(size=trace.size.cast(pl.Float64), start_s=starts).filter(RAN))
 
 
 def to_job_table(frame: pl.DataFrame) -> JobTable:

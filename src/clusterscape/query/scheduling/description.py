@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from clusterscape.analyze.jobs.describe import TracesDescription, describe_traces
+from clusterscape.analyze.jobs.features import find_starts, select_ran_jobs
+from clusterscape.analyze.jobs.runtime_report import PredictionReport, compare_predictors
 from clusterscape.errors import NotFoundError, StoreError
 from clusterscape.model import UnixMs
 from clusterscape.model.identity_fields import access_checked
@@ -15,7 +17,7 @@ from clusterscape.model.jobs import CleaningNote, JobTrace, SizeUnit
 from clusterscape.query.context import QueryContext
 from clusterscape.query.scheduling.history import FORMAT, read_history
 
-__all__ = ["OWN", "JobTraceList", "JobTraceQuery", "JobTraceRow", "TracesDescription"]
+__all__ = ["OWN", "JobTraceList", "JobTraceQuery", "JobTraceRow", "TracePredictions", "TracesDescription"]
 
 OWN = "cluster"
 """The id of this cluster's history."""
@@ -53,6 +55,16 @@ class JobTraceList:
     traces: list[JobTraceRow]
 
 
+@access_checked("job trace")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracePredictions:
+    """How well run times of a trace are predicted: models trained on its first jobs, tested on the last."""
+
+    trace: str
+    name: str
+    report: PredictionReport
+
+
 class JobTraceQuery:
     """Queries on job traces."""
 
@@ -85,6 +97,17 @@ class JobTraceQuery:
             return describe_traces(_rename_duplicates([self.trace(id) for id in ids]), timezone=timezone)
 
         return self._context.cache.get(("job-traces", *ids, timezone), versions, describe)
+
+    def predictions(self, trace_id: str) -> TracePredictions:
+        """Run-time predictors compared on a trace. Raises QueryError if too few jobs ended."""
+        version = self._now() // KEEP_MS if trace_id == OWN else str(self.find(trace_id).get("uploaded_at"))
+
+        def compare() -> TracePredictions:
+            trace = self.trace(trace_id)
+            jobs = select_ran_jobs(trace, find_starts(trace))
+            return TracePredictions(trace=trace_id, name=trace.name, report=compare_predictors(jobs))
+
+        return self._context.cache.get(("job-trace-predictions", trace_id), (version,), compare)
 
     def _own(self) -> JobTraceRow:
         return JobTraceRow(

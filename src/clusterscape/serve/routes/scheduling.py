@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
 
-from clusterscape.query.scheduling.description import JobTraceList, JobTraceRow, TracesDescription
+from clusterscape.query.scheduling.description import JobTraceList, JobTraceRow, TracePredictions, TracesDescription
 from clusterscape.query.scheduling.queue_answers import QueueAnswer, WaitingStory
 from clusterscape.query.scheduling.waiting import ModelCards, ReliabilityAnswer, WaitAnswer, WaitingForecasts
 from clusterscape.query.scheduling.whatif_answers import QueueWhatIf, WhatIfAnswer, WhatIfProgress
@@ -78,6 +78,12 @@ def describe_job_trace(
     """Geometries, failures and users of one to four traces as chart data, and the paper's claims tested on them."""
     other_traces = [trace_id.strip() for trace_id in compare.split(",") if trace_id.strip()]
     return state.queries.job_traces.description(trace, other_traces, timezone=timezone)
+
+
+@job_traces_router.get("/{trace}/predictions")
+def compare_job_trace_predictors(trace: TraceId, state: State) -> TracePredictions:
+    """Run-time predictors compared: trained on the first jobs of a trace, tested on the last. Takes up to a minute."""
+    return state.queries.job_traces.predictions(trace)
 
 
 @job_traces_router.delete("/{trace}", status_code=204)

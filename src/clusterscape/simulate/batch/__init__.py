@@ -15,6 +15,7 @@
 from clusterscape.simulate.batch.contract import (
     BACKFILLS,
     ESTIMATES,
+    LEARNED,
     RELAXED,
     Backfill,
     BackfillKind,
@@ -42,6 +43,7 @@ from clusterscape.simulate.batch.semantics import PRESETS, Semantics
 __all__ = [
     "BACKFILLS",
     "ESTIMATES",
+    "LEARNED",
     "PRESETS",
     "RELAXED",
     "Backfill",

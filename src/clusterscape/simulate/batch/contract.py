@@ -12,10 +12,18 @@ from clusterscape.model.arrays import Bools, Float64s, Int64s
 from clusterscape.simulate.batch.semantics import Semantics
 from clusterscape.simulate.choices import Choice
 
-Estimates = Literal["request", "actual", "predicted"]
-"""Run-time estimates: the request, the actual run time, or the mean of the user's last two runs (Tsafrir et al. 2007)."""
+Estimates = Literal["request", "actual", "predicted", "boosted", "elapsed-aware"]
+"""Run-time estimates: the request, the actual run time, the mean of the user's last two runs (Tsafrir et al. 2007), or
+predictions of a model (`BatchJobs.predictions_s`).
+"""
 
 ESTIMATES: tuple[Estimates, ...] = get_args(Estimates)
+LEARNED: tuple[Estimates, ...] = ("boosted", "elapsed-aware")
+"""The estimates of trained models."""
+
+PREDICTED: tuple[Estimates, ...] = ("predicted", *LEARNED)
+"""The estimates that a job may exceed: they are corrected then, up to its request."""
+
 BackfillKind = Literal[
     "none", "first-fit", "easy", "easy-sjbf", "easy++", "conservative", "relaxed", "adaptive", "frugal"
 ]
@@ -95,7 +103,8 @@ class BatchJobs:
     """Jobs for the engine: whole seconds, in submit order, 1 ≤ run ≤ estimate, 1 ≤ processors ≤ those of the machine.
 
     ``row``: row in the trace; ``request_s``: upper bound of predictions; ``user``: a code; ``number``: rank of the job's id among
-    the ids (for ties).
+    the ids (for ties). ``predictions_s``: jobs × corrections, the run time that a model predicts at submission, and again each
+    time the former prediction is exceeded; 0: no prediction.
     """
 
     row: Int64s
@@ -106,6 +115,7 @@ class BatchJobs:
     processors: Int64s
     user: Int64s
     number: Int64s
+    predictions_s: Int64s | None = None
 
     def __len__(self) -> int:
         return len(self.submit_s)
@@ -136,6 +146,8 @@ class Scenario:
         digest.update(json.dumps(choices, sort_keys=True).encode())
         for name in ("submit_s", "run_s", "estimate_s", "request_s", "processors", "user", "number"):
             digest.update(np.ascontiguousarray(getattr(self.jobs, name), dtype="<i8").tobytes())
+        if self.jobs.predictions_s is not None and self.estimates in LEARNED:
+            digest.update(np.ascontiguousarray(self.jobs.predictions_s, dtype="<i8").tobytes())
         return digest.hexdigest()
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from clusterscape.errors import StoppedError
 from clusterscape.model.arrays import Float64s, Int64s
-from clusterscape.simulate.batch.contract import RELAXED, BatchJobs, Scenario, Schedule, Waiting
+from clusterscape.simulate.batch.contract import LEARNED, PREDICTED, RELAXED, BatchJobs, Scenario, Schedule, Waiting
 from clusterscape.simulate.batch.semantics import Semantics
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def simulate(scenario: Scenario, progress: Int64s | None = None) -> Schedule:
 
 def is_predicting(scenario: Scenario) -> bool:
     """Whether estimates are predicted when jobs arrive, and corrected when they are exceeded."""
-    return scenario.backfill.kind == "easy++" or scenario.estimates == "predicted"
+    return scenario.backfill.kind == "easy++" or scenario.estimates in PREDICTED
 
 
 def make_rules(scenario: Scenario) -> BatchRules:
@@ -153,6 +153,7 @@ def _open_lists(scenario: Scenario) -> Lists:
         user=jobs.user,
         last_run=np.zeros(users, np.int64),
         former_run=np.zeros(users, np.int64),
+        predictions=_learned_predictions(scenario),
         usage=np.zeros(users),
         usage_at=np.full(users, jobs.submit_s[0]),
         half_life=float(getattr(scenario.policy, "half_life_s", 0)),
@@ -160,6 +161,14 @@ def _open_lists(scenario: Scenario) -> Lists:
         tries_by=tries_by,
         state=np.zeros(2, np.int64),
     )
+
+
+def _learned_predictions(scenario: Scenario) -> Int64s:
+    """The predictions of a model, if the scheduler uses them; jobs × corrections."""
+    predictions = scenario.jobs.predictions_s
+    if predictions is None or scenario.estimates not in LEARNED:
+        return np.zeros((len(scenario.jobs), 0), np.int64)
+    return np.ascontiguousarray(predictions)
 
 
 def _simulate_lists(scenario: Scenario, progress: Int64s) -> tuple[Int64s, Int64s]:

@@ -51,7 +51,10 @@ BY_PLACE, BY_ESTIMATE, BY_AREA = 0, 1, 2
 
 
 class Lists(NamedTuple):
-    """Waiting jobs in queue order and in the order of candidates; state of predictions and fair share."""
+    """Waiting jobs in queue order and in the order of candidates; state of predictions and fair share.
+
+    ``predictions``: jobs × corrections, of a model; no columns: from the user's last two jobs.
+    """
 
     queue: Int64s
     tail: Int64s
@@ -62,6 +65,7 @@ class Lists(NamedTuple):
     user: Int64s
     last_run: Int64s
     former_run: Int64s
+    predictions: Int64s
     usage: Float64s
     usage_at: Int64s
     half_life: float
@@ -72,13 +76,15 @@ class Lists(NamedTuple):
 
 @njit_without_refcount
 def enqueue_listed(job: int, rows: BatchRows, books: BatchBooks, lists: Lists) -> None:
-    """Add an arrived job to the lists, with a prediction from its user's last two jobs."""
+    """Add an arrived job to the lists, with a prediction of the model, or from its user's last two jobs."""
     user = lists.user[job]
     if lists.is_predicting:
         rows.estimate[job] = lists.request[job]
-        if lists.former_run[user] > 0:
-            mean = (lists.last_run[user] + lists.former_run[user]) // 2
-            rows.estimate[job] = min(lists.request[job], mean)
+        predicted = lists.predictions[job, 0] if lists.predictions.shape[1] > 0 else 0
+        if predicted == 0 and lists.former_run[user] > 0:
+            predicted = (lists.last_run[user] + lists.former_run[user]) // 2
+        if predicted > 0:
+            rows.estimate[job] = min(lists.request[job], predicted)
         rows.tested[job] = rows.estimate[job]
     queued = books.state[QUEUED]
     place = queued
@@ -113,7 +119,10 @@ def correct(now: int, rows: BatchRows, books: BatchBooks, lists: Lists) -> None:
     step = min(lists.corrections[job], CORRECTIONS_S.size - 2)
     lists.corrections[job] = step + 1
     former = rows.estimate[job]
-    rows.estimate[job] = min(former - CORRECTIONS_S[step] + CORRECTIONS_S[step + 1], lists.request[job])
+    predicted = lists.predictions[job, step + 1] if step + 1 < lists.predictions.shape[1] else 0
+    if predicted <= former:
+        predicted = former - CORRECTIONS_S[step] + CORRECTIONS_S[step + 1]
+    rows.estimate[job] = min(predicted, lists.request[job])
     amount = float((rows.estimate[job] - former) * rows.processors[job])
     charge(lists.usage, lists.usage_at, lists.half_life, lists.user[job], amount, now)
     estimated = books.starts[job] + rows.estimate[job]

@@ -16,7 +16,7 @@ import numpy as np
 
 from clusterscape.errors import QueryError
 from clusterscape.model.arrays import Float64s, Int64s
-from clusterscape.simulate.batch.contract import RELAXED, Waiting
+from clusterscape.simulate.batch.contract import PREDICTED, RELAXED, Waiting
 from clusterscape.simulate.batch.engine import BASES, rank_by
 from clusterscape.simulate.cluster.contract import ClusterJobs, ClusterScenario, ClusterSchedule, Integrals
 from clusterscape.simulate.faults import FaultKind
@@ -299,7 +299,7 @@ def _ranks(scenario: ClusterScenario, jobs: ClusterJobs) -> Int64s:
 
 
 def _is_predicting(scenario: ClusterScenario) -> bool:
-    return scenario.backfill.kind == "easy++" or scenario.estimates == "predicted"
+    return scenario.backfill.kind == "easy++" or scenario.estimates in PREDICTED
 
 
 def _is_ordered_live(scenario: ClusterScenario) -> bool:

@@ -284,6 +284,25 @@ def test_virtual_cluster_is_the_queue_when_helios(tmp_path: Path) -> None:
     ]
 
 
+def test_rows_of_the_public_file_are_read_when_helios(tmp_path: Path) -> None:
+    # The heading and the rows that HeliosData (CC BY 4.0) shows of its published cluster_log.csv.
+    lines = (
+        "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue",
+        "1425511,uXBbc,vcJkd,1,1,1,COMPLETED,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-10 04:55:09,36848,0",
+        "1425512,uVMrF,vchbv,4,16,1,FAILED,2020-06-09 18:41:27,2020-06-09 18:41:27,2020-06-09 18:45:36,249,0",
+        "1425513,uzqls,vcpDC,1,1,1,CANCELLED,2020-06-09 18:41:28,2020-06-09 18:41:28,2020-06-17 14:15:21,675233,0",
+        "1425514,uzqls,vcpDC,0,8,1,SUSPENDED,2020-06-09 18:41:29,2020-06-09 18:41:29,2020-06-09 18:41:39,10,0",
+    )
+    trace = read_trace(write(tmp_path, "\n".join(lines) + "\n"), timezone="Asia/Shanghai")
+    assert (trace.format, trace.size_unit, trace.dropped) == ("helios", "gpus", 0)
+    assert rows(trace, "job_id", "user", "queue", "submit_s", "wait_s", "run_s", "gpus", "processors", "status") == [
+        ("1425511", "uXBbc", "vcJkd", 1591699261.0, 0.0, 36848.0, 1.0, 1, "completed"),
+        ("1425512", "uVMrF", "vchbv", 1591699287.0, 0.0, 249.0, 4.0, 16, "failed"),
+        ("1425513", "uzqls", "vcpDC", 1591699288.0, 0.0, 675233.0, 1.0, 1, "cancelled"),
+        ("1425514", "uzqls", "vcpDC", 1591699289.0, 0.0, 10.0, 0.0, 8, "unknown"),
+    ]
+
+
 def test_utc_offset_is_respected_when_acme(tmp_path: Path) -> None:
     head = "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,duration,queue,gpu_time\n"
     row = "5778432,u5907,1,8,128,Other,FAILED,2023-03-01 00:18:22+08:00,2023-03-01 00:18:54+08:00,,117,32,936.0\n"

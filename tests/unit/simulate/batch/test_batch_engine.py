@@ -257,6 +257,43 @@ def test_predictions_are_requests_when_nobody_has_run_twice(jobs: BatchJobs, kin
     assert simulate(predicted).start_s.tolist() == simulate(requested).start_s.tolist()
 
 
+@pytest.mark.parametrize("policy", ["fcfs", "sjf", "fair-share"])
+@pytest.mark.parametrize("kind", ["easy", "easy-sjbf", "conservative", "relaxed"])
+@PATIENT
+@given(jobs=job_lists())
+def test_a_perfect_model_is_as_good_as_actual_run_times(jobs: BatchJobs, kind: BackfillKind, policy: str) -> None:
+    knowing = scenario(replace(jobs, estimate_s=jobs.run_s), kind, PRESETS["clusterscape"], policy)
+    actual = replace(knowing, estimates="actual")
+    perfect = replace(knowing, jobs=replace(jobs, predictions_s=jobs.run_s[:, None]), estimates="boosted")
+    assert simulate(perfect).start_s.tolist() == simulate(actual).start_s.tolist()
+    assert perfect.fingerprint() != replace(perfect, jobs=jobs).fingerprint()
+
+
+@pytest.mark.parametrize("kind", BACKFILLS)
+@PATIENT
+@given(jobs=job_lists())
+def test_a_model_without_predictions_falls_back_on_the_last_two(jobs: BatchJobs, kind: BackfillKind) -> None:
+    silent = replace(jobs, predictions_s=np.zeros((len(jobs), 3), np.int64))
+    predicted = replace(scenario(jobs, kind, PRESETS["clusterscape"]), estimates="predicted")
+    learned = replace(scenario(silent, kind, PRESETS["clusterscape"]), estimates="elapsed-aware")
+    assert simulate(learned).start_s.tolist() == simulate(predicted).start_s.tolist()
+
+
+def test_second_prediction_of_a_model_holds_back_a_job_when_the_first_was_exceeded() -> None:
+    # A wide job waits for the running one; a narrow one asks for 40 s and may backfill if the running one takes longer.
+    rows = [(0, 50, 50, 6, 0), (1, 10, 0, 8, 1), (10, 30, 10, 2, 2)]
+    jobs = make_jobs(rows)
+    none = [0, 0]
+    once = replace(jobs, predictions_s=np.array([[5, 0], none, none]))
+    twice = replace(jobs, predictions_s=np.array([[5, 90], none, none]))
+    starts = [
+        simulate(replace(scenario(model, "easy", PRESETS["clusterscape"]), estimates="elapsed-aware")).start_s[2]
+        for model in (once, twice)
+    ]
+    assert starts[1] == 11  # predicted until 90 s: 40 s fit before the wide job
+    assert starts[0] >= starts[1]
+
+
 @pytest.mark.parametrize(("kind", "policy"), [("conservative", "fcfs"), ("easy", "wfp3"), ("easy", "fcfs")])
 def test_simulation_is_aborted_when_it_is_stopped(kind: BackfillKind, policy: str) -> None:
     jobs = make_jobs([(1, 5, 0, 4, 0)] * 20)

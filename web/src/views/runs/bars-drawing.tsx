@@ -3,6 +3,7 @@
 import type { RunRow } from "../../api/generated.ts";
 import styles from "./charts.module.css";
 import type { RunGroup } from "./groups.ts";
+import { UnfinishedMark } from "./legend.tsx";
 import { computeSpread, formatNumber, type RunQuantity, type Spread } from "./quantities.ts";
 
 interface BarsDrawingProps {
@@ -32,15 +33,15 @@ function QuantityCard({ quantity, groups }: { quantity: RunQuantity; groups: rea
         <small>{describeEnergy(quantity, groups)}</small>
       </header>
       <dl className={styles.bars}>
-        {groups.map(({ key, label, color }, at) => {
+        {groups.map(({ key, label, color, unfinished }, at) => {
           const spread = spreads[at] ?? null;
           return (
             <div key={key}>
-              <dt data-tip={label} data-drawn-label={true}>
-                {label}
+              <dt data-tip={unfinished === null ? label : `${label}: ${unfinished}`} data-drawn-label={true}>
+                {label} {unfinished !== null && <UnfinishedMark what={unfinished} />}
               </dt>
               <dd>
-                <Bar spread={spread} maximum={maximum} color={color} />
+                <Bar spread={spread} maximum={maximum} color={color} isUnfinished={unfinished !== null} />
               </dd>
               <dd className={styles.number} data-drawn-label={true}>
                 {formatSpread(spread, quantity)}
@@ -53,11 +54,24 @@ function QuantityCard({ quantity, groups }: { quantity: RunQuantity; groups: rea
   );
 }
 
-function Bar({ spread, maximum, color }: { spread: Spread | null; maximum: number; color: string }) {
+interface BarProps {
+  readonly spread: Spread | null;
+  readonly maximum: number;
+  readonly color: string;
+  readonly isUnfinished: boolean;
+}
+
+function Bar({ spread, maximum, color, isUnfinished }: BarProps) {
   const percent = (value: number) => `${Math.min(100, Math.max(0, (value / (maximum || 1)) * 100))}%`;
   return (
     <div className={styles.bar}>
-      {spread && <i data-drawn-bar={true} style={{ width: percent(spread.mean), background: color }} />}
+      {spread && (
+        <i
+          data-drawn-bar={true}
+          data-unfinished={isUnfinished || undefined}
+          style={{ width: percent(spread.mean), background: color }}
+        />
+      )}
       {spread?.low != null && spread.high != null && (
         <b
           data-drawn-bar={true}

@@ -7,7 +7,7 @@ import { useSize } from "../../charts/canvas.tsx";
 import { openRun } from "../../state/runs.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import styles from "./charts.module.css";
-import { describeSharing, type RunGroup } from "./groups.ts";
+import { describeSharing, describeUnfinished, type RunGroup } from "./groups.ts";
 import { RunLegend } from "./legend.tsx";
 import { formatNumber, type RunQuantity } from "./quantities.ts";
 
@@ -53,22 +53,26 @@ export function CoordinatesDrawing({ groups, quantities }: CoordinatesDrawingPro
               </g>
             ))}
             {groups.flatMap(({ rows: members, color, label }) =>
-              members.map((row) => (
-                // biome-ignore lint/a11y/useSemanticElements: an SVG path cannot be a button
-                <path
-                  key={row.run}
-                  role="button"
-                  tabIndex={0}
-                  className={styles.path}
-                  stroke={color}
-                  d={pathOf(row, axes, toX, toY)}
-                  data-tip={label}
-                  onClick={() => change(openRun(row))}
-                  onKeyDown={(event) => {
-                    if (event.key === "Enter") change(openRun(row));
-                  }}
-                />
-              )),
+              members.map((row) => {
+                const unfinished = describeUnfinished([row]);
+                return (
+                  // biome-ignore lint/a11y/useSemanticElements: an SVG path cannot be a button
+                  <path
+                    key={row.run}
+                    role="button"
+                    tabIndex={0}
+                    className={styles.path}
+                    stroke={color}
+                    d={pathOf(row, axes, toX, toY)}
+                    strokeDasharray={unfinished === null ? undefined : "5 4"}
+                    data-tip={unfinished === null ? label : `${label}: ${unfinished}`}
+                    onClick={() => change(openRun(row))}
+                    onKeyDown={(event) => {
+                      if (event.key === "Enter") change(openRun(row));
+                    }}
+                  />
+                );
+              }),
             )}
             {/* Drawn last, above the lines. */}
             {axes.flatMap((axis, at) =>

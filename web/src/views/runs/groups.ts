@@ -1,6 +1,6 @@
 // Selects the shown runs and groups them: each group is one line, bar or point. Colors follow the order of groups.
 
-import type { RunRow, RunTree } from "../../api/generated.ts";
+import type { RunExperiment, RunRow, RunTree } from "../../api/generated.ts";
 import type { RunGrouping, RunsPage } from "../../state/runs.ts";
 
 /** The page with the shown runs: the selected ones, or the default selection. */
@@ -37,6 +37,16 @@ export interface RunGroup {
   readonly label: string;
   readonly color: string;
   readonly rows: readonly RunRow[];
+  /** Such as “cancelled” or “1 of 3 failed”; null: all runs completed. Their values are not comparable. */
+  readonly unfinished: string | null;
+}
+
+/** Which of the runs did not complete, in words; null: all did. */
+export function describeUnfinished(rows: readonly RunRow[]): string | null {
+  const states = rows.map(({ state }) => state).filter((state) => state !== "completed");
+  if (states.length === 0) return null;
+  const names = [...new Set(states)].map((state) => state.replaceAll("_", " ")).join(" or ");
+  return rows.length === 1 ? names : `${states.length} of ${rows.length} ${names}`;
 }
 
 /** Distinguishable for color-blind readers. */
@@ -67,6 +77,7 @@ export function groupRuns(rows: readonly RunRow[], tree: RunTree, grouping: RunG
   return [...groups].map(([key, group], at) => ({
     key,
     ...group,
+    unfinished: describeUnfinished(group.rows),
     color: COLORS[at % COLORS.length] ?? "var(--accent)",
   }));
 }
@@ -111,9 +122,11 @@ function parseLetter(letter: string | null): string | null {
   return /_([A-Z]+)/.exec(letter ?? "")?.[1] ?? null;
 }
 
-/** How runs that executed together shared their GPUs; null: not, or by time slicing. */
-export function describeSharing({ collocation }: RunRow): string | null {
-  return collocation === null || collocation === "-" ? null : collocation;
+/** How runs that executed together shared their GPUs; null: they did not. */
+export function describeSharing({ collocation, letter }: Pick<RunRow, "collocation" | "letter">): string | null {
+  if (collocation !== null && collocation !== "-") return collocation;
+  // Runs on one GPU have letters; without any other way the driver gives them turns.
+  return parseLetter(letter) === null ? null : "time slices";
 }
 
 export function nameRun({ name, group, letter, run }: RunRow): string {
@@ -121,27 +134,68 @@ export function nameRun({ name, group, letter, run }: RunRow): string {
   return group === null ? (name ?? run) : [group, parseLetter(letter)].filter(Boolean).join(" · ");
 }
 
-/** Names of runs, with the params that differ where names are equal. */
+/** Names of runs, with the params that differ where names are equal, and a number where those are equal, too: #1 started first. */
 export function labelRuns(rows: readonly RunRow[]): ReadonlyMap<string, string> {
   const counts = new Map<string, number>();
   for (const row of rows) counts.set(nameRun(row), (counts.get(nameRun(row)) ?? 0) + 1);
   const differingParams = [...new Set(rows.flatMap(({ params }) => Object.keys(params)))].filter(
     (name) => new Set(rows.map(({ params }) => params[name])).size > 1,
   );
-  const labelCounts = new Map<string, number>();
+  const labels = rows.map((row) => {
+    const label = nameRun(row);
+    if ((counts.get(label) ?? 0) <= 1) return label;
+    const params = differingParams
+      .filter((name) => row.params[name] !== undefined)
+      .map((name) => `${name} ${row.params[name]}`);
+    return [label, ...params].join(" · ");
+  });
+  const numbers = numberRepeats(rows.map((row, at) => ({ name: labels[at] ?? "", startedAt: row.started_at })));
   return new Map(
-    rows.map((row) => {
-      let label = nameRun(row);
-      if ((counts.get(label) ?? 0) > 1) {
-        const params = differingParams
-          .filter((name) => row.params[name] !== undefined)
-          .map((name) => `${name} ${row.params[name]}`);
-        label = [label, ...params].join(" · ");
-        const count = (labelCounts.get(label) ?? 0) + 1;
-        labelCounts.set(label, count);
-        if (count > 1) label = `${label} (${count})`;
-      }
-      return [row.run, label];
+    rows.map((row, at) => {
+      const number = numbers[at] ?? null;
+      return [row.run, number === null ? (labels[at] ?? "") : `${labels[at]} #${number}`];
+    }),
+  );
+}
+
+interface Repeat {
+  readonly name: string;
+  readonly startedAt: number | null;
+}
+
+/** A number for each of those with the same name, 1 for the earliest; null where a name occurs once. */
+export function numberRepeats(repeats: readonly Repeat[]): readonly (number | null)[] {
+  const byName = Map.groupBy(repeats.keys(), (at) => repeats[at]?.name ?? "");
+  const numbers: (number | null)[] = repeats.map(() => null);
+  for (const places of byName.values()) {
+    if (places.length < 2) continue;
+    const ordered = places.toSorted((a, b) => (repeats[a]?.startedAt ?? 0) - (repeats[b]?.startedAt ?? 0));
+    ordered.forEach((at, index) => {
+      numbers[at] = index + 1;
+    });
+  }
+  return numbers;
+}
+
+/** Names of the workloads of an experiment: a single run by its label, else by its plan; repeats are numbered. */
+export function labelWorkloads(
+  { workloads }: RunExperiment,
+  rows: ReadonlyMap<string, RunRow>,
+): ReadonlyMap<string, string> {
+  const singles = labelRuns(
+    workloads.flatMap(({ runs }) => (runs.length === 1 ? (rows.get(runs[0] ?? "") ?? []) : [])),
+  );
+  const names = workloads.map(({ group }) => group ?? "workload");
+  const shared = workloads.map((workload, at) => ({
+    // A single run has its own label.
+    name: workload.runs.length === 1 ? workload.id : (names[at] ?? ""),
+    startedAt: Math.min(...workload.runs.map((run) => rows.get(run)?.started_at ?? Number.POSITIVE_INFINITY)),
+  }));
+  const numbers = numberRepeats(shared);
+  return new Map(
+    workloads.map(({ id, runs }, at) => {
+      const single = runs.length === 1 ? singles.get(runs[0] ?? "") : undefined;
+      return [id, single ?? (numbers[at] == null ? (names[at] ?? "") : `${names[at]} #${numbers[at]}`)];
     }),
   );
 }

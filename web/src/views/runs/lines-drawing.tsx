@@ -106,7 +106,8 @@ function drawLines(lines: readonly RunLine[], groups: readonly RunGroup[], page:
     if (!group || treated.x.length === 0) continue;
     const label = line.place === null ? group.label : `${group.label} · ${line.place}`;
     const key = `${line.run}/${line.place ?? ""}/${line.scope ?? ""}`;
-    push(drawn, line.metric, { key, label, color: group.color, ...treated, low: null, high: null });
+    const { color, unfinished } = group;
+    push(drawn, line.metric, { key, label, color, unfinished, ...treated, low: null, high: null });
   }
   return drawn;
 }
@@ -124,6 +125,7 @@ function drawBands(bands: readonly RunBandLine[], groups: readonly RunGroup[], p
       key: group.key,
       label: group.label,
       color: group.color,
+      unfinished: group.unfinished,
       ...line,
       low: lowValues,
       high: highValues,

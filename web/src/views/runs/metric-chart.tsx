@@ -8,6 +8,7 @@ import { type ChartBand, type ChartLine, LineChart, type TimeRange } from "../..
 import { findLast, linearScale } from "../../charts/scales.ts";
 import type { RunAxis } from "../../state/runs.ts";
 import styles from "./charts.module.css";
+import { UnfinishedMark } from "./legend.tsx";
 import { formatNumber } from "./quantities.ts";
 
 export interface DrawnLine {
@@ -19,6 +20,8 @@ export interface DrawnLine {
   /** The band around the line; null: no band. */
   readonly low: Float64Array | null;
   readonly high: Float64Array | null;
+  /** Drawn dashed: of runs that did not complete. */
+  readonly unfinished: string | null;
 }
 
 interface MetricChartProps {
@@ -82,7 +85,7 @@ export function MetricChart({ title, unit, axis, lines, range, cursor, onCursor,
           {lines.slice(0, 8).map((line, at) => (
             <li key={line.key}>
               <i data-swatch={true} style={{ background: line.color }} />
-              {line.label}
+              {line.label} {line.unfinished !== null && <UnfinishedMark what={line.unfinished} />}
               <b>{formatNumber(values[at] ?? null, unit)}</b>
             </li>
           ))}
@@ -128,14 +131,14 @@ function extentOf(lines: readonly DrawnLine[], [from, to]: readonly [number, num
 
 function toChart(drawn: readonly DrawnLine[]): { lines: readonly ChartLine[]; bands: readonly ChartBand[] } {
   return {
-    lines: drawn.map(({ key, color, x, values }) => ({
+    lines: drawn.map(({ key, color, x, values, unfinished }) => ({
       key,
       color,
       timesMs: x,
       values,
       width: drawn.length > 12 ? 1 : 1.5,
       alpha: drawn.length > 24 ? 0.6 : 1,
-      isDashed: false,
+      isDashed: unfinished !== null,
     })),
     bands: drawn.flatMap(({ key, color, x, low, high }) =>
       low && high ? [{ key, color, timesMs: x, low, high }] : [],

@@ -7,7 +7,7 @@ import { changeRuns, openRun, toggleRuns } from "../../state/runs.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { RelativeTime } from "../../widgets/relative-time.tsx";
 import { TextSearch } from "../../widgets/text-search.tsx";
-import { labelRuns, type ShownPage } from "./groups.ts";
+import { describeSharing, labelRuns, labelWorkloads, type ShownPage } from "./groups.ts";
 import styles from "./picker.module.css";
 import { describeRun } from "./run-facts.ts";
 import { findRuns } from "./search.ts";
@@ -65,6 +65,7 @@ function Experiment({
   ...branch
 }: BranchProps & { experiment: RunExperiment; isInitiallyOpen: boolean }) {
   const runs = runsOf(experiment).filter((run) => branch.matches.has(run));
+  const labels = useMemo(() => labelWorkloads(experiment, branch.rows), [experiment, branch.rows]);
   return (
     <Branch
       runs={runs}
@@ -85,29 +86,36 @@ function Experiment({
       isStrong
     >
       {experiment.workloads.map((workload) => (
-        <Workload key={workload.id} workload={workload} {...branch} />
+        <Workload key={workload.id} workload={workload} label={labels.get(workload.id) ?? "workload"} {...branch} />
       ))}
     </Branch>
   );
 }
 
-function Workload({ workload, rows, matches, page }: BranchProps & { workload: RunWorkload }) {
+function Workload({
+  workload,
+  label,
+  rows,
+  matches,
+  page,
+}: BranchProps & { readonly workload: RunWorkload; readonly label: string }) {
   const workloadRows = workload.runs.flatMap((run) => rows.get(run) ?? []).filter(({ run }) => matches.has(run));
   const labels = labelRuns(workloadRows);
   const [only] = workloadRows;
+  const sharing = only ? describeSharing(only) : null;
   if (workloadRows.length === 0) return null;
-  const leaf = (row: RunRow, label: string) => <Leaf key={row.run} row={row} label={label} page={page} />;
-  if (workloadRows.length === 1 && only) return leaf(only, labels.get(only.run) ?? only.run);
+  const leaf = (row: RunRow, name: string) => <Leaf key={row.run} row={row} label={name} page={page} />;
+  if (workload.runs.length === 1 && only) return leaf(only, label);
   return (
     <Branch
       runs={workloadRows.map(({ run }) => run)}
       selected={page.runs}
       isInitiallyOpen
-      label={workload.group ?? "workload"}
+      label={label}
       detail={
-        workload.collocation === null || workload.collocation === "-"
+        sharing === null
           ? `${workloadRows.length} in parallel`
-          : `${workloadRows.length} × ${workload.collocation.replace(/=.*/, "")}`
+          : `${workloadRows.length} × ${sharing.replace(/=.*/, "")}`
       }
     >
       {workloadRows.map((row) => leaf(row, labels.get(row.run) ?? row.run))}

@@ -60,7 +60,7 @@ export function listQuantities(rows: readonly RunRow[]): readonly RunQuantity[] 
     rows.some((row) => numberOf(row.params[name]) !== null),
   );
   return [
-    ...STANDARD_QUANTITIES,
+    ...STANDARD_QUANTITIES.map((quantity) => nameWork(quantity, rows)),
     ...results.map((name) => ({
       key: `result:${name}`,
       title: name,
@@ -76,6 +76,15 @@ export function listQuantities(rows: readonly RunRow[]): readonly RunQuantity[] 
       of: (row: RunRow) => numberOf(row.params[name]),
     })),
   ].filter(({ of }) => rows.some((row) => isKnown(of(row))));
+}
+
+/** The unit of work in the titles of what is per work, if all runs count the same: “Throughput, samples/s”. */
+function nameWork(quantity: RunQuantity, rows: readonly RunRow[]): RunQuantity {
+  const units = new Set(rows.flatMap(({ work }) => (work ? [work.unit] : [])));
+  const [unit = "work"] = units.size === 1 ? units : [];
+  if (quantity.key === "throughput") return { ...quantity, title: `Throughput, ${unit}/s` };
+  if (quantity.key === "joules_per_work") return { ...quantity, title: `Joules per ${unit.replace(/s$/, "")}` };
+  return quantity;
 }
 
 function namesOf(rows: readonly RunRow[], record: (row: RunRow) => Readonly<Record<string, unknown>>): string[] {

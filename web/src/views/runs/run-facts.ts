@@ -4,6 +4,7 @@ import type { RunAnswer, RunHang, RunListener, RunRow } from "../../api/generate
 import { isKnown, MISSING } from "../../base/format.ts";
 import { formatDuration } from "../../base/time.ts";
 import type { Fact } from "../../widgets/facts.tsx";
+import { describeSharing } from "./groups.ts";
 import { formatNumber, listQuantities, type RunQuantity } from "./quantities.ts";
 
 export interface RunsSummary {
@@ -45,12 +46,12 @@ const WHEN = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", 
 export function describeRun({
   started_at,
   ended_at,
-  collocation,
-}: Pick<RunRow, "started_at" | "ended_at" | "collocation">): string {
+  ...sharing
+}: Pick<RunRow, "started_at" | "ended_at" | "collocation" | "letter">): string {
   const parts = [
     started_at === null ? "not started" : WHEN.format(started_at),
     started_at === null || ended_at === null ? null : formatDuration((ended_at - started_at) / 1000),
-    collocation === null || collocation === "-" ? null : collocation.replace(/=.*/, ""),
+    describeSharing(sharing)?.replace(/=.*/, "") ?? null,
   ];
   return parts.filter((part) => part !== null).join(" · ");
 }

@@ -1,7 +1,16 @@
 import { describe, expect, it } from "vitest";
 import type { RunAnswer, RunRow, RunTree, RunWorkload } from "../../api/generated.ts";
 import { INITIAL_RUNS } from "../../state/runs.ts";
-import { describeSharing, findRows, groupRuns, labelRuns, listWorkloadRuns, showRuns } from "./groups.ts";
+import {
+  describeSharing,
+  describeUnfinished,
+  findRows,
+  groupRuns,
+  labelRuns,
+  labelWorkloads,
+  listWorkloadRuns,
+  showRuns,
+} from "./groups.ts";
 import { readInsight, toInsightName } from "./insights.tsx";
 import { chooseMetrics, nameMetric } from "./metric-menu.tsx";
 import { computeSpread, formatNumber, listQuantities } from "./quantities.ts";
@@ -84,7 +93,43 @@ describe("groups of runs", () => {
     const rows = ["32", "64", "64"].map((batch, at) =>
       makeRow(String(at), { name: "train", params: { batch, lr: "1" } }),
     );
-    expect([...labelRuns(rows).values()]).toEqual(["train · batch 32", "train · batch 64", "train · batch 64 (2)"]);
+    expect([...labelRuns(rows).values()]).toEqual(["train · batch 32", "train · batch 64 #1", "train · batch 64 #2"]);
+  });
+
+  it("number repeats by their start", () => {
+    const rows = [300, 100, 200].map((started_at, at) => makeRow(String(at), { name: "train", started_at }));
+    expect([...labelRuns(rows).values()]).toEqual(["train #3", "train #1", "train #2"]);
+    const workloads = [
+      makeWorkload("y", ["c", "d"], { group: "pair" }),
+      makeWorkload("x", ["a", "b"], { group: "pair" }),
+      makeWorkload("z", ["e"], { group: "once" }),
+    ];
+    const [experiment] = makeTree(workloads).experiments;
+    if (!experiment) throw new Error("no experiment");
+    const members = ["a", "b", "c", "d"].map((run, at) => makeRow(run, { group: "pair", started_at: at }));
+    const byRun = new Map([...members, makeRow("e", { group: "once" })].map((row) => [row.run, row]));
+    expect([...labelWorkloads(experiment, byRun)]).toEqual([
+      ["y", "pair #2"],
+      ["x", "pair #1"],
+      ["z", "once"],
+    ]);
+  });
+
+  it("say which runs did not complete", () => {
+    expect(describeUnfinished([makeRow("a")])).toBeNull();
+    expect(describeUnfinished([makeRow("a", { state: "out_of_memory" })])).toBe("out of memory");
+    expect(describeUnfinished([makeRow("a"), makeRow("b", { state: "cancelled" })])).toBe("1 of 2 cancelled");
+    const [group] = groupRuns([makeRow("a", { state: "running" })], NO_TREE, "run");
+    expect(group?.unfinished).toBe("running");
+  });
+
+  it("name the unit of work where all count the same", () => {
+    const work = (unit: string): RunRow["work"] => ({ amount: null, basis: "samples", per_second: 1, unit });
+    const titleOf = (rows: readonly RunRow[]) => listQuantities(rows).find(({ key }) => key === "throughput")?.title;
+    expect(titleOf([makeRow("a", { work: work("samples") })])).toBe("Throughput, samples/s");
+    expect(titleOf([makeRow("a", { work: work("samples") }), makeRow("b", { work: work("steps") })])).toBe(
+      "Throughput, work/s",
+    );
   });
 
   it("group the runs of an experiment", () => {
@@ -223,6 +268,7 @@ describe("repeats", () => {
   it("have no sharing where they ran alone", () => {
     expect(describeSharing(makeRow("a", { collocation: "-" }))).toBeNull();
     expect(describeSharing(makeRow("a", { collocation: "mps" }))).toBe("mps");
+    expect(describeSharing(makeRow("a", { collocation: "-", letter: "0_B" }))).toBe("time slices");
   });
 });
 
@@ -265,10 +311,10 @@ describe("runs in numbers", () => {
 
   it("of the same name differ by date, duration and sharing", () => {
     const at = new Date(2026, 10, 18, 9, 12).getTime();
-    expect(describeRun({ started_at: at, ended_at: at + 3_600_000, collocation: "mps=30" })).toBe(
+    expect(describeRun({ started_at: at, ended_at: at + 3_600_000, collocation: "mps=30", letter: "0_A_mps" })).toBe(
       "18 Nov, 09:12 · 1\u00a0h · mps",
     );
-    expect(describeRun({ started_at: null, ended_at: null, collocation: "-" })).toBe("not started");
+    expect(describeRun({ started_at: null, ended_at: null, collocation: "-", letter: null })).toBe("not started");
   });
 
   it("have the unit of the work after a number", () => {

@@ -1,12 +1,13 @@
 // Scatter plot of two quantities, one point per run: joules per sample by throughput, loss by batch size.
 
+import type { RunRow } from "../../api/generated.ts";
 import { isKnown } from "../../base/format.ts";
 import { Plot, usePlotArea } from "../../charts/plot.tsx";
 import { linearScale } from "../../charts/scales.ts";
 import { changeRuns, openRun, type RunsPage } from "../../state/runs.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import styles from "./charts.module.css";
-import type { RunGroup } from "./groups.ts";
+import { describeUnfinished, type RunGroup } from "./groups.ts";
 import { RunLegend } from "./legend.tsx";
 import { formatNumber, type RunQuantity } from "./quantities.ts";
 
@@ -107,10 +108,13 @@ function Points({ x, y, groups, open }: PointsProps) {
             cx={area.toX(right)}
             cy={area.toY(up)}
             r={row.run === open ? 8 : 5.5}
-            fill={group.color}
-            fillOpacity={0.85}
-            stroke="var(--panel)"
-            data-tip={`${group.label}: ${formatNumber(up, y.unit)} at ${formatNumber(right, x.unit)}`}
+            {...fillOf(row, group)}
+            data-tip={[
+              `${group.label}: ${formatNumber(up, y.unit)} at ${formatNumber(right, x.unit)}`,
+              describeUnfinished([row]),
+            ]
+              .filter(Boolean)
+              .join(", ")}
             onClick={() => change(openRun(row))}
             onKeyDown={(event) => {
               if (event.key === "Enter" || event.key === " ") change(openRun(row));
@@ -121,6 +125,13 @@ function Points({ x, y, groups, open }: PointsProps) {
       {points.length === 0 && <p>No run has both quantities.</p>}
     </div>
   );
+}
+
+/** A run that did not complete is an outline. */
+function fillOf(row: RunRow, { color }: RunGroup) {
+  return describeUnfinished([row]) === null
+    ? { fill: color, fillOpacity: 0.85, stroke: "var(--panel)" }
+    : { fill: "var(--panel)", stroke: color, strokeWidth: 2, strokeDasharray: "3 2", "data-unfinished": true };
 }
 
 function pad(values: readonly number[]): [low: number, high: number] {

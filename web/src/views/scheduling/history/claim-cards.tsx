@@ -6,12 +6,12 @@ import { Tag, type Tone } from "../../../widgets/tag.tsx";
 import styles from "./claim-cards.module.css";
 import { toInterval } from "./words.ts";
 
-const LABELS: Readonly<Record<ClaimVerdict, string>> = {
+export const LABELS: Readonly<Record<ClaimVerdict, string>> = {
   supported: "supported",
   not_supported: "not supported",
   cannot_tell: "cannot tell",
 };
-const TONES: Readonly<Record<ClaimVerdict, Tone>> = {
+export const TONES: Readonly<Record<ClaimVerdict, Tone>> = {
   supported: "ok",
   not_supported: "warn",
   cannot_tell: "neutral",
@@ -22,11 +22,16 @@ interface ClaimCardsProps {
   readonly traces: readonly TraceDescription[];
 }
 
+/** Where the card of a claim about these traces is on the page. */
+export function toClaimId({ key, traces }: PaperClaim): string {
+  return `claim-${key}-${traces.join("-")}`.replaceAll(/\s+/g, "-");
+}
+
 export function ClaimCards({ claims, traces }: ClaimCardsProps) {
   return (
     <ul className={styles.cards} aria-label="Verdicts">
       {claims.map((claim) => (
-        <li key={`${claim.key} ${claim.traces.join()}`} data-verdict={claim.verdict}>
+        <li key={toClaimId(claim)} id={toClaimId(claim)} data-verdict={claim.verdict}>
           <header>
             <Tag tone={TONES[claim.verdict]}>{LABELS[claim.verdict]}</Tag>
             <span className={styles.traces}>
@@ -59,6 +64,14 @@ export function ClaimCards({ claims, traces }: ClaimCardsProps) {
 }
 
 const digits = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 3 });
+
+/** `+9.5 points`, `0.31 ×`; null: not measured. */
+export function formatEffect({ effect, effect_unit: unit }: PaperClaim): string | null {
+  if (!effect) return null;
+  const value = effect.value * (unit === "share" ? 100 : 1);
+  const sign = value > 0 && unit !== "ratio" ? "+" : "";
+  return `${sign}${digits.format(value).replace("-", "−")}${unit === "share" ? " points" : unit === "ratio" ? " ×" : ` ${unit}`}`;
+}
 
 /** The effect and its interval compared with no effect: 0, or 1 for a ratio. */
 function Effect({ claim }: { claim: PaperClaim }) {

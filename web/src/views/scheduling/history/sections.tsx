@@ -6,6 +6,7 @@ import { formatCount } from "../../../base/format.ts";
 import { ChartCards } from "../../../parts/charts/chart-card.tsx";
 import { ArrivalCards } from "./arrival-cards.tsx";
 import { ClaimCards } from "./claim-cards.tsx";
+import { ClaimMatrix } from "./claim-matrix.tsx";
 import { DistributionCards } from "./distribution-cards.tsx";
 import { FactsTable } from "./facts-table.tsx";
 import { FailureCards } from "./failure-cards.tsx";
@@ -19,6 +20,7 @@ export function Sections({ description }: { description: TracesDescription }) {
   return (
     <div className={styles.sections}>
       <h2>Tested claims</h2>
+      {traces.length > 1 && <ClaimMatrix claims={description.claims} traces={traces} />}
       <ClaimCards claims={description.claims} traces={traces} />
       <h2>Jobs</h2>
       <ChartCards>

@@ -1,30 +1,18 @@
 // Accuracy of each run-time predictor on the same jobs, and the share of jobs that ran longer than predicted.
 
-import type { ModelCards, PredictionReport, PredictionTable } from "../../../api/generated.ts";
+import type { PredictionReport, PredictionTable } from "../../../api/generated.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
 import { formatDuration } from "../../../base/time.ts";
 import { IntervalRows } from "../../../charts/interval-rows.tsx";
 import { linearScale } from "../../../charts/scales.ts";
 import { colorAt } from "../../../charts/series-colors.ts";
 import { ChartCard, ChartCards } from "../../../parts/charts/chart-card.tsx";
-import { EmptyChart } from "./empty-chart.tsx";
+import { MIN_FOR_SHARES } from "./empty-chart.tsx";
 import styles from "./quality.module.css";
 
 type AccuracyMeasure = "accuracy" | "under_ratio";
 
-export function AccuracyCards({ cards }: { cards: ModelCards }) {
-  const model = cards.models.find(({ report }) => report !== null);
-  const report = model?.report;
-  if (!report) {
-    const jobsNeeded = cards.models[0]?.retrained_after;
-    return (
-      <EmptyChart title="No predictions to compare yet">
-        {jobsNeeded
-          ? `The run-time model is trained when ${formatCount(jobsNeeded)} more jobs of this cluster have ended. Predictors are then compared on the jobs submitted last.`
-          : "Predictors are compared once a model is trained on jobs of this cluster."}
-      </EmptyChart>
-    );
-  }
+export function AccuracyCards({ report }: { report: PredictionReport }) {
   return (
     <ChartCards>
       <Comparison
@@ -65,10 +53,11 @@ function Comparison({ title, hint, report, measure }: ComparisonProps) {
       {report.tables.map((table) => (
         <div key={table.elapsed_s} className={styles.table}>
           <p>{describeTable(table)}</p>
+          {table.jobs < MIN_FOR_SHARES && <p>Too few jobs for shares: at least {MIN_FOR_SHARES} are needed.</p>}
           <IntervalRows
             label={`${title}, ${describeTable(table)}`}
             scale={linearScale(0, 1, 5, formatRatio)}
-            groups={table.rows.map((row, index) => {
+            groups={(table.jobs < MIN_FOR_SHARES ? [] : table.rows).map((row, index) => {
               const { value, low, high } = row[measure];
               return {
                 key: row.name,
@@ -87,15 +76,16 @@ function Comparison({ title, hint, report, measure }: ComparisonProps) {
               };
             })}
           />
-          {measure === "accuracy" && (
+          {measure === "accuracy" && table.jobs >= MIN_FOR_SHARES && (
             <p>
-              Best lately: {table.speakers.map(({ name, ratio }) => `${name} ${formatRatio(ratio)}`).join(", ")} of the jobs
+              Best lately: {table.speakers.map(({ name, ratio }) => `${name} ${formatRatio(ratio)}`).join(", ")} of the
+              jobs
             </p>
           )}
-          {measure === "under_ratio" && (
+          {measure === "under_ratio" && table.jobs >= MIN_FOR_SHARES && (
             <p>
-              Ran longer than the calibrated 90 % quantile of elapsed-aware: <b>{formatRatio(table.q90_under_ratio.value)}</b> (should be
-              10 %)
+              Ran longer than the calibrated 90 % quantile of elapsed-aware:{" "}
+              <b>{formatRatio(table.q90_under_ratio.value)}</b> (should be 10 %)
             </p>
           )}
         </div>

@@ -1,7 +1,7 @@
 // Calibration of forecasts: the nominal and the observed coverage of intervals, and the error by job size and queue.
 
 import type { Coverage, ReliabilityAnswer } from "../../../api/generated.ts";
-import { formatCount, formatRatio } from "../../../base/format.ts";
+import { formatCount, formatPlural, formatRatio } from "../../../base/format.ts";
 import { formatDuration, formatInstant } from "../../../base/time.ts";
 import { IntervalRows } from "../../../charts/interval-rows.tsx";
 import { evenDurationScale, linearScale } from "../../../charts/scales.ts";
@@ -10,7 +10,7 @@ import { type Series, XyChart } from "../../../charts/xy-chart.tsx";
 import { ChartCard, ChartCards } from "../../../parts/charts/chart-card.tsx";
 import { useNow } from "../../../widgets/clock-context.ts";
 import { Legend } from "../../../widgets/legend.tsx";
-import { EmptyChart } from "./empty-chart.tsx";
+import { EmptyChart, MIN_FOR_SHARES } from "./empty-chart.tsx";
 
 export function ReliabilityCards({ reliability }: { reliability: ReliabilityAnswer }) {
   const now = useNow();
@@ -42,16 +42,24 @@ export function ReliabilityCards({ reliability }: { reliability: ReliabilityAnsw
           ),
         }}
       >
-        <XyChart
-          label="Reliability of intervals"
-          x={linearScale(0, 1, 5, formatRatio)}
-          y={linearScale(0, 1, 5, formatRatio)}
-          xTitle="nominal coverage"
-          yTitle="observed coverage"
-          series={curves.map(({ title, coverage, color }) => toSeries(title, coverage, color))}
-          height={280}
-          hasDiagonal
-        />
+        {curves.every(({ coverage }) => hasTooFew(coverage)) ? (
+          <EmptyChart title="Too few forecasts for shares">
+            {`At least ${MIN_FOR_SHARES} forecasts must be checked; the table has the counts.`}
+          </EmptyChart>
+        ) : (
+          <XyChart
+            label="Reliability of intervals"
+            x={linearScale(0, 1, 5, formatRatio)}
+            y={linearScale(0, 1, 5, formatRatio)}
+            xTitle="nominal coverage"
+            yTitle="observed coverage"
+            series={curves
+              .filter(({ coverage }) => !hasTooFew(coverage))
+              .map(({ title, coverage, color }) => toSeries(title, coverage, color))}
+            height={280}
+            hasDiagonal
+          />
+        )}
         <Legend>
           {curves.map(({ title, coverage, color }) => (
             <li key={title}>
@@ -74,7 +82,7 @@ export function ReliabilityCards({ reliability }: { reliability: ReliabilityAnsw
           groups={reliability.bins.map((bin) => ({
             key: `${bin.size} ${bin.queue}`,
             title: bin.size,
-            detail: bin.queue,
+            detail: `${bin.queue}, ${formatPlural(bin.jobs, "forecast")}`,
             rows: [
               {
                 key: "error",
@@ -99,7 +107,17 @@ const SHOWN_LEVEL = 0.9;
 export function describeCoverage(coverage: readonly Coverage[]): string {
   const level = coverage.find(({ nominal }) => nominal === SHOWN_LEVEL);
   if (!level) return "–";
+  if (level.jobs < MIN_FOR_SHARES) return `${countCovered(level)} inside the 90 % interval`;
   return `${formatRatio(level.covered)} of the 90 % intervals contained the start (${formatRatio(level.low)} to ${formatRatio(level.high)}, ${formatCount(level.jobs)} forecasts)`;
+}
+
+/** `1 of 2 starts`: where there are too few for a share. */
+export function countCovered({ covered, jobs }: Coverage): string {
+  return `${formatCount(Math.round(covered * jobs))} of ${formatPlural(jobs, "start")}`;
+}
+
+function hasTooFew(coverage: readonly Coverage[]): boolean {
+  return coverage.every(({ jobs }) => jobs < MIN_FOR_SHARES);
 }
 
 function toSeries(title: string, coverage: readonly Coverage[], color: string): Series {

@@ -6,7 +6,6 @@ import { useJobTraces, useSimulatorOptions } from "../../../data/job-traces.ts";
 import { changeSimulator, type Estimates, type RulePreset, type SimulatorChoice } from "../../../state/scheduling.ts";
 import { useChangeScreen } from "../../../state/use-screen.ts";
 import { Frame } from "../../../widgets/frame.tsx";
-import { Segmented } from "../../../widgets/segmented.tsx";
 import { TraceUpload } from "../history/trace-upload.tsx";
 import { SavedResults } from "./saved-results.tsx";
 import styles from "./simulator.module.css";
@@ -15,13 +14,17 @@ import { nameBackfill, namePolicy, parseOmegas } from "./words.ts";
 const ESTIMATE_TITLES: Readonly<Record<Estimates, string>> = {
   request: "Requested",
   actual: "Actual",
-  predicted: "Predicted",
+  predicted: "Last two",
+  boosted: "Boosted",
+  "elapsed-aware": "Elapsed-aware",
 };
 
 const ESTIMATE_HINTS: Readonly<Record<Estimates, string>> = {
   request: "The time limit",
   actual: "The real run time, which no scheduler knows",
   predicted: "From the user’s last two jobs, corrected when a job runs longer",
+  boosted: "Boosted trees, trained on the jobs that had ended by then; corrected when a job runs longer",
+  "elapsed-aware": "A forest, trained likewise, which predicts again from the elapsed time when a job runs longer",
 };
 
 const RULES: Readonly<Record<RulePreset, string>> = {
@@ -84,13 +87,19 @@ export function SimulatorControls({ choice }: { choice: SimulatorChoice }) {
       </Frame>
       <section aria-label="Estimates">
         <h2>Run-time estimates</h2>
-        <Segmented
-          label="Estimates"
-          name="estimates"
-          value={choice.estimates}
-          options={ESTIMATES.map((value) => ({ value, title: ESTIMATE_TITLES[value] }))}
-          onChange={(estimates) => set({ estimates })}
-        />
+        <div className={styles.choices}>
+          {ESTIMATES.map((value) => (
+            <label key={value}>
+              <input
+                type="radio"
+                name="estimates"
+                checked={choice.estimates === value}
+                onChange={() => set({ estimates: value })}
+              />
+              {ESTIMATE_TITLES[value]}
+            </label>
+          ))}
+        </div>
         <small className={styles.hint}>{ESTIMATE_HINTS[choice.estimates]}</small>
       </section>
       <section aria-label="Semantics">

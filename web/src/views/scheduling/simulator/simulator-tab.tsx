@@ -24,6 +24,7 @@ import { GanttCard } from "./gantt-card.tsx";
 import { MeasureCards, MeasureTable } from "./measure-cards.tsx";
 import styles from "./simulator.module.css";
 import { SizeCard, StarvationWarning } from "./size-card.tsx";
+import { TradeOffCard } from "./trade-off-card.tsx";
 import { ESTIMATE_WORDS, nameChoice } from "./words.ts";
 
 const JITTERED_RUNS = 5;
@@ -140,6 +141,7 @@ function Results({ answer }: { answer: SimulationAnswer }) {
       </Legend>
       <StarvationWarning answer={answer} />
       <MeasureTable answer={answer} />
+      <TradeOffCard answer={answer} />
       <ChartCards>
         <MeasureCards answer={answer} />
         <SpreadCard title="Waits" isTime xTitle="wait" spreads={waits} shape="distribution" />

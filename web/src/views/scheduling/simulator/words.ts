@@ -30,7 +30,9 @@ export function nameChoice({
 export const ESTIMATE_WORDS: Readonly<Record<Estimates, string>> = {
   request: "requested run times",
   actual: "actual run times",
-  predicted: "predicted run times",
+  predicted: "run times predicted from the last two",
+  boosted: "run times predicted by boosted trees",
+  "elapsed-aware": "elapsed-aware predictions",
 };
 
 /** Parses factors such as `0.05, 0.1`; undefined where one is invalid. */
