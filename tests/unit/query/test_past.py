@@ -265,10 +265,12 @@ def histories(draw: st.DrawFn) -> tuple[list[Workload], list[Allocation]]:
     return workloads, allocations
 
 
-def plainly(workloads: list[Workload], allocations: list[Allocation], at: int) -> tuple[dict[str, set[str]], set[str]]:
+def plainly(
+    workloads: list[Workload], allocations: list[Allocation], at: int
+) -> tuple[dict[str, set[str]], set[WorkloadId]]:
     """Holders of each unit at ``at`` and waiting workloads, computed without the code under test."""
     holders: dict[str, set[str]] = {}
-    waiting: set[str] = set()
+    waiting: set[WorkloadId] = set()
     for job in workloads:
         times = [t for t in (job.submitted_at, job.started_at, job.ended_at) if t is not None]
         is_over = job.ended_at is not None and at >= max(job.ended_at, times[0] + 1)
