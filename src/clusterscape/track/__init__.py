@@ -16,6 +16,8 @@ Imports are light, so that ``import clusterscape`` in a script is fast.
 ``redaction``: detects and masks secrets.
 ``repeat``: repeats a recorded run, and compares code and environment.
 ``reproduce``: records what is needed to repeat a run (variables: see docs/guide/runs.md).
+``scheduling``: what the kernel's scheduler counts of a thread.
+``slow_steps``: records steps of PyTorch scripts that are slower than usual; loaded by path.
 ``spool``: writes a run's file; the clock of a run.
 ``spooled``: reads the runs on this disk.
 ``trace``: ``clusterscape.trace``.

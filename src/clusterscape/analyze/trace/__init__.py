@@ -32,4 +32,5 @@
 ``verdicts``: why the step is slow, ranked; the table is in docs/design/parallel.md.
 ``whatif``: the step as a dependency graph of recorded operators, with other durations.
 ``window_tables``: operators, links and curves of a window.
+``work``: the amount of work of every rank and step, from recorded shapes.
 """
