@@ -12,7 +12,7 @@ import tarfile
 from collections.abc import Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 MAX_FILE_BYTES = 15 << 20
 MAX_FILES = 8
@@ -39,7 +39,7 @@ def _cut_event(event: dict[str, Any]) -> dict[str, Any]:
     name = str(event.get("name"))
     if not any(part in name for part in WITH_SETTINGS):
         arguments.pop("Concrete Inputs", None)
-    cut = {key: event[key] for key in ("ph", "cat", "name", "pid", "tid") if key in event}
+    cut: dict[str, Any] = {key: event[key] for key in ("ph", "cat", "name", "pid", "tid") if key in event}
     cut |= {"ts": round(float(event["ts"]), 1), "dur": round(float(event["dur"]), 1)}
     return cut | ({"args": arguments} if arguments else {})
 
@@ -60,6 +60,7 @@ class CaseArchive:
         self._pool = ProcessPoolExecutor(workers)
         self._waiting: list[tuple[Path, list[tuple[str, Future[bytes]]], list[Path]]] = []
         self._files = 0
+        self._stream: BinaryIO | None = None
         self._tar: tarfile.TarFile | None = None
         self._path = folder
         self.written_bytes = 0
@@ -86,8 +87,13 @@ class CaseArchive:
         """Write what is still being packed."""
         self._write(self._waiting)
         self._pool.shutdown()
+        self._close_file()
+
+    def _close_file(self) -> None:
         if self._tar is not None:
             self._tar.close()
+        if self._stream is not None:
+            self._stream.close()
 
     def _write(self, entries: Iterable[tuple[Path, list[tuple[str, Future[bytes]]], list[Path]]]) -> None:
         for entry in list(entries):
@@ -102,17 +108,17 @@ class CaseArchive:
                 if self._files == MAX_FILES or self.written_bytes + size > MAX_BYTES:
                     self.written_bytes = MAX_BYTES
                     continue
-                if self._tar is not None:
-                    self._tar.close()
+                self._close_file()
                 self._path = self._folder / f"faults-{self._files}.tar"
-                self._tar = tarfile.open(self._path, "w")  # noqa: SIM115 - closed when it is full, or in close()
+                self._stream = self._path.open("wb")
+                self._tar = tarfile.open(fileobj=self._stream, mode="w")  # noqa: SIM115 - closed when it is full, or in close()
                 self._files += 1
             for name, data in members:
                 entry_info = tarfile.TarInfo(name)
                 entry_info.size = len(data)
                 self._tar.addfile(entry_info, io.BytesIO(data))
-            assert self._tar.fileobj is not None
-            self._tar.fileobj.flush()
+            assert self._stream is not None
+            self._stream.flush()
             self.written_bytes += size
 
 

@@ -38,6 +38,11 @@ STOP_S = 0.004
 """Of a duty cycle when a rank is throttled."""
 
 
+def _device_marks() -> list[Any]:
+    """Two events with times, before and after a piece of work."""
+    return [torch.cuda.Event(enable_timing=True) for _ in range(2)]  # type: ignore[no-untyped-call] # torch does not annotate it
+
+
 class Samples(Dataset[torch.Tensor]):
     """Samples of a case; the injector of a slow loader acts while one is read."""
 
@@ -92,7 +97,7 @@ class CaseRun:
         if act is None or place != own_place:
             return
         begin = time.monotonic_ns()
-        marks = [torch.cuda.Event(enable_timing=True) for _ in range(2)] if self.device.type == "cuda" else []
+        marks = _device_marks() if self.device.type == "cuda" else []
         if marks:
             marks[0].record()
         act(self.case["size"] * self.usual_s)
@@ -100,7 +105,7 @@ class CaseRun:
         self.episodes.append(episode)
         if marks:
             marks[1].record()
-            self._device_episodes.append((episode, *marks))
+            self._device_episodes.append((episode, marks[0], marks[1]))
 
     def _settle_episodes(self) -> None:
         """An episode on a device ends when the device has finished what was launched."""
@@ -123,7 +128,7 @@ class CaseRun:
         """Seconds that the device takes for it."""
         if self.device.type == "cpu":
             return 0.0
-        marks = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+        marks = _device_marks()
         act()
         marks[0].record()
         for _ in range(CALIBRATION_RUNS):
@@ -215,7 +220,7 @@ class CaseRun:
         self._launch_for(seconds, self._spin)
 
     def _spin(self) -> None:
-        torch.cuda._sleep(1_000_000)
+        torch.cuda._sleep(1_000_000)  # type: ignore[no-untyped-call] # torch does not annotate it
 
     def _large_copies(self, seconds: float) -> None:
         until = time.monotonic() + seconds

@@ -170,8 +170,8 @@ def _take_core_waits(
     is_host = np.array([[rank not in with_device] for rank in ranks])
     left = dict(seconds)
     core_wait_s = np.zeros_like(waited)
-    for kinds, busy_s in ((COMPUTING_KINDS, on_core), (BLOCKING_KINDS, np.zeros_like(on_core))):
-        parts = {kind: np.nan_to_num(left[kind]) * (is_host | (kind is not TimeKind.COMPUTE)) for kind in kinds}
+    for waiting_kinds, busy_s in ((COMPUTING_KINDS, on_core), (BLOCKING_KINDS, np.zeros_like(on_core))):
+        parts = {kind: np.nan_to_num(left[kind]) * (is_host | (kind is not TimeKind.COMPUTE)) for kind in waiting_kinds}
         total = np.sum(list(parts.values()), axis=0)
         own = np.clip(waited - core_wait_s, 0.0, np.maximum(total - busy_s, 0.0))
         share = np.divide(own, total, out=np.zeros_like(total), where=total > 0)

@@ -92,10 +92,12 @@ class Cause:
     @property
     def kind(self) -> TimeKind:
         """The kind with the most seconds. A host that is held up also launches later: that alone is not the reason."""
-        sums = {kind: float(np.abs(self.removed[kind]).sum()) for kind in self.kinds}
+        sums: dict[TimeKind, float] = {kind: float(np.abs(self.removed[kind]).sum()) for kind in self.kinds}
         if TimeKind.SLOWER_COMPUTE not in sums:
-            reasons = {kind: seconds for kind, seconds in sums.items() if kind is not TimeKind.LAUNCHING}
-            sums = reasons if max(reasons.values(), default=0.0) > REASON_SHARE * sum(sums.values()) else sums
+            reasons: dict[TimeKind, float] = {**sums}
+            reasons.pop(TimeKind.LAUNCHING, None)
+            if max(reasons.values(), default=0.0) > REASON_SHARE * sum(sums.values()):
+                sums = reasons
         return max(sums, key=lambda kind: sums[kind])
 
     @property

@@ -232,9 +232,10 @@ def _compare_causes(
     comparison: "_Comparison", before: RunTables, after: RunTables, ranks: Sequence[int]
 ) -> list[TraceDifference]:
     """Each cause, of one rank if it changed on it alone, else as the mean over ranks."""
-    sides = [_cause_seconds(run, ranks) for run in (before, after)]
-    if sides[0] is None or sides[1] is None:
+    seconds_before, seconds_after = (_cause_seconds(run, ranks) for run in (before, after))
+    if seconds_before is None or seconds_after is None:
         return []
+    sides = (seconds_before, seconds_after)
     changes = []
     for kind, name in CAUSES.items():
         first, second = (
