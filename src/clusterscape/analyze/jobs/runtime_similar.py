@@ -27,4 +27,5 @@ class SimilarJobs:
             is_known = np.isnan(predicted) & (part[:, _COUNT] >= _FEWEST - 1e-9)
             predicted[is_known] = np.exp(part[is_known, _MEDIAN])
         predicted = np.where(np.isnan(predicted), jobs.request_s, predicted)
-        return np.maximum(np.minimum(predicted, jobs.request_s), elapsed_s)
+        limited: Float64s = np.maximum(np.minimum(predicted, jobs.request_s), elapsed_s)
+        return limited
