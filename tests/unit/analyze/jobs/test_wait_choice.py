@@ -189,6 +189,20 @@ def test_guesses_use_only_waits_that_were_over_when_a_job_was_submitted() -> Non
     assert named["middle of the shortest half"][1] == 5.0  # of 4 and 6, the first of the two shortest
 
 
+def test_pace_knows_that_each_job_of_a_burst_waits_longer_when_bursts_repeat() -> None:
+    """A thousand jobs are submitted in one second, before any of them starts; the pace is that of the burst before."""
+    ahead = np.tile(np.arange(1000.0), 2)
+    submit = np.repeat([0.0, 1e6], 1000)
+    wait = 2.0 * (ahead + 1)
+    bins, queue = WaitBins(np.full(2000, 0.01), ahead), np.zeros(2000, np.int64)
+    past = select_past_waits(submit + wait, wait, bins, queue)
+    asked = WaitBins(np.full(1000, 0.01), ahead[1000:])
+    guesses = guess_waits(past, submit[1000:], asked, queue[1000:], np.full(1000, 7.0))
+    errors = dict(zip(GUESSES, np.median(np.abs(guesses - wait[1000:, None]), axis=0), strict=True))
+    assert errors["jobs ahead at the recent pace"] < 1e-9
+    assert min(error for name, error in errors.items() if "pace" not in name) > 100
+
+
 def test_quantiles_are_of_kaplan_and_meier_when_values_are_censored() -> None:
     from clusterscape.analyze.jobs.wait_kernels import find_censored_quantiles
 
