@@ -1681,7 +1681,7 @@ export interface Share {
   readonly workloads: number;
 }
 
-/** Why a share is not known. */
+/** Why a share is not ratios. */
 export type ShareProblem = "missing" | "above_all" | "nothing" | "mig";
 
 /** What the sign-in form sends: the server's token, or a user name and a password. */
