@@ -172,7 +172,7 @@ def submit_jobs(slurm: SlurmServer) -> None:
     slurm.submit("-N1", "--gpus=3", "--time=0:30", script="sleep 11")
     slurm.submit("-N2", "--gpus-per-node=2", script="sleep 9")
     slurm.submit("-N1", "--gpus=1", script="sleep 6; exit 3")
-    slurm.submit("--array=0-11", "-n1", script="sleep 7")
+    slurm.submit("--array=0-15", "-n1", script="sleep 7")
     slurm.submit("--array=1-12:2", "-N1", "--gpus=1", script="sleep 8")
     slurm.command(
         "sbatch", "--parsable", "--output=/dev/null", "-N1", "-n1", ":", "-N1", "--gpus=1", "-n1", "--wrap=sleep 8"
@@ -212,7 +212,7 @@ def test_every_line_is_that_of_jobstats_when_real_jobs_of_all_kinds_have_ended(
     while slurm.command("squeue", "-h", "-t", "PD,R,CG").strip() and time.monotonic() < deadline:
         site.poll_slurm()
         time.sleep(1)
-    slurm.wait_until(lambda: len(read_ended(slurm)) == 27, "27 jobs to be accounted")
+    slurm.wait_until(lambda: len(read_ended(slurm)) == 31, "31 jobs to be accounted")
     site.poll_slurm()
     rows = read_ended(slurm)
     series = Series(prometheus, seed=11)
@@ -234,5 +234,5 @@ def test_every_line_is_that_of_jobstats_when_real_jobs_of_all_kinds_have_ended(
         if ours != expected:
             differing[row["jobid"]] = sorted(set(expected) ^ set(ours))
 
-    assert len(rows) == 27
+    assert len(rows) == 31
     assert not differing

@@ -21,6 +21,7 @@ from clusterscape.model.hangs import HangVerdict
 from clusterscape.model.rules import Across, StatisticKind
 from clusterscape.model.trace_report import VerdictKind
 from clusterscape.query.answers import ClusterSummary, Startable, Timeline, UnitCounts, WasteAnswer
+from clusterscape.query.jobs.answers import JobCard
 from clusterscape.query.runs.answers import RunRow, RunTimes, RunWorkload
 from clusterscape.query.runs.rows import DERIVED
 from clusterscape.query.scheduling.promises import SlipCause
@@ -45,11 +46,23 @@ def numbers_of(shape: type, *left_out: str) -> set[str]:
 
 ALWAYS_THERE = ("at", "inventory_version", "tick_version", "newest_sample_at")
 WHEN = ("start", "end", "step_ms", "oldest_at", "time_ms", "total_gpus")
+JOB_FACTS = [
+    "node_count",
+    "cpus",
+    "memory_requested_bytes",
+    "gpus",
+    "started_at",
+    "ended_at",
+    "time_limit_s",
+    "exit_code",
+    "exit_signal",
+]
 SIMULATED = ("measured_s", "without_delay_s", "ideal_s", "without_worker_s", "without_last_stage_s")
 
 DEFINED: dict[str, set[str]] = {
     "Overview": numbers_of(ClusterSummary, *ALWAYS_THERE, "stranded") | numbers_of(UnitCounts),
     "What could start, and what is stranded": numbers_of(Startable),
+    "A job's card": numbers_of(JobCard, *JOB_FACTS) | {"percent", "values", "most"},
     "Waste": numbers_of(WasteAnswer, "start", "end"),
     "Timeline": numbers_of(Timeline, *WHEN),
     "Rules: statistics over a life": {kind.value for kind in StatisticKind} | {word.value for word in Across},

@@ -2,6 +2,7 @@
 
 ``diagnose``: which GPU of a run is odd, when, and what the odd ones share.
 ``hang``: who hangs in a run that makes no steps, where and why.
+``jobcard``: the card of a job: shares of CPU, memory and GPUs, roundings and notes.
 ``jobs``: what jobs of job traces are like, and predictions of run times and waits.
 ``rules``: the rule language and judging by it.
 ``runs``: tracked runs compared.

@@ -8,8 +8,10 @@ Names are imported on first use, so that a tracked script does not load numpy or
 ``findings``: findings of a diagnosis.
 ``identity_fields``: markers of fields that may identify a person.
 ``hangs``: looks at a run that makes no steps, and the verdict.
+``host_metrics``: the part of the metric catalogue about jobs and whole nodes.
 ``ids``: branded identifiers and times.
 ``inventory``: nodes, partitions, units, reservations and preemption.
+``job_usage``: what a job used of its nodes, for its card.
 ``jobs``: a job trace as columns.
 ``machine_types``: machine types from product names.
 ``metrics``: the metric catalogue: one entry per metric, with the names sources use.

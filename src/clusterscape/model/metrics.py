@@ -1,13 +1,16 @@
 """The metric catalogue: every canonical metric with its unit, its kind and the names that sources use for it.
 
 A source's value is converted by ``value * scale``. Canonical units are SI: ratio 0–1, watts, joules, bytes, hertz,
-degrees Celsius, seconds. To add a metric, add one entry here.
+degrees Celsius, seconds. To add a metric, add one entry here; those of
+jobs and whole nodes are in ``host_metrics``.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
+
+from clusterscape.model.host_metrics import HOST_METRICS
 
 PERCENT = 0.01
 MEBIBYTE = 2.0**20
@@ -136,23 +139,6 @@ def _computed(
 ) -> Metric:
     """A metric from 0 to 1 that ClusterScape computes."""
     return Metric(name, label, unit, text, MappingProxyType({}), upper=1.0, is_own=True, subject=subject)
-
-
-def _of_jobs(name: str, label: str, unit: MetricUnit, text: str, source: str, kind: MetricKind) -> Metric:
-    """A metric of the part of a job on one node. Both cgroup exporters (plazonic, treydock) use the same names."""
-    return Metric(name, label, unit, text, MappingProxyType({source: 1.0}), kind=kind, subject=MetricSubject.JOB)
-
-
-def _of_nodes(
-    name: str, label: str, unit: MetricUnit, text: str, sources: str, kind: MetricKind = MetricKind.COUNTER
-) -> Metric:
-    """A metric of a whole node, summed over its devices and processors."""
-    aliases = MappingProxyType(dict.fromkeys(sources.split(), 1.0))
-    return Metric(name, label, unit, text, aliases, kind=kind, subject=MetricSubject.NODE)
-
-
-def _modes(*modes: str) -> str:
-    return " ".join(f'node_cpu_seconds_total{{mode="{mode}"}}' for mode in modes)
 
 
 JOB_NUMBER = "gpu_job_number"
@@ -588,243 +574,16 @@ CATALOGUE: tuple[Metric, ...] = (
         is_status=True,
     ),
     *(
-        _of_jobs(name, label, unit, text, source, kind)
-        for name, label, unit, text, source, kind in (
-            (
-                "job_cpu_seconds",
-                "CPU time",
-                MetricUnit.SECONDS,
-                "CPU time that the job used on the node, user and system.",
-                "cgroup_cpu_total_seconds",
-                MetricKind.COUNTER,
-            ),
-            (
-                "job_cpu_user_seconds",
-                "CPU time, user",
-                MetricUnit.SECONDS,
-                "CPU time that the job spent in its own code.",
-                "cgroup_cpu_user_seconds",
-                MetricKind.COUNTER,
-            ),
-            (
-                "job_cpu_system_seconds",
-                "CPU time, system",
-                MetricUnit.SECONDS,
-                "CPU time that the kernel spent for the job.",
-                "cgroup_cpu_system_seconds",
-                MetricKind.COUNTER,
-            ),
-            (
-                "job_cores_count",
-                "CPU cores",
-                MetricUnit.COUNT,
-                "CPU cores that the job may use on the node.",
-                "cgroup_cpus",
-                MetricKind.GAUGE,
-            ),
-            (
-                "job_memory_rss_bytes",
-                "Memory of processes",
-                MetricUnit.BYTES,
-                "Anonymous memory of the job's processes.",
-                "cgroup_memory_rss_bytes",
-                MetricKind.GAUGE,
-            ),
-            (
-                "job_memory_shared_bytes",
-                "Shared memory",
-                MetricUnit.BYTES,
-                "Shared memory and memory file systems (/dev/shm) of the job.",
-                "cgroup_memory_shmem_bytes",
-                MetricKind.GAUGE,
-            ),
-            (
-                "job_memory_cache_bytes",
-                "File cache",
-                MetricUnit.BYTES,
-                "Page cache that is charged to the job; the kernel frees it on demand.",
-                "cgroup_memory_cache_bytes",
-                MetricKind.GAUGE,
-            ),
-            (
-                "job_memory_charged_bytes",
-                "Memory charged",
-                MetricUnit.BYTES,
-                "All memory that is charged to the job, file cache included.",
-                "cgroup_memory_used_bytes",
-                MetricKind.GAUGE,
-            ),
-            (
-                "job_memory_limit_bytes",
-                "Memory limit",
-                MetricUnit.BYTES,
-                "Memory that the job may use on the node.",
-                "cgroup_memory_total_bytes",
-                MetricKind.GAUGE,
-            ),
-            (
-                "job_memory_failures_count",
-                "Memory limit hits",
-                MetricUnit.COUNT,
-                "How often the job reached its memory limit.",
-                "cgroup_memory_fail_count",
-                MetricKind.COUNTER,
-            ),
-            (
-                "job_memory_swap_bytes",
-                "Memory and swap",
-                MetricUnit.BYTES,
-                "Memory and swap that are charged to the job, as its exporter reports them.",
-                "cgroup_memsw_used_bytes",
-                MetricKind.GAUGE,
-            ),
-            (
-                "job_memory_swap_failures_count",
-                "Swap limit hits",
-                MetricUnit.COUNT,
-                "How often the job reached its limit of memory and swap.",
-                "cgroup_memsw_fail_count",
-                MetricKind.COUNTER,
-            ),
+        Metric(
+            row.name,
+            row.label,
+            MetricUnit(row.unit),
+            row.text,
+            MappingProxyType(dict.fromkeys(row.sources, 1.0)),
+            kind=MetricKind.COUNTER if row.is_counter else MetricKind.GAUGE,
+            subject=MetricSubject(row.subject),
         )
-    ),
-    *(
-        _of_nodes(name, label, MetricUnit.BYTES, text, sources, MetricKind.GAUGE)
-        for name, label, text, sources in (
-            ("node_memory_total_bytes", "Node memory", "Memory of the node.", "node_memory_MemTotal_bytes"),
-            (
-                "node_memory_available_bytes",
-                "Node memory available",
-                "Memory of the node that programs can still get without swapping.",
-                "node_memory_MemAvailable_bytes",
-            ),
-            ("node_swap_total_bytes", "Node swap", "Swap space of the node.", "node_memory_SwapTotal_bytes"),
-            ("node_swap_free_bytes", "Node swap free", "Free swap space of the node.", "node_memory_SwapFree_bytes"),
-        )
-    ),
-    *(
-        _of_nodes(name, label, unit, text, sources)
-        for name, label, unit, text, sources in (
-            (
-                "node_cpu_busy_seconds",
-                "Node CPU busy",
-                MetricUnit.SECONDS,
-                "CPU time of the node's processors that was used.",
-                _modes("user", "system", "nice", "irq", "softirq", "steal"),
-            ),
-            (
-                "node_cpu_idle_seconds",
-                "Node CPU idle",
-                MetricUnit.SECONDS,
-                "CPU time of the node's processors that was not used, or waited for disks.",
-                _modes("idle", "iowait"),
-            ),
-            (
-                "node_disk_read_bytes",
-                "Disk read",
-                MetricUnit.BYTES,
-                "Read from local disks.",
-                "node_disk_read_bytes_total",
-            ),
-            (
-                "node_disk_written_bytes",
-                "Disk written",
-                MetricUnit.BYTES,
-                "Written to local disks.",
-                "node_disk_written_bytes_total",
-            ),
-            (
-                "node_network_received_bytes",
-                "Network received",
-                MetricUnit.BYTES,
-                "Received over Ethernet and IP over InfiniBand.",
-                "node_network_receive_bytes_total",
-            ),
-            (
-                "node_network_sent_bytes",
-                "Network sent",
-                MetricUnit.BYTES,
-                "Sent over Ethernet and IP over InfiniBand.",
-                "node_network_transmit_bytes_total",
-            ),
-            (
-                "node_network_errors_count",
-                "Network errors",
-                MetricUnit.COUNT,
-                "Frames that were received with an error.",
-                "node_network_receive_errs_total",
-            ),
-            (
-                "node_infiniband_received_bytes",
-                "InfiniBand received",
-                MetricUnit.BYTES,
-                "Received by all InfiniBand and RoCE ports.",
-                "node_infiniband_port_data_received_bytes_total",
-            ),
-            (
-                "node_infiniband_sent_bytes",
-                "InfiniBand sent",
-                MetricUnit.BYTES,
-                "Sent by all InfiniBand and RoCE ports.",
-                "node_infiniband_port_data_transmitted_bytes_total",
-            ),
-            (
-                "node_infiniband_link_down_count",
-                "InfiniBand link losses",
-                MetricUnit.COUNT,
-                "How often a port lost its link.",
-                "node_infiniband_link_downed_total",
-            ),
-            (
-                "node_infiniband_symbol_errors_count",
-                "InfiniBand symbol errors",
-                MetricUnit.COUNT,
-                "Symbol errors on a link.",
-                "node_infiniband_symbol_error_total",
-            ),
-            (
-                "node_infiniband_wait_count",
-                "InfiniBand waits",
-                MetricUnit.COUNT,
-                "Ticks in which a port had data to send but no credit.",
-                "node_infiniband_port_transmit_wait_total",
-            ),
-            (
-                "node_roce_marked_packets_count",
-                "RoCE packets marked",
-                MetricUnit.COUNT,
-                "Packets received with a mark of congestion (ECN).",
-                "node_infiniband_np_ecn_marked_roce_packets_received_total",
-            ),
-            (
-                "node_roce_reordered_packets_count",
-                "RoCE packets out of order",
-                MetricUnit.COUNT,
-                "Packets received out of order.",
-                "node_infiniband_out_of_sequence_packets_received_total",
-            ),
-            (
-                "node_nfs_requests_count",
-                "NFS requests",
-                MetricUnit.COUNT,
-                "Requests to NFS servers.",
-                "node_nfs_requests_total",
-            ),
-            (
-                "node_gpfs_read_bytes",
-                "GPFS read",
-                MetricUnit.BYTES,
-                "Read from GPFS.",
-                "gpfs_bytes_read gpfs_read_bytes_total",
-            ),
-            (
-                "node_gpfs_written_bytes",
-                "GPFS written",
-                MetricUnit.BYTES,
-                "Written to GPFS.",
-                "gpfs_bytes_write gpfs_write_bytes_total",
-            ),
-        )
+        for row in HOST_METRICS
     ),
 )
 

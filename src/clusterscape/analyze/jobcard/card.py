@@ -22,7 +22,7 @@ class ShareProblem(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class ComputedShare:
     """What was used of what was allocated; ``ratio`` is None if there is a ``problem``."""
 
     used: float | None
@@ -35,10 +35,10 @@ class Share:
 class JobShares:
     """The shares of a job. ``gpu`` and ``gpu_memory`` are None for a job without GPUs."""
 
-    cpu: Share
-    cpu_memory: Share
-    gpu: Share | None
-    gpu_memory: Share | None
+    cpu: ComputedShare
+    cpu_memory: ComputedShare
+    gpu: ComputedShare | None
+    gpu_memory: ComputedShare | None
 
 
 def compute_shares(usage: JobUsage) -> JobShares:
@@ -53,27 +53,27 @@ def compute_shares(usage: JobUsage) -> JobShares:
     )
 
 
-def cpu_share(nodes: Iterable[NodeUsage], run_s: float) -> Share:
+def cpu_share(nodes: Iterable[NodeUsage], run_s: float) -> ComputedShare:
     """CPU time used of the cores' time."""
     return _share(
         (node.cpu_s, None if node.cpu_s is None or node.cores is None else run_s * node.cores) for node in nodes
     )
 
 
-def memory_share(nodes: Iterable[NodeUsage]) -> Share:
+def memory_share(nodes: Iterable[NodeUsage]) -> ComputedShare:
     """The peaks of the nodes' memory, of their limits."""
     return _share((node.memory_used_bytes, node.memory_limit_bytes) for node in nodes)
 
 
-def gpu_share(usage: JobUsage, gpus: list[GpuUsage]) -> Share:
+def gpu_share(usage: JobUsage, gpus: list[GpuUsage]) -> ComputedShare:
     """The mean of the GPUs' means."""
     ratios = [gpu.util_ratio for gpu in gpus if gpu.util_ratio is not None]
     if len(gpus) < usage.gpu_count or len(ratios) < len(gpus) or not ratios:
         has_mig = any(is_mig_index(index) for node in usage.nodes.values() for index in node.gpus)
         problem = ShareProblem.MIG if has_mig else ShareProblem.MISSING
-        return Share(used=None, total=None, ratio=None, problem=problem)
+        return ComputedShare(used=None, total=None, ratio=None, problem=problem)
     mean = sum(round_sample(100 * ratio) for ratio in ratios) / len(ratios) / 100
-    return Share(used=sum(ratios), total=float(len(ratios)), ratio=mean, problem=None)
+    return ComputedShare(used=sum(ratios), total=float(len(ratios)), ratio=mean, problem=None)
 
 
 def is_mig_index(index: str) -> bool:
@@ -87,24 +87,24 @@ def _gpu_memory(gpu: GpuUsage) -> tuple[float | None, float | None]:
 
 def _divide(
     usage: JobUsage, gpus: list[GpuUsage], parts: Callable[[GpuUsage], tuple[float | None, float | None]]
-) -> Share:
+) -> ComputedShare:
     if len(gpus) < usage.gpu_count:
-        return Share(used=None, total=None, ratio=None, problem=ShareProblem.MISSING)
+        return ComputedShare(used=None, total=None, ratio=None, problem=ShareProblem.MISSING)
     return _share(map(parts, gpus))
 
 
-def _share(parts: Iterable[tuple[float | None, float | None]]) -> Share:
+def _share(parts: Iterable[tuple[float | None, float | None]]) -> ComputedShare:
     """Used of total, of all parts together."""
     used = total = 0.0
     count = 0
     for part_used, part_total in parts:
         if part_used is None or part_total is None:
-            return Share(used=None, total=None, ratio=None, problem=ShareProblem.MISSING)
+            return ComputedShare(used=None, total=None, ratio=None, problem=ShareProblem.MISSING)
         used, total, count = used + part_used, total + part_total, count + 1
     if not count:
-        return Share(used=None, total=None, ratio=None, problem=ShareProblem.MISSING)
+        return ComputedShare(used=None, total=None, ratio=None, problem=ShareProblem.MISSING)
     if total == 0:
-        return Share(used=used, total=total, ratio=None, problem=ShareProblem.NOTHING)
+        return ComputedShare(used=used, total=total, ratio=None, problem=ShareProblem.NOTHING)
     if used > total:
-        return Share(used=used, total=total, ratio=None, problem=ShareProblem.ABOVE_ALL)
-    return Share(used=used, total=total, ratio=used / total, problem=None)
+        return ComputedShare(used=used, total=total, ratio=None, problem=ShareProblem.ABOVE_ALL)
+    return ComputedShare(used=used, total=total, ratio=used / total, problem=None)

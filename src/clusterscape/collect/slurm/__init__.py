@@ -6,6 +6,7 @@
 ``facts``: one job: its names, its workloads, the units that it holds.
 ``faults``: converts Slurm's errors to a SourceError with a hint.
 ``gres``: parses GRES strings and derives machine types.
+``job_summaries``: parses the summaries that jobstats keeps of ended jobs.
 ``parse_history``: parses ended workloads and their executions from accounting.
 ``parse_jobs``: parses active workloads and their allocations.
 ``parse_nodes``: parses nodes, units and partitions.

@@ -11,7 +11,7 @@ from clusterscape.model import METRICS, MetricKind, MetricSubject, MetricUnit, U
 from clusterscape.model.arrays import Float64s
 from clusterscape.query.context import QueryContext
 from clusterscape.query.jobs.answers import JobCurve
-from clusterscape.query.jobs.usage import RSS, SHARED, HeldUnit, JobWindow
+from clusterscape.query.jobs.usage import RSS, SHARED, GpuHold, JobWindow
 from clusterscape.query.series import NICE_STEPS_S
 
 POINTS = 60
@@ -51,7 +51,7 @@ _NODE = tuple(
 
 
 def read_curves(
-    context: QueryContext, window: JobWindow, held: Sequence[HeldUnit], most: Mapping[str, float | None]
+    context: QueryContext, window: JobWindow, held: Sequence[GpuHold], most: Mapping[str, float | None]
 ) -> list[JobCurve]:
     """The curves that have samples. ``most``: what each may be at most, by its name."""
     span_ms = window.end + 1 - window.start

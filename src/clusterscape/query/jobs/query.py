@@ -1,6 +1,6 @@
 """The card of a job, joined from its record and the samples of its nodes and GPUs."""
 
-from clusterscape.analyze.jobcard.card import JobShares, Share, compute_shares
+from clusterscape.analyze.jobcard.card import ComputedShare, JobShares, compute_shares
 from clusterscape.analyze.jobcard.notes import compute_time_ratio, find_notes
 from clusterscape.errors import QueryError
 from clusterscape.model import NodeId, UnitId, UnixMs, Workload, WorkloadState
@@ -109,7 +109,7 @@ def find_window(record: Workload, now: UnixMs) -> JobWindow | None:
     )
 
 
-def describe_share(share: Share, *, truncates: bool = False) -> JobShare:
+def describe_share(share: ComputedShare, *, truncates: bool = False) -> JobShare:
     """A share with its whole percent. ``truncates``: as jobstats does for CPU, of one decimal."""
     percent = None
     if share.ratio is not None:

@@ -19,7 +19,7 @@ RSS, SHARED = "job_memory_rss_bytes", "job_memory_shared_bytes"
 
 
 @dataclass(frozen=True, slots=True)
-class HeldUnit:
+class GpuHold:
     """A GPU or MIG instance during [start, end)."""
 
     unit: UnitId
@@ -51,7 +51,7 @@ class JobWindow:
         return [number, sluid] if sluid else [number]
 
 
-def find_held(context: QueryContext, window: JobWindow) -> list[HeldUnit]:
+def find_held(context: QueryContext, window: JobWindow) -> list[GpuHold]:
     """Its GPUs: by its allocations, else by the job numbers that its nodes' exporters reported."""
     allocations = context.records.allocations(workload=window.workload.id)
     held = [_clip(allocation, window) for allocation in allocations]
@@ -60,12 +60,12 @@ def find_held(context: QueryContext, window: JobWindow) -> list[HeldUnit]:
     )
 
 
-def _clip(allocation: Allocation, window: JobWindow) -> HeldUnit:
+def _clip(allocation: Allocation, window: JobWindow) -> GpuHold:
     end = window.end + 1 if allocation.to_at is None else min(window.end, allocation.to_at) + 1
-    return HeldUnit(allocation.unit, max(window.start, allocation.from_at), end)
+    return GpuHold(allocation.unit, max(window.start, allocation.from_at), end)
 
 
-def _find_by_number(context: QueryContext, window: JobWindow) -> list[HeldUnit]:
+def _find_by_number(context: QueryContext, window: JobWindow) -> list[GpuHold]:
     nodes = set(window.nodes)
     units = [unit.id for unit in context.records.units() if unit.node in nodes]
     table = context.metrics.series([JOB_NUMBER], units, start_ms=window.start, end_ms=UnixMs(window.end + 1))
@@ -75,10 +75,10 @@ def _find_by_number(context: QueryContext, window: JobWindow) -> list[HeldUnit]:
         .group_by("unit", maintain_order=True)
         .agg(start=pl.col("time_ms").min(), end=pl.col("time_ms").max() + 1)
     )
-    return [HeldUnit(UnitId(unit), start, end) for unit, start, end in spans.select("unit", "start", "end").iter_rows()]
+    return [GpuHold(UnitId(unit), start, end) for unit, start, end in spans.select("unit", "start", "end").iter_rows()]
 
 
-def read_usage(context: QueryContext, window: JobWindow, held: Sequence[HeldUnit]) -> JobUsage:
+def read_usage(context: QueryContext, window: JobWindow, held: Sequence[GpuHold]) -> JobUsage:
     """The numbers of every node."""
     reading = _Reading(context, window)
     cpu_s, cores, limits = (
@@ -155,7 +155,7 @@ class _Reading:
         return found
 
 
-def _read_gpus(context: QueryContext, held: Sequence[HeldUnit]) -> dict[UnitId, GpuUsage]:
+def _read_gpus(context: QueryContext, held: Sequence[GpuHold]) -> dict[UnitId, GpuUsage]:
     """The numbers of each GPU while it was held; units that were held at the same time are read together."""
     spans: dict[tuple[int, int], list[UnitId]] = {}
     for unit in held:
