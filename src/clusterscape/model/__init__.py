@@ -25,6 +25,7 @@ Names are imported on first use, so that a tracked script does not load numpy or
 ``samples``: samples as columns.
 ``spans``: spans and operator graphs.
 ``statistics``: the statistic catalogue of rules.
+``timezones``: time zones by name.
 ``trace_report``: a trace's report.
 ``traces``: an imported trace as it is stored.
 ``workloads``: workloads, executions and allocations.

@@ -22,6 +22,12 @@ LongText = Annotated[str, StringConstraints(max_length=8_000)]
 Moment = Annotated[int, Field(ge=0, le=LATEST_MS)]
 """Unix ms."""
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
+MAX_DIGITS = 9
 Coordinate = Annotated[float, Field(ge=-1e15, le=1e15, allow_inf_nan=False)]
 """Of an axis: seconds, steps, values of a metric."""
 Nanoseconds = Annotated[float, Field(ge=-MAX_NS, le=MAX_NS, allow_inf_nan=False)]
+
+
+def parse_count(text: str) -> int | None:
+    """A whole number of at most nine ASCII digits; None if the text is anything else."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS else None

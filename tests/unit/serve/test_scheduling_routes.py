@@ -165,8 +165,11 @@ def test_traces_are_described_together_when_they_are_compared(client: TestClient
     }
     many = client.get(f"/api/v1/job-traces/{first}/description?compare={second},cluster,a,b")
     assert many.status_code == 404
-    zone = client.get(f"/api/v1/job-traces/{first}/description?timezone=Moon/Base")
-    assert (zone.status_code, zone.json()["error"]["code"]) == (422, "query")
+    for name in ("Moon/Base", "localtime", "posix/UTC", "../UTC", ""):
+        zone = client.get(f"/api/v1/job-traces/{first}/description", params={"timezone": name})
+        assert (zone.status_code, zone.json()["error"]["code"]) == (422, "query"), name
+        sent = client.post("/api/v1/job-traces", params={"name": "z.swf", "timezone": name}, content=SWF)
+        assert sent.status_code == 422, name
 
 
 def test_request_is_refused_when_it_removes_own_history_or_nothing_can_be_stored(

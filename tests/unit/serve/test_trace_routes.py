@@ -155,6 +155,12 @@ def test_requests_are_answered_or_refused_with_a_reason_when_a_trace_has_a_pipel
         ("marey?classes=nonsense", "unknown class nonsense"),
         ("marey?from_ns=5&to_ns=1", "must be after its start"),
         ("operators?ranks=a", "whole numbers"),
+        ("operators?ranks=²", "whole numbers"),
+        (f"operators?ranks={'9' * 5000}", "whole numbers"),
+        (f"highlights?nodes={'9' * 1000}", "whole numbers"),
+        ("highlights?nodes=0,²", "whole numbers"),
+        ("flow?open=²", "namespace numbers"),
+        (f"flow?open=*{'9' * 5000}", "namespace numbers"),
     ):
         answer = client.get(f"{base}/{path}")
         assert answer.status_code == 422

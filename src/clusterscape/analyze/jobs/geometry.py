@@ -1,7 +1,7 @@
 """Arrivals and waits of jobs, and the occupancy of the machine and its queue over time."""
 
 from dataclasses import dataclass
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
@@ -15,6 +15,7 @@ from clusterscape.errors import QueryError
 from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.model.durations import HOUR_S
 from clusterscape.model.identity_fields import PublicText, access_checked
+from clusterscape.model.timezones import find_timezone
 
 DAYS, HOURS = 7, 24
 
@@ -73,8 +74,8 @@ def describe_arrivals(jobs: JobColumns, timezone: str) -> Arrivals:
 def find_zone(timezone: str) -> ZoneInfo:
     """The time zone. Raises QueryError for an unknown name."""
     try:
-        return ZoneInfo(timezone)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return find_timezone(timezone)
+    except ValueError:
         raise QueryError(f"unknown time zone {timezone!r}", hint="Use a name such as UTC or Europe/Berlin.") from None
 
 

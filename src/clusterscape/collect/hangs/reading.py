@@ -86,7 +86,7 @@ def _find_files(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d{1,18})", str(path)) if part]
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d{1,18})", str(path)) if part]
 
 
 def _read_all(

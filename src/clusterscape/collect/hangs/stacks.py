@@ -64,9 +64,8 @@ def parse_faulthandler(text: str) -> tuple[ThreadStack, ...]:
             threads[head[2]] = (head[1] == "Current thread", head[3], frames)
         elif frames is not None and (match := _FRAME.match(line)):
             if len(frames) < MAX_FRAMES:
-                frames.append(
-                    StackFrame(match[3][:200], match[1][:1000], int(match[2]) if match[2].isdigit() else None)
-                )
+                is_number = match[2].isdecimal() and len(match[2]) < 10
+                frames.append(StackFrame(match[3][:200], match[1][:1000], int(match[2]) if is_number else None))
         elif not line.strip():
             frames = None
     # A thread without Python frames only writes the dump.

@@ -7,13 +7,14 @@ Only this module decides what a row must have; readers only map texts to fields.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 import polars as pl
 
 from clusterscape.collect.job_traces.text import EXAMPLES, FileFaults
 from clusterscape.errors import QueryError, SourceError
 from clusterscape.model.jobs import JOB_COLUMNS, CleaningNote, JobStatus, JobTrace, SizeUnit
+from clusterscape.model.timezones import find_timezone
 
 SWF_STATUSES = {
     "1": JobStatus.COMPLETED,
@@ -80,8 +81,8 @@ def unix_seconds(column: str, timezone: str = "UTC") -> pl.Expr:
 def check_zone(timezone: str) -> ZoneInfo:
     """The time zone. Raises QueryError if its name is unknown."""
     try:
-        return ZoneInfo(timezone)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return find_timezone(timezone)
+    except ValueError:
         raise QueryError(f"unknown time zone {timezone!r}", hint="Use a name such as UTC or Europe/Berlin.") from None
 
 

@@ -1,5 +1,6 @@
 """The GPUs that a workload held and when, in a fixed order, with their nodes, ranks and hardware."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, groupby
@@ -11,6 +12,7 @@ from clusterscape.errors import QueryError
 from clusterscape.model import Allocation, Node, NodeId, Unit, UnitId, Workload
 from clusterscape.model.durations import MINUTE_MS
 from clusterscape.model.runs import cluster_unit
+from clusterscape.query.bounds import parse_count
 from clusterscape.query.context import QueryContext
 
 LAYOUT_TAGS = {"tp": "tensor-parallel rank", "dp": "data-parallel rank", "pp": "pipeline stage"}
@@ -184,14 +186,14 @@ def _find_location(unit: UnitId, units: Mapping[UnitId, Unit]) -> tuple[NodeId |
     if record is not None and record.node is not None:
         return record.node, record.index
     node, _, index = cluster_unit(unit).rpartition(":")
-    number = index.partition("/")[0]
-    return (NodeId(node) if node else None), (int(number) if number.isdigit() else None)
+    return (NodeId(node) if node else None), parse_count(index.partition("/")[0])
 
 
 def read_layout(workload: Workload, gpus: int) -> dict[str, int]:
     """Sizes of the parallel layout from the workload's tags; empty if their product is not its number of GPUs."""
-    sizes = {tag: int(workload.tags[tag]) for tag in LAYOUT_TAGS if workload.tags.get(tag, "").isdigit()}
-    return sizes if sizes and int(np.prod(list(sizes.values()))) == gpus else {}
+    tags = {tag: parse_count(workload.tags.get(tag, "")) for tag in LAYOUT_TAGS}
+    sizes = {tag: size for tag, size in tags.items() if size is not None}
+    return sizes if sizes and math.prod(sizes.values()) == gpus else {}
 
 
 def describe_units(

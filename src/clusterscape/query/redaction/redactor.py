@@ -11,6 +11,7 @@ import polars as pl
 from clusterscape.model import WorkloadId
 from clusterscape.model.access import Role, Viewer
 from clusterscape.model.identity_fields import CHECKED_ATTRIBUTE, Reveals
+from clusterscape.query.bounds import parse_count
 from clusterscape.query.diagnosis.holding import LAYOUT_TAGS
 from clusterscape.query.redaction.plans import UnmarkedTextError, compile_plan, read_markers
 from clusterscape.query.redaction.pseudonyms import EXPERIMENT, PROJECT, SOURCE, USER, Pseudonyms, WorkloadCodes
@@ -177,7 +178,7 @@ class ScopeRedactor:
         """All tags, or only the sizes of the parallel layout."""
         if is_covered:
             return tags
-        return {tag: size for tag in LAYOUT_TAGS if (size := tags.get(tag, "")).isdigit()}
+        return {tag: size for tag in LAYOUT_TAGS if parse_count(size := tags.get(tag, "")) is not None}
 
     def free_text(self, value: Any) -> Any:
         """Replaces names by pseudonyms and ids by codes, in a text or in all texts of a document."""

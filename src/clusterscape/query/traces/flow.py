@@ -27,6 +27,7 @@ from clusterscape.errors import QueryError
 from clusterscape.model.arrays import Int64s
 from clusterscape.model.spans import Activation, FlowMark, SpanClass
 from clusterscape.model.trace_report import TraceReportDocument
+from clusterscape.query.bounds import parse_count
 from clusterscape.query.traces.answers import (
     FlowActivity,
     FlowAnswer,
@@ -260,7 +261,7 @@ def find_node_spans(operators: TraceOperators, wanted: Sequence[str] | None, nod
 def _read_opened(wanted: Sequence[str]) -> tuple[list[int], set[int]]:
     """Numbers of the open namespaces, and of those whose parts are not stacked."""
     numbers = [value.removeprefix(UNSTACKED) for value in wanted]
-    if not all(number.removeprefix("-").isdigit() for number in numbers):
+    if any(parse_count(number.removeprefix("-")) is None for number in numbers):
         raise QueryError("open must be a list of namespace numbers", hint="For example open=0,3,*3.")
     is_unstacked = [value.startswith(UNSTACKED) for value in wanted]
     unstacked = {int(number) for number, is_mark in zip(numbers, is_unstacked, strict=True) if is_mark}

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from clusterscape.errors import QueryError, StoreError
 from clusterscape.model.identity_fields import ScopedText
 from clusterscape.model.trace_report import WhatIf
-from clusterscape.query.bounds import Count, ItemId, Nanoseconds
+from clusterscape.query.bounds import Count, ItemId, Nanoseconds, parse_count
 from clusterscape.query.ownership import owner_for
 from clusterscape.query.traces import Change, Level, Merge
 from clusterscape.query.traces.answers import (
@@ -247,13 +247,10 @@ def get_trace_highlights(
     """When the operators of nodes of the flow run on all ranks: ``rank``, ``lane``, ``class``, ``phase``, ``step``,
     ``start_ns``, ``end_ns``, ``count``.
     """
-    numbers = _split(nodes)
-    if not all(number.isdigit() for number in numbers):
-        raise QueryError("nodes must be whole numbers", hint="Write nodes=0,3,5.")
     table = state.queries.traces.highlights(
         trace,
         opened=None if opened is None else _split(opened),
-        nodes=[int(number) for number in numbers],
+        nodes=_split_numbers(nodes, "nodes"),
         start_ns=start,
         end_ns=end,
         pixels=pixels,
@@ -280,10 +277,8 @@ def get_trace_operators(
     """``name``, ``class``, ``phase``, ``count``, ``total_ns``, ``mean_ns``, ``max_ns``, ``share`` (of its class), ``ranks``,
     ``worst_rank``, ``worst_span``, ``imbalance`` (max/mean − 1 over ranks), ``wait_ns``, ``flops``; largest total first.
     """
-    numbers = _split(ranks)
-    if not all(number.isdigit() for number in numbers):
-        raise QueryError("ranks must be whole numbers", hint="Write ranks=0,3,5.")
-    table = state.queries.traces.operators(trace, start_ns=start, end_ns=end, ranks=[int(number) for number in numbers])
+    numbers = _split_numbers(ranks, "ranks")
+    table = state.queries.traces.operators(trace, start_ns=start, end_ns=end, ranks=numbers)
     return arrow_response(state.redact_table(table, OpenedRow))
 
 
@@ -318,6 +313,13 @@ def ask_what_if(trace: TraceId, question: WhatIfQuestion, state: State) -> WhatI
 
 def _split(names: str) -> list[str]:
     return [name.strip() for name in names.split(",") if name.strip()]
+
+
+def _split_numbers(names: str, parameter: str) -> list[int]:
+    numbers = [parse_count(name) for name in _split(names)]
+    if None in numbers:
+        raise QueryError(f"{parameter} must be whole numbers", hint=f"Write {parameter}=0,3,5.")
+    return [number for number in numbers if number is not None]
 
 
 def _writer(traces: TraceWriter | None) -> TraceWriter:

@@ -179,8 +179,8 @@ class S3ArtifactStore:
         """The folders in a folder, by name."""
         check_key(prefix.removesuffix("/"))
         with self._s3_errors(prefix):
-            found = obstore.list_with_delimiter(self._store, prefix=prefix.removesuffix("/"))
-        return sorted(path.rstrip("/").rpartition("/")[2] for path in found["common_prefixes"])
+            listing = obstore.list_with_delimiter(self._store, prefix=prefix.removesuffix("/"))
+        return sorted(path.rstrip("/").rpartition("/")[2] for path in listing["common_prefixes"])
 
     def delete(self, key: str) -> bool:
         """Remove an artifact."""
