@@ -626,12 +626,16 @@ export interface HangReport {
 export interface HangRow {
   readonly held_gpus: number | null;
   readonly is_over: boolean;
+  readonly is_sure: boolean;
   readonly kind: string;
   readonly looked_at: number;
+  readonly name: string | null;
   readonly place: string | null;
   readonly ranks: readonly number[];
   readonly run: string;
+  readonly stalled_at: number;
   readonly title: string;
+  readonly user: string | null;
   readonly went_on_at: number | null;
   readonly workload: string;
   readonly world_size: number | null;
