@@ -215,7 +215,7 @@ def test_one_click_leads_from_rules_and_diagnostics_to_who_hangs(page: Page, hun
     expect(page.get_by_role("heading", name=re.compile("Rank 5"))).to_be_visible()
     picture = page.get_by_role("img", name=re.compile("8 ranks by 3 kinds of process groups"))
     expect(picture).to_be_visible()
-    expect(page.get_by_role("region", name="Who waits for whom")).to_contain_text("default_pg")
+    expect(page.get_by_role("region", name="Chain of waits")).to_contain_text("default_pg")
     stack = page.get_by_role("region", name="Stacks").get_by_role("button", name=re.compile("Rank 5"))
     stack.click()
     expect(stack).to_have_attribute("aria-pressed", "true")

@@ -26,7 +26,7 @@ LEAST_GAPS = 4
 """Fewer pauses between logged steps are no rhythm."""
 LEAST_SILENCE_S = 5.0
 """Shorter pauses are no hang, whatever the rhythm: the kernel, a disk or a neighbour may take that long."""
-MOST_PATIENCE_S = 20.0
+MOST_SILENT_STEPS_S = 20.0
 KEPT_GAPS = 512
 LOOK_S = 2.0
 """The longest that one look waits for answers of processes."""
@@ -76,7 +76,7 @@ class Rhythm:
     """Pauses between logged steps.
 
     A pause may last half as long again as the longest so far, and eight usual ones; of these at most 20 s, unless one and a half
-    last longer: two looks, not patience, tell a hang from a slow step.
+    last longer: two looks, not a timeout, tell a hang from a slow step.
     """
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class Rhythm:
         if len(self._gaps) < LEAST_GAPS:
             return None
         usual = self.usual_s
-        return max(1.5 * self._longest, min(8 * usual, max(1.5 * usual, MOST_PATIENCE_S)), LEAST_SILENCE_S)
+        return max(1.5 * self._longest, min(8 * usual, max(1.5 * usual, MOST_SILENT_STEPS_S)), LEAST_SILENCE_S)
 
 
 class HangWatch:
@@ -207,10 +207,10 @@ class HangWatch:
         """Show the verdict on all machines as soon as the server has it, if it says something else."""
         deadline = time.monotonic() + WHOLE_WITHIN_S
         while time.monotonic() < deadline and _logged_bytes(self._folder) == size:
-            found = self._server.judge_all(self._folder)
-            if found is not None and not found.is_partial:
-                if found.is_hang and (not own.is_hang or found.lines[0] != own.lines[0]):
-                    self._tell(["on all machines:", *found.lines])
+            finding = self._server.judge_all(self._folder)
+            if finding is not None and not finding.is_partial:
+                if finding.is_hang and (not own.is_hang or finding.lines[0] != own.lines[0]):
+                    self._tell(["on all machines:", *finding.lines])
                 return
             if self._stop.wait(1.0):
                 return
@@ -385,12 +385,12 @@ def find_processes(*, slurm_job: str | None = None, below: int | None = None) ->
     """Own processes of a Slurm job on this machine, or a process and its descendants; the oldest first."""
     if below is not None:
         return [below, *iter_descendants(below)]
-    found = []
+    pids: list[int] = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and find_slurm_job(environ := read_environ(int(entry.name))) and environ:
             jobs = (find_slurm_job(environ), environ.get("SLURM_JOB_ID"), environ.get("SLURM_ARRAY_JOB_ID"))
-            found += [int(entry.name)] if slurm_job in jobs else []
-    return sorted(found, key=_started)
+            pids += [int(entry.name)] if slurm_job in jobs else []
+    return sorted(pids, key=_started)
 
 
 def find_job(environ: Mapping[str, str]) -> str | None:

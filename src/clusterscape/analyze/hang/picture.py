@@ -30,7 +30,7 @@ class _Group:
 class _Row:
     name: str
     groups: list[_Group] = field(default_factory=list)
-    taken: set[int] = field(default_factory=set)
+    ranks: set[int] = field(default_factory=set)
 
 
 def report_hang(looks: Sequence[HangLook]) -> HangReport:
@@ -110,12 +110,12 @@ def _arrange(groups: Sequence[_Group]) -> list[_Row]:
     rows: dict[str, list[_Row]] = {}
     for group in groups:
         alike = rows.setdefault(group.kind, [])
-        row = next((row for row in alike if not row.taken & group.members), None)
+        row = next((row for row in alike if not row.ranks & group.members), None)
         if row is None:
             row = _Row(group.kind if not alike else f"{group.kind} ({len(alike) + 1})")
             alike.append(row)
         row.groups.append(group)
-        row.taken |= group.members
+        row.ranks |= group.members
     every = [row for alike in rows.values() for row in alike]
     if len(every) > MOST_ROWS:
         pending = {id(row): sum(len(group.members) for group in row.groups if group.stall) for row in every}

@@ -1,4 +1,4 @@
-// Who hangs in a distributed run: the verdict, who waits for whom, ranks by process groups, and stacks of equal ranks.
+// Who hangs in a distributed run: the verdict, the chain of waits, ranks by process groups, and stacks of equal ranks.
 
 import { type ReactNode, useMemo, useState } from "react";
 import type { HangReport, HangVerdict, StackGroup } from "../../../api/generated.ts";
@@ -142,7 +142,7 @@ function Chain({ verdict, pinned, onToggle }: PinProps & { readonly verdict: Han
   const layers = useMemo(() => layerStalls(verdict.stalled ?? []), [verdict.stalled]);
   const ranks = verdict.ranks;
   return (
-    <Section title="Who waits for whom">
+    <Section title="Chain of waits">
       <ol className={styles.chain}>
         {ranks.length > 0 && (
           <li>

@@ -67,10 +67,10 @@ export function cellAt(
 
 /** Whether groups are blocks of neighboring ranks, so that a line can separate them. */
 export function hasBlocks({ group }: GroupRow): boolean {
-  const known = group.filter((one) => one !== null);
+  const groups = group.filter((one) => one !== null);
   let changes = 0;
-  for (let at = 1; at < known.length; at += 1) if (known[at] !== known[at - 1]) changes += 1;
-  return known.length > 0 && changes > 0 && changes <= known.length / 2;
+  for (let at = 1; at < groups.length; at += 1) if (groups[at] !== groups[at - 1]) changes += 1;
+  return groups.length > 0 && changes > 0 && changes <= groups.length / 2;
 }
 
 export function stateOf(report: HangReport, row: GroupRow, at: number): RankState | null {
@@ -128,8 +128,8 @@ export interface WaitingKind {
 export function layerStalls(stalled: readonly StalledGroup[]): readonly (readonly WaitingKind[])[] {
   const depths = new Map<number, number>();
   const depthOf = (at: number, seen: ReadonlySet<number>): number => {
-    const known = depths.get(at);
-    if (known !== undefined) return known;
+    const cached = depths.get(at);
+    if (cached !== undefined) return cached;
     const causes = (stalled[at]?.waits_for ?? []).filter((cause) => !seen.has(cause));
     const below = new Set([...seen, at]);
     const depth = causes.length === 0 ? 0 : 1 + Math.min(...causes.map((cause) => depthOf(cause, below)));
