@@ -1787,7 +1787,7 @@ export interface Share {
   readonly workloads: number;
 }
 
-/** Why a share is not known. */
+/** Why a share is not ratios. */
 export type ShareProblem = "missing" | "above_all" | "nothing" | "mig";
 
 /** What the sign-in form sends: the server's token, or a user name and a password. */
@@ -2181,7 +2181,7 @@ export interface TraceChange {
   readonly difference_s: number;
   readonly high_s: number | null;
   readonly is_significant: boolean;
-  readonly kind: "step" | "breakdown" | "phase" | "operator" | "rank";
+  readonly kind: "step" | "cause" | "breakdown" | "phase" | "operator" | "rank";
   readonly low_s: number | null;
   readonly name: string;
   readonly rank: number | null;

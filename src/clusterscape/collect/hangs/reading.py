@@ -187,7 +187,9 @@ def _ranks_observed(file: _ReadFile) -> int | tuple[int, ...] | None:
     """The rank of a file, or the ranks of observed processes: each machine of a job has a file of its own."""
     if file.observed is None:
         return file.rank
-    processes = file.observed.get("processes") or ()
+    processes = file.observed.get("processes")
+    if not isinstance(processes, list):
+        return None
     return tuple(
         sorted(
             entry["rank"] for entry in processes if isinstance(entry, dict) and _as_int(entry.get("rank")) is not None
