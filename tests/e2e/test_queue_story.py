@@ -67,7 +67,7 @@ def test_reader_learns_why_a_job_waits_and_what_a_policy_would_do(
     expect(details.get_by_role("heading", name=re.compile("ahead"))).to_be_visible()
 
     form = page.get_by_role("region", name="What if", exact=True)
-    form.get_by_label("Order").select_option("size-priority")
+    form.get_by_role("combobox", name=re.compile("^Order")).select_option("size-priority")
     results = page.get_by_role("region", name="What-if results")
     form.get_by_role("button", name="Simulate").click()
     expect(results.get_by_role("row", name=re.compile("Mean wait of small workloads"))).to_be_visible(timeout=SLOW_MS)
@@ -124,7 +124,7 @@ def test_form_says_what_will_run_before_it_runs_when_changes_are_chosen(page: Pa
     expect(simulate).to_be_disabled()
 
     # Nodes are not added by anything but their own button, and nothing runs meanwhile.
-    form.get_by_label("Order").select_option("sjf")
+    form.get_by_role("combobox", name=re.compile("^Order")).select_option("sjf")
     form.get_by_label("Count").fill("3")
     expect(plan).to_have_text("Will simulate the current queue with order Shortest first, and without.")
     form.get_by_role("button", name="Add", exact=True).click()
