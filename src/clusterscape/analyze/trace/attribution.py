@@ -179,13 +179,13 @@ def _take_core_waits(
             left[kind] = left[kind] - share * part
         core_wait_s += own
     left[TimeKind.CORE_WAIT] = seconds[TimeKind.CORE_WAIT] + core_wait_s
-    kinds = (*COMPUTING_KINDS, *BLOCKING_KINDS)
+    all_kinds = (*COMPUTING_KINDS, *BLOCKING_KINDS)
     total = np.sum(
-        [np.nan_to_num(seconds[kind]) * (is_host | (kind is not TimeKind.COMPUTE)) for kind in kinds], axis=0
+        [np.nan_to_num(seconds[kind]) * (is_host | (kind is not TimeKind.COMPUTE)) for kind in all_kinds], axis=0
     )
     seconds[TimeKind.CORE_WAIT] = np.where(core_wait_s > 0, total, seconds[TimeKind.CORE_WAIT])
     for rank in ranks:
-        own_kinds = [kind for kind in kinds if kind is not TimeKind.COMPUTE or rank not in with_device]
+        own_kinds = [kind for kind in all_kinds if kind is not TimeKind.COMPUTE or rank not in with_device]
         times[rank, TimeKind.CORE_WAIT] = _union(*(times[rank, kind] for kind in own_kinds))
     return left
 
