@@ -88,7 +88,7 @@ def test_tolerance_grows_when_pauses_were_longer() -> None:
     for gap in (0.5, 0.5, 0.5, 0.5, 60.0):
         rhythm.add(gap)
         tolerances.append(rhythm.tolerance_s)
-    assert tolerances == [None, None, None, LEAST_SILENCE_S, 120.0]
+    assert tolerances == [None, None, None, LEAST_SILENCE_S, 90.0]
     assert rhythm.usual_s == 0.5
 
 
