@@ -185,8 +185,13 @@ def test_a_plan_of_runs_is_compared_and_shared_when_it_was_executed(page: Page, 
     experiment.check()
     page.get_by_text("Table", exact=True).click()
     grid = page.get_by_role("grid", name="Runs")
-    for size in ("128", "256"):
-        expect(grid).to_contain_text(size)
+    for name in ("1 · A", "1 · B", "2"):
+        expect(grid.get_by_role("gridcell", name=name, exact=True)).to_be_visible()
+    page.get_by_text("Params", exact=True).click()
+    axes = page.get_by_role("region", name="Params and results")
+    for text in ("batch-size", "128", "256"):
+        expect(axes.get_by_text(text, exact=True).first).to_be_visible()
+    page.get_by_text("Table", exact=True).click()
 
     # An insight is a link that everyone opens to the same comparison.
     page.get_by_role("button", name=re.compile("^Insights")).click()

@@ -123,10 +123,14 @@ function parseLetter(letter: string | null): string | null {
 }
 
 /** How runs that executed together shared their GPUs; null: they did not. */
-export function describeSharing({ collocation, letter }: Pick<RunRow, "collocation" | "letter">): string | null {
+export function describeSharing({
+  collocation,
+  letter,
+  device_type,
+}: Pick<RunRow, "collocation" | "letter" | "device_type">): string | null {
   if (collocation !== null && collocation !== "-") return collocation;
   // Runs on one GPU have letters; without any other way the driver gives them turns.
-  return parseLetter(letter) === null ? null : "time slices";
+  return parseLetter(letter) === null || device_type === null ? null : "time slices";
 }
 
 export function nameRun({ name, group, letter, run }: RunRow): string {

@@ -47,7 +47,7 @@ export function describeRun({
   started_at,
   ended_at,
   ...sharing
-}: Pick<RunRow, "started_at" | "ended_at" | "collocation" | "letter">): string {
+}: Pick<RunRow, "started_at" | "ended_at" | "collocation" | "letter" | "device_type">): string {
   const parts = [
     started_at === null ? "not started" : WHEN.format(started_at),
     started_at === null || ended_at === null ? null : formatDuration((ended_at - started_at) / 1000),

@@ -268,7 +268,9 @@ describe("repeats", () => {
   it("have no sharing where they ran alone", () => {
     expect(describeSharing(makeRow("a", { collocation: "-" }))).toBeNull();
     expect(describeSharing(makeRow("a", { collocation: "mps" }))).toBe("mps");
-    expect(describeSharing(makeRow("a", { collocation: "-", letter: "0_B" }))).toBe("time slices");
+    expect(describeSharing(makeRow("a", { collocation: "-", letter: "0_B", device_type: "H200" }))).toBe("time slices");
+    // Runs on one CPU have letters, too.
+    expect(describeSharing(makeRow("a", { collocation: "-", letter: "0_B" }))).toBeNull();
   });
 });
 
@@ -311,10 +313,18 @@ describe("runs in numbers", () => {
 
   it("of the same name differ by date, duration and sharing", () => {
     const at = new Date(2026, 10, 18, 9, 12).getTime();
-    expect(describeRun({ started_at: at, ended_at: at + 3_600_000, collocation: "mps=30", letter: "0_A_mps" })).toBe(
-      "18 Nov, 09:12 · 1\u00a0h · mps",
+    expect(
+      describeRun({
+        started_at: at,
+        ended_at: at + 3_600_000,
+        collocation: "mps=30",
+        letter: "0_A_mps",
+        device_type: "H200",
+      }),
+    ).toBe("18 Nov, 09:12 · 1\u00a0h · mps");
+    expect(describeRun({ started_at: null, ended_at: null, collocation: "-", letter: null, device_type: null })).toBe(
+      "not started",
     );
-    expect(describeRun({ started_at: null, ended_at: null, collocation: "-", letter: null })).toBe("not started");
   });
 
   it("have the unit of the work after a number", () => {
