@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from clusterscape.analyze.rules.checking import join
 from clusterscape.analyze.rules.vocabulary import LIMITED_METRICS
-from clusterscape.model.metrics import CATALOGUE
+from clusterscape.model.metrics import JUDGED_METRICS
 from clusterscape.model.rules import (
     Across,
     Basis,
@@ -39,7 +39,7 @@ names = st.lists(st.text(min_size=1, max_size=12), min_size=0, max_size=3).map(t
 
 @st.composite
 def conditions(draw: st.DrawFn) -> Condition:
-    metric = draw(st.sampled_from(CATALOGUE))
+    metric = draw(st.sampled_from(list(JUDGED_METRICS.values())))
     has_limit = metric.name in LIMITED_METRICS
     basis = st.sampled_from(Basis) if has_limit else st.just(Basis.UNIT)
     kind = draw(st.sampled_from(StatisticKind))
