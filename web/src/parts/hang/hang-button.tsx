@@ -1,4 +1,4 @@
-// A button that opens who hangs in a workload, if its trackers have looked; else the command that tells.
+// A button that opens who hangs in a workload, if its trackers have looked; else the command that finds it out.
 
 import { useHangs } from "../../data/runs.ts";
 import { openHang } from "../../state/runs.ts";
