@@ -107,7 +107,7 @@ def test_predictors_are_compared_when_a_trace_was_uploaded(client: TestClient) -
     result = client.get(f"/api/v1/job-traces/{trace}/predictions").json()
     assert (result["trace"], result["name"]) == (trace, "log")
     names = [row["name"] for row in result["report"]["tables"][0]["rows"]]
-    assert names == ["user request", "Last2", "LightGBM", "elapsed-aware"]
+    assert names == ["user request", "Last2", "similar jobs", "LightGBM", "elapsed-aware", "best lately"]
     assert client.get("/api/v1/job-traces/none/predictions").status_code == 404
     few = client.get("/api/v1/job-traces/cluster/predictions")
     assert few.status_code == 422

@@ -1,15 +1,14 @@
 // Words and numbers of a job's card, with the roundings that users of jobstats know.
 
 import type { JobCard, JobCurve, JobShare } from "../../api/generated.ts";
+import { DAY_S, HOUR_S, MINUTE_S } from "../../base/durations.ts";
 import { formatQuantity, isKnown } from "../../base/format.ts";
-
-const DAY_S = 86_400;
 
 /** `00:33:49`, `4-20:40:02`, as Slurm writes times; fractions are truncated. */
 export function formatClock(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds));
   const days = Math.floor(whole / DAY_S);
-  const parts = [Math.floor((whole % DAY_S) / 3600), Math.floor((whole % 3600) / 60), whole % 60];
+  const parts = [Math.floor((whole % DAY_S) / HOUR_S), Math.floor((whole % HOUR_S) / MINUTE_S), whole % MINUTE_S];
   const clock = parts.map((part) => String(part).padStart(2, "0")).join(":");
   return days > 0 ? `${days}-${clock}` : clock;
 }

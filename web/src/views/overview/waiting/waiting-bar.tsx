@@ -2,6 +2,7 @@
 
 import { useMemo } from "react";
 import type { Timeline, WaitingTrend } from "../../../api/generated.ts";
+import { DAY_MS } from "../../../base/durations.ts";
 import { formatPlural } from "../../../base/format.ts";
 import { formatInstant } from "../../../base/time.ts";
 import { StackedTimeline, type TimelineSeries } from "../../../charts/stacked-timeline.tsx";
@@ -18,7 +19,6 @@ import { colorNames, ownNameScheme } from "../picture/color/name-color.ts";
 import { toCss } from "../picture/tokens.ts";
 import styles from "./waiting-bar.module.css";
 
-const DAY_MS = 86_400_000;
 /** As the time bar asks for a day, so that both share one answer. */
 const POINTS = 240;
 const HEIGHT = 44;

@@ -1,6 +1,7 @@
 // Wait against violation of promised starts, one point per choice, with what was published about the same trace.
 
 import type { JitteredMeasure, SimulationAnswer } from "../../../api/generated.ts";
+import { HOUR_S, MINUTE_S } from "../../../base/durations.ts";
 import { Plot, type PlotArea, round, usePlotArea } from "../../../charts/plot.tsx";
 import { linearScale, type Scale } from "../../../charts/scales.ts";
 import { colorAt } from "../../../charts/series-colors.ts";
@@ -23,7 +24,6 @@ interface Span {
   readonly high: number | null;
 }
 
-const HOUR_S = 3600;
 const HEIGHT_PX = 300;
 const LABEL_PX = 190;
 
@@ -151,8 +151,8 @@ function toScale(spans: readonly Span[]): Scale {
   const high = Math.max(...spans.map((span) => span.high ?? span.value), 1);
   const margin = Math.max((high - low) * 0.12, high * 0.02);
   const from = low < 0.5 * high ? 0 : low - margin;
-  const unit = high > 3 * HOUR_S ? HOUR_S : high > 180 ? 60 : 1;
-  const name = unit === HOUR_S ? "h" : unit === 60 ? "min" : "s";
+  const unit = high > 3 * HOUR_S ? HOUR_S : high > 3 * MINUTE_S ? MINUTE_S : 1;
+  const name = unit === HOUR_S ? "h" : unit === MINUTE_S ? "min" : "s";
   const format = (value: number) => `${Number((value / unit).toPrecision(3))} ${name}`;
   return linearScale(from, high + margin, 5, format, unit);
 }
