@@ -153,7 +153,7 @@ async def test_only_the_selected_are_read_when_the_matcher_is_narrow(
     [
         ('{job="dcgm"', "the query was rejected: .*parse", "matcher"),
         ('{job="elsewhere"}', 'no series match {job="elsewhere"}', "DCGM_FI_DEV_GPU_UTIL"),
-        ('{__name__="go_goroutines"}', "matches 1 metrics, but none of GPUs", "dcgm-exporter"),
+        ('{__name__="go_goroutines"}', "matches 1 metrics, but none that is read", "known exporters"),
     ],
 )
 async def test_the_matcher_is_blamed_when_it_selects_nothing_useful(

@@ -166,6 +166,12 @@ async def test_commands_and_slurmrestd_agree_with_scontrol_when_jobs_of_all_kind
         for observations in (by_command, by_daemon, by_text)
     ]
     assert plans[0] == plans[1]
+    # The text of this version has no requested memory of a running exclusive job.
+    assert by_text.workloads[f"slurm:{whole}"].memory_requested_bytes is None
+    plans[0] = [
+        replace(workload, memory_requested_bytes=None) if workload.id == f"slurm:{whole}" else workload
+        for workload in plans[0]
+    ]
     assert plans[0] == plans[2]
     assert by_command.queue.allocations == by_daemon.queue.allocations == by_text.queue.allocations
     assert by_command.nodes == by_daemon.nodes == by_text.nodes

@@ -77,7 +77,7 @@ class PrometheusCollector:
         try:
             names = await self._fetch_names(self._clock())
             metrics = [name for name in names if name in SOURCE_NAMES]
-            _require_known_metrics(names, metrics, self._settings.matcher)
+            _require_readable_metrics(names, metrics, self._settings.matcher)
             series = await self._count(f"count({self._settings.matcher})")
             gpu_metric = next((name for name in metrics if name in _GPU_NAMES), None)
             gpus = 0
@@ -102,7 +102,7 @@ class PrometheusCollector:
             names = await self._fetch_names(now_ms)
             self._names = [name for name in names if name in SOURCE_NAMES]
             self._names_at = now_ms
-            _require_known_metrics(names, self._names, self._settings.matcher)
+            _require_readable_metrics(names, self._names, self._settings.matcher)
         return self._names
 
     async def _fetch_names(self, now_ms: UnixMs) -> Sequence[str]:
@@ -260,13 +260,13 @@ def restrict_matcher(matcher: str, name: str) -> str:
     return f'{{{conditions},__name__="{name}"}}' if conditions else f'{{__name__="{name}"}}'
 
 
-def _require_known_metrics(names: Sequence[str], known: Sequence[str], matcher: str) -> None:
+def _require_readable_metrics(names: Sequence[str], readable: Sequence[str], matcher: str) -> None:
     if not names:
         raise SourceError(
             f"no series match {matcher}",
             hint="Query DCGM_FI_DEV_GPU_UTIL on the server to see its labels, and use them in collect.prometheus.matcher.",
         )
-    if not known:
+    if not readable:
         raise SourceError(
             f"{matcher} matches {len(names)} metrics, but none that is read (for example {names[0]})",
             hint='collect.prometheus.matcher must select series of known exporters, like {__name__=~"DCGM_.*"}.',

@@ -8,6 +8,8 @@ from clusterscape.demo.scheduler import Grant, JobEnding, Reason, SubmittedJob
 from clusterscape.model import WorkloadKind, WorkloadState
 from clusterscape.simulate.faults import FaultKind
 
+MEMORY_MIB_PER_CPU = 7800
+
 DRAWS = 8
 
 
@@ -61,6 +63,16 @@ class DemoJob:
     def cpus_per_node(self) -> int:
         """CPU cores requested on each node."""
         return 12 * self.job.gpus_per_node
+
+    @property
+    def cpus(self) -> int:
+        """CPU cores requested in total."""
+        return self.cpus_per_node * self.job.nodes
+
+    @property
+    def memory_gib(self) -> int:
+        """Memory requested in total, in whole GiB as Slurm prints it."""
+        return self.cpus * MEMORY_MIB_PER_CPU // 1024
 
 
 _ENDINGS = {

@@ -129,4 +129,6 @@ def _workload(life: Life, state: WorkloadState, now_s: int) -> Workload:
         nodes=() if last is None else tuple(grant.node for grant in last.grants),
         tags=tags,
         gpus_allocated=None if last is None else job.gpus,
+        cpus=demo.cpus,
+        memory_requested_bytes=demo.memory_gib * 2**30,
     )

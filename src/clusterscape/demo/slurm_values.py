@@ -50,7 +50,6 @@ def look_at_cluster(scenario: DemoScenario, time_s: int) -> ClusterMoment:
 
 API_VERSION = "v0.0.40"
 RELEASE = {"version": {"major": "23", "minor": "11", "micro": "10"}, "release": "23.11.10", "cluster": "demo"}
-MEMORY_MIB_PER_CPU = 7800
 
 Json = dict[str, object]
 
@@ -136,10 +135,9 @@ def _ranges(numbers: Sequence[str]) -> str:
 def tres_text(demo: DemoJob, gres_type: str) -> str:
     """The TRES (trackable resources) of a job, in total."""
     job = demo.job
-    cpus = demo.cpus_per_node * job.nodes
-    memory_gib = cpus * MEMORY_MIB_PER_CPU // 1024
+    cpus = demo.cpus
     return (
-        f"cpu={cpus},mem={memory_gib}G,node={job.nodes},billing={cpus},"
+        f"cpu={cpus},mem={demo.memory_gib}G,node={job.nodes},billing={cpus},"
         f"gres/gpu={job.gpus},gres/gpu:{gres_type}={job.gpus}"
     )
 
@@ -147,10 +145,10 @@ def tres_text(demo: DemoJob, gres_type: str) -> str:
 def tres_items(demo: DemoJob, gres_type: str) -> list[Json]:
     """The TRES of a job in the format of accounting."""
     job = demo.job
-    cpus = demo.cpus_per_node * job.nodes
+    cpus = demo.cpus
     return [
         {"type": "cpu", "name": "", "id": 1, "count": cpus},
-        {"type": "mem", "name": "", "id": 2, "count": cpus * MEMORY_MIB_PER_CPU},
+        {"type": "mem", "name": "", "id": 2, "count": demo.memory_gib * 1024},
         {"type": "node", "name": "", "id": 4, "count": job.nodes},
         {"type": "billing", "name": "", "id": 5, "count": cpus},
         {"type": "gres", "name": "gpu", "id": 1001, "count": job.gpus},

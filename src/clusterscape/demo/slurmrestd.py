@@ -5,10 +5,9 @@ reservations and ping.
 from itertools import groupby
 
 from clusterscape.demo.hardware import MACHINE_OF_PARTITION, PARTITION_SHARES, SMALL, DemoNode, Hardware
-from clusterscape.demo.jobs import Attempt, Life, Outage
+from clusterscape.demo.jobs import MEMORY_MIB_PER_CPU, Attempt, Life, Outage
 from clusterscape.demo.scenario import DemoScenario
 from clusterscape.demo.slurm_values import (
-    MEMORY_MIB_PER_CPU,
     ClusterMoment,
     Json,
     envelope,

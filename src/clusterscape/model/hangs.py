@@ -294,14 +294,14 @@ def write_plain(value: Any) -> Any:
     """A look as plain values, without those that are the defaults."""
     if is_dataclass(value) and not isinstance(value, type):
         return {
-            each.name: write_plain(content)
-            for each in fields(value)
-            if (content := getattr(value, each.name)) != _default_of(each)
+            attribute.name: write_plain(content)
+            for attribute in fields(value)
+            if (content := getattr(value, attribute.name)) != _default_of(attribute)
         }
     if isinstance(value, Mapping):
         return {str(key): write_plain(content) for key, content in value.items()}
     return [write_plain(content) for content in value] if isinstance(value, tuple) else value
 
 
-def _default_of(each: Any) -> object:
-    return each.default_factory() if each.default_factory is not MISSING else each.default
+def _default_of(attribute: Any) -> object:
+    return attribute.default_factory() if attribute.default_factory is not MISSING else attribute.default

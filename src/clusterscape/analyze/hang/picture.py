@@ -70,16 +70,16 @@ def _list_groups(look: HangLook) -> list[_Group]:
     stalls: dict[tuple[str, frozenset[int]], Stall] = {}
     for stall in find_stalls(look):
         stalls.setdefault((stall.group, stall.members), stall)
-    found: dict[tuple[str, tuple[int, ...] | None], dict[int, tuple[int | None, int | None]]] = {}
+    progress_of: dict[tuple[str, tuple[int, ...] | None], dict[int, tuple[int | None, int | None]]] = {}
     kinds: dict[tuple[str, tuple[int, ...] | None], str] = {}
     for rank, about in look.ranks.items():
         for name, progress in about.groups.items():
             key = (name, progress.members)
-            found.setdefault(key, {})[rank] = (progress.enqueued, progress.completed)
+            progress_of.setdefault(key, {})[rank] = (progress.enqueued, progress.completed)
             kinds[key] = progress.description or name
     groups = [
         _Group(key[0], kinds[key], frozenset(key[1] or ()) | frozenset(progress), progress)
-        for key, progress in found.items()
+        for key, progress in progress_of.items()
     ]
     if not groups:
         groups = _list_communicators(look)

@@ -7,6 +7,7 @@ Users choose the names of their jobs: a name that looks like other fields must n
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 
 from clusterscape.collect.slurm.values import expand_hostlist, read_int, read_mebibytes
 
@@ -118,7 +119,7 @@ def _parse_job(line: str) -> dict[str, object]:
         "qos": fields.get("QOS"),
         "priority": read_int(fields.get("Priority")),
         "batch_flag": fields.get("BatchFlag") != "0",
-        "tres_req_str": fields.get("ReqTRES", fields.get("TRES")),
+        "tres_req_str": fields.get("ReqTRES") or _requested_tres(fields),
         "tres_alloc_str": fields.get("AllocTRES", fields.get("TRES")) if held else None,
         "tres_per_job": own_fields.get("TresPerJob"),
         "tres_per_node": own_fields.get("TresPerNode", fields.get("Gres")),
@@ -145,6 +146,14 @@ def _parse_job(line: str) -> dict[str, object]:
     if any(gres not in ("", "(null)") for _, gres in held):
         entry |= _read_held(held)
     return entry
+
+
+def _requested_tres(fields: Mapping[str, str]) -> str | None:
+    """The only TRES of older versions: those allocated, once a job runs. An exclusive job then has all CPUs and their memory."""
+    tres = fields.get("TRES")
+    if tres is None or fields.get("OverSubscribe") != "NO" or fields.get("JobState") == "PENDING":
+        return tres
+    return ",".join(item for item in tres.split(",") if not item.startswith("mem="))
 
 
 def _read_held(hosts: list[tuple[str, str]]) -> dict[str, object]:
