@@ -114,7 +114,7 @@ WORDS = {
     ),
     TimeKind.IDLE: _Words(
         VerdictKind.IDLE_DEVICE,
-        "has an idle device",
+        "has an idle device longer than its peers",
         "Devices are idle, and the trace does not say what the host does",
         "Record the host, too (ProfilerActivity.CPU).",
     ),
@@ -126,7 +126,8 @@ def name_verdict(cause: Cause) -> VerdictKind:
     """The kind of verdict that a cause gets."""
     if cause.is_work:
         return VerdictKind.UNEVEN_WORK
-    if cause.rank is not None and TimeKind.SLOWER_COMPUTE in cause.kinds:
+    is_slow = cause.rank is not None and TimeKind.SLOWER_COMPUTE in cause.kinds
+    if is_slow and cause.kind not in (TimeKind.HOST_CODE, TimeKind.IDLE):
         return VerdictKind.SLOW_WORKER
     return WORDS[cause.kind].kind
 
@@ -224,9 +225,10 @@ def describe_slow_work(
     evidence: dict[str, float | str] = {"compute_s": own, "peers_compute_s": peers}
     excess_s = float(np.sum([part.sum() for part in cause.removed.values()])) / max(1, len(attribution.steps))
     compute_s = float(cause.removed[TimeKind.SLOWER_COMPUTE].sum()) / max(1, len(attribution.steps))
+    if cause.kind is not TimeKind.SLOWER_COMPUTE:
+        return "", evidence
     if compute_s < MAIN_SHARE * excess_s:
-        kind = cause.kind
-        return f": mostly, its device is idle ({WORDS[kind].of_rank})", evidence
+        return ": mostly, its device is idle", evidence
     extra = find_extra_work(spans, cause.rank, len(attribution.steps))
     if extra is not None and extra[1] > MAIN_SHARE * compute_s:
         evidence |= {"extra_work": extra[0], "extra_work_s": extra[1]}
