@@ -119,7 +119,7 @@ def test_report_compares_all_predictors_when_the_history_is_long_enough() -> Non
     names = ["user request", "Last2", "similar jobs", "LightGBM", "elapsed-aware", "best lately"]
     for table in (first, later):
         assert [row.name for row in table.rows] == names
-        assert sum(speaker.ratio for speaker in table.speakers) == pytest.approx(1)
+        assert sum(share.ratio for share in table.chosen) == pytest.approx(1)
         accuracy = {row.name: row.accuracy.value for row in table.rows}
         assert accuracy["best lately"] >= max(accuracy[name] for name in names[:3]) - 0.005
     assert later.elapsed_s > 0
