@@ -93,11 +93,11 @@ def test_forecasts_keep_their_promise_when_the_sampled_ones_do_not(forecast_site
     for place in range(400):
         sampled = float(random.uniform(1_000, 20_000)) * levels
         wait = float(3.0 * sampled[3] * random.lognormal(0, 0.2))
-        made = NOW - (400 - place) * HOUR_MS
+        made_at = NOW - (400 - place) * HOUR_MS
         guesses = random.uniform(0, 40_000, len(GUESSES)).tolist()
         logged.append(
             LoggedForecast(
-                f"slurm:7{place:03}", made, sampled.tolist(), sampled.tolist(), 0.05, 5, wait, stage=place % 2,
+                f"slurm:7{place:03}", made_at, sampled.tolist(), sampled.tolist(), 0.05, 5, wait, stage=place % 2,
                 partition="gpu", guesses_s=guesses,
             )
         )  # fmt: skip

@@ -133,8 +133,8 @@ def test_later_outcomes_do_not_matter_when_a_forecast_was_made() -> None:
 def test_a_new_forecast_is_the_same_when_it_is_made_alone_or_in_a_walk() -> None:
     """The live queue asks the chooser, the backtest walks: one code."""
     log = steady(7)
-    known = log.made_s + log.wait_s
-    reported, _ = walk_forward(log.questions, log.made_s, log.wait_s, float(known.max()))
+    known_s = log.made_s + log.wait_s
+    reported, _ = walk_forward(log.questions, log.made_s, log.wait_s, float(known_s.max()))
     for row in (400, 2000):
         now = float(log.made_s[row])
         before = np.arange(row)
@@ -143,21 +143,21 @@ def test_a_new_forecast_is_the_same_when_it_is_made_alone_or_in_a_walk() -> None
             log.questions.sampled_s[before],
             WaitBins(log.questions.bins.size_ratio[before], log.questions.bins.ahead[before]),
         )
-        waits = np.where(known[before] <= now, log.wait_s[before], np.inf)
+        waits = np.where(known_s[before] <= now, log.wait_s[before], np.inf)
         _, chooser = walk_forward(questions, log.made_s[before], waits, now)
-        asked = slice(row, row + 1)
+        one_row = slice(row, row + 1)
         alone = chooser.predict(
             WaitQuestions(
-                log.questions.guesses_s[asked],
-                log.questions.sampled_s[asked],
-                WaitBins(log.questions.bins.size_ratio[asked], log.questions.bins.ahead[asked]),
+                log.questions.guesses_s[one_row],
+                log.questions.sampled_s[one_row],
+                WaitBins(log.questions.bins.size_ratio[one_row], log.questions.bins.ahead[one_row]),
             )
         )
         assert alone.quantiles_s[0] == pytest.approx(reported.quantiles_s[row], rel=0.15)
         assert alone.chosen[0] == reported.chosen[row]
 
 
-def test_the_simulation_speaks_as_it_is_when_too_few_waits_are_known() -> None:
+def test_the_simulation_is_used_as_it_is_when_too_few_waits_are_known() -> None:
     log = steady(8)
     reported, chooser = walk_forward(log.questions, log.made_s, np.full(COUNT, np.inf), float(log.made_s[-1]))
     assert (reported.quantiles_s == log.questions.sampled_s).all()
@@ -166,7 +166,7 @@ def test_the_simulation_speaks_as_it_is_when_too_few_waits_are_known() -> None:
     assert (NOT_CHOSEN.predict(log.questions).quantiles_s == log.questions.sampled_s).all()
 
 
-def test_a_constant_speaks_when_most_jobs_start_at_once() -> None:
+def test_a_constant_is_chosen_when_most_jobs_start_at_once() -> None:
     log = mostly_at_once(9)
     reported, chooser = walk_forward(log.questions, log.made_s, log.wait_s, float(log.made_s[-1]))
     names = {CANDIDATES[index] for index in reported.chosen[COUNT // 2 :].tolist()}
@@ -181,8 +181,8 @@ def test_guesses_use_only_waits_that_were_over_when_a_job_was_submitted() -> Non
     wait = np.array([4.0, 8.0, 6.0, 0.0, 999.0])
     past = select_past_waits(start, wait, bins, np.array([0, 1, 0, 0, 0]))
     assert past.wait_s.tolist() == [4.0, 8.0, 6.0, 999.0]  # a job that started at once did not wait
-    asked = WaitBins(np.full(3, 0.01), np.zeros(3))
-    guesses = guess_waits(past, np.array([5.0, 30.0, 30.0]), asked, np.array([0, 0, 1]), np.full(3, 77.0))
+    new_bins = WaitBins(np.full(3, 0.01), np.zeros(3))
+    guesses = guess_waits(past, np.array([5.0, 30.0, 30.0]), new_bins, np.array([0, 0, 1]), np.full(3, 77.0))
     named = dict(zip(GUESSES, guesses.T.tolist(), strict=True))
     assert named["always 0"] == [0, 0, 0]
     assert named["plan by limits"] == [77, 77, 77]
@@ -198,8 +198,8 @@ def test_pace_knows_that_each_job_of_a_burst_waits_longer_when_bursts_repeat() -
     wait = 2.0 * (ahead + 1)
     bins, queue = WaitBins(np.full(2000, 0.01), ahead), np.zeros(2000, np.int64)
     past = select_past_waits(submit + wait, wait, bins, queue)
-    asked = WaitBins(np.full(1000, 0.01), ahead[1000:])
-    guesses = guess_waits(past, submit[1000:], asked, queue[1000:], np.full(1000, 7.0))
+    new_bins = WaitBins(np.full(1000, 0.01), ahead[1000:])
+    guesses = guess_waits(past, submit[1000:], new_bins, queue[1000:], np.full(1000, 7.0))
     errors = dict(zip(GUESSES, np.median(np.abs(guesses - wait[1000:, None]), axis=0), strict=True))
     assert errors["jobs ahead at the recent pace"] < 1e-9
     assert min(error for name, error in errors.items() if "pace" not in name) > 100
