@@ -1,6 +1,7 @@
 """Numbers as the users of jobstats and Slurm know them: their units, their decimals, and where they round or truncate."""
 
 from clusterscape.model.durations import DAY_S
+
 _BINARY_UNITS = ("B", "KB", "MB", "GB", "TB", "PB")
 _DECIMAL_UNITS = ("B", "KB", "MB", "GB", "TB")
 _SLURM_UNITS = ("K", "M", "G", "T", "P", "E")
