@@ -126,7 +126,7 @@ export function describeRun(choice: WhatIfChoice, isSimulated: boolean): string 
 }
 
 const CERTAINTY: Readonly<Record<PlacementEvidence["certainty"], string>> = {
-  sure: "current, inferred",
+  sure: "current",
   likely: "probably current",
   assumed: "assumed",
 };
