@@ -69,8 +69,8 @@ def test_details_have_actions_on_top_folded_rules_and_eight_units_per_node(page:
     # A block per node, which is as wide as a node.
     nodes = details.locator("[data-node]")
     expect(nodes).to_have_count(len(workload["nodes"]))
-    for node in nodes.all():
-        tops = [box["y"] for unit in node.get_by_role("button").all() if (box := unit.bounding_box())]
+    tops_of = "nodes => nodes.map(node => [...node.children].map(unit => unit.getBoundingClientRect().top))"
+    for tops in nodes.evaluate_all(tops_of):
         assert len(tops) == 8
         assert max(tops) - min(tops) < 1
 
