@@ -204,7 +204,9 @@ def test_the_flow_fits_the_screen_when_it_is_opened(wide: Page, traces: dict[str
     assert drawing is not None
     assert place is not None
     assert drawing["height"] > 0.5 * place["height"]
-    names = [wide.get_by_text(f"Stage {stage}", exact=True).bounding_box() for stage in range(4)]
+    stages = flow(wide).locator("xpath=preceding-sibling::div/div")
+    expect(stages).to_have_count(4)
+    names = [stage.bounding_box() for stage in stages.all()]
     assert all(upper and lower and upper["y"] + 12 < lower["y"] for upper, lower in pairwise(names))
     fit = wide.get_by_role("button", name="Fit")
     expect(fit).to_be_disabled()

@@ -225,7 +225,9 @@ function NodesForm({ partitions, onAdd }: NodesFormProps) {
           ))}
         </select>
       )}
-      <Button type="submit">Add</Button>
+      <Button type="submit" disabled={kind !== "drain" && names.length === 0}>
+        Add
+      </Button>
     </form>
   );
 }
