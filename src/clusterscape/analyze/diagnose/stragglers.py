@@ -71,9 +71,9 @@ def find_straggler(run: RunData, rule: ThumbRule, groups: Sequence[Int64s]) -> S
         values = run.find(sign.metric)
         if values is None:
             continue
-        candidates = [found for columns in groups if (found := _judge(values, columns, sign, rule)) is not None]
+        candidates = [judged for columns in groups if (judged := _judge(values, columns, sign, rule)) is not None]
         if candidates:
-            return max(candidates, key=lambda found: found.excess)
+            return max(candidates, key=lambda straggler: straggler.excess)
     return None
 
 
@@ -128,10 +128,10 @@ def _judge(values: Float64s, columns: Int64s, sign: _Sign, rule: ThumbRule) -> S
 def _average(series: Float64s) -> Float64s:
     """Means of up to ``MAX_BLOCKS`` pieces of time: (GPU × block), 0 where nothing is known."""
     count = min(MAX_BLOCKS, series.shape[1])
-    known = np.isfinite(series)
+    is_known = np.isfinite(series)
     bounds = np.linspace(0, series.shape[1], count + 1).astype(np.int64)[:-1]
-    sums = np.add.reduceat(np.where(known, series, 0.0), bounds, axis=1)
-    means: Float64s = sums / np.maximum(1, np.add.reduceat(known, bounds, axis=1, dtype=np.int64))
+    sums = np.add.reduceat(np.where(is_known, series, 0.0), bounds, axis=1)
+    means: Float64s = sums / np.maximum(1, np.add.reduceat(is_known, bounds, axis=1, dtype=np.int64))
     return means
 
 

@@ -27,10 +27,11 @@ def make_ranks(
     mark: str = "steps",
     transfer_us: float = 400.0,
     compute_us: float = 2000.0,
+    thread: int = 1,
 ) -> list[Json]:
     """Data-parallel ranks: the host is held up for a time, launches two kernels and an all-reduce, and calls the optimizer.
 
-    ``held_us`` (rank, step); ``name``: of what holds it up; ``mark``: "steps", "optimizer" or "none".
+    ``held_us`` (rank, step); ``name``: of what holds it up; ``mark``: "steps", "optimizer" or "none"; ``thread``: which launches.
     """
     events: list[list[Json]] = [[] for _ in range(ranks)]
     begin = [1000.0] * ranks
@@ -40,12 +41,18 @@ def make_ranks(
         for rank, mine in enumerate(events):
             start, held = begin[rank], held_us(rank, number)
             if name is not None and held:
-                mine.append(span("cuda_runtime", name, start, held))
+                if name.startswith("train.py"):
+                    mine.append(span("python_function", "train.py(10): main", start, held + 10))
+                    mine.append(span("python_function", name, start, held) | {"tid": thread})
+                else:
+                    mine.append(span("cuda_runtime", name, start, held))
             for at, kind in enumerate(("aten::mm", "aten::add")):
                 launch = start + held + 8 * at
                 correlation = 1000 * number + at
                 mine.append(host(kind, launch, 7))
-                mine.append(span("cuda_runtime", "cudaLaunchKernel", launch + 2, 4, correlation=correlation))
+                mine.append(
+                    span("cuda_runtime", "cudaLaunchKernel", launch + 2, 4, correlation=correlation) | {"tid": thread}
+                )
                 mine.append(
                     kernel("gemm", start + held + 20 + at * compute_us / 2, compute_us / 2, correlation=correlation)
                 )
@@ -142,3 +149,14 @@ def test_report_is_made_when_collectives_are_of_no_step(tmp_path: Path) -> None:
             if event["name"] == "cudaLaunchKernelExC":
                 event["ts"] = 1e6  # launched after the last mark
     assert report_of(tmp_path, ranks).collectives["step"].null_count() == 3 * 2
+
+
+@pytest.mark.parametrize("thread", [1, 2])
+def test_function_is_named_when_python_stacks_are_recorded(tmp_path: Path, thread: int) -> None:
+    """Also in a hook of the backward pass, which has a thread of its own."""
+    name = "train.py(99): compute_metrics"
+    ranks = make_ranks(3, lambda rank, _: 4000.0 if rank == 2 else 0.0, name=name, thread=thread)
+    first = report_of(tmp_path, ranks).verdicts[0]
+    assert (first.kind, first.rank) == (VerdictKind.HOST_CODE, 2)
+    assert f"(mostly {name})" in first.sentence
+    assert first.evidence["call"] == name
