@@ -47,26 +47,34 @@ class Looker:
         self._world_size: int | None = None
         self._job: str | None = None
         self._slurm_job: str | None = None
+        self._has_launcher = False
         self._after: dict[str, Any] = {}  # processes after the questions of the last look
 
     def find_ranks(self) -> bool:
-        """Learn which processes are ranks, from their environment; whether there are new ones."""
-        before = len(self._ranks)
+        """Learn which processes are ranks, from their environment; whether there are new ones.
+
+        A launcher that ``srun`` started has the variables of a task, and the ranks that it starts have their own.
+        """
+        before = dict(self._ranks)
         for stat in self._tree.living():
             earlier = self._ranks.get(stat.pid)
-            if (earlier is not None and earlier[1] == stat.started_ticks) or (
-                stat.pid,
-                stat.started_ticks,
-            ) in self._starters:
+            key = (stat.pid, stat.started_ticks)
+            if (earlier is not None and earlier[1] == stat.started_ticks) or key in self._starters:
                 continue
             environ = read_environ(stat.pid)
-            rank, size = find_rank(environ)
-            if rank.isdigit() and not self._is_below_rank(stat.parent, int(rank)):
+            rank, size, is_launched = find_rank(environ)
+            if not rank.isdigit() or (self._has_launcher and not is_launched):
+                continue
+            if is_launched and not self._has_launcher:
+                self._has_launcher = True
+                self._starters |= {(pid, started) for pid, (_, started) in self._ranks.items()}
+                self._ranks.clear()
+            if not self._is_below_rank(stat.parent, int(rank)):
                 self._ranks[stat.pid] = (int(rank), stat.started_ticks)
                 self._world_size = int(size) if size.isdigit() else self._world_size
                 self._job = find_job(environ) or self._job
                 self._slurm_job = find_slurm_job(environ) or self._slurm_job
-        return len(self._ranks) > before
+        return not self._ranks.keys() <= before.keys()
 
     def describe_ranks(self) -> dict[str, Any]:
         """The fields of the event that tells a server which ranks of which job run here."""
@@ -251,13 +259,18 @@ def find_job(environ: Mapping[str, str]) -> str | None:
     return f"{here}{address}:{port}"[:500]
 
 
-def find_rank(environ: Mapping[str, str]) -> tuple[str, str]:
-    """Rank and number of ranks, as torchrun sets them, else as srun does; empty if the process is no rank."""
+def find_rank(environ: Mapping[str, str]) -> tuple[str, str, bool]:
+    """Rank and number of ranks, as torchrun or mpirun sets them, else as srun does; empty if the process is no rank.
+
+    The last value: whether a launcher of ranks set them.
+    """
     if "LOCAL_RANK" in environ or "WORLD_SIZE" in environ:
-        return environ.get("RANK", ""), environ.get("WORLD_SIZE", "")
-    if "MASTER_ADDR" in environ and "SLURM_LOCALID" in environ:
-        return environ.get("SLURM_PROCID", ""), environ.get("SLURM_NTASKS", "")
-    return "", ""
+        return environ.get("RANK", ""), environ.get("WORLD_SIZE", ""), True
+    if "OMPI_COMM_WORLD_RANK" in environ:
+        return environ["OMPI_COMM_WORLD_RANK"], environ.get("OMPI_COMM_WORLD_SIZE", ""), True
+    if "MASTER_ADDR" in environ and "SLURM_LOCALID" in environ:  # else tasks of a step need not belong together
+        return environ.get("SLURM_PROCID", ""), environ.get("SLURM_NTASKS", ""), False
+    return "", "", False
 
 
 def _is_python(pid: int) -> bool:

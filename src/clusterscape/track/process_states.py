@@ -18,26 +18,33 @@ _CALLS = {
                 206: "write", 211: "write", 25: "lock", 32: "lock", 82: "sync", 83: "sync"},
 }  # fmt: skip
 """System calls with a file descriptor as first argument that may wait: read, pread64, readv, recvfrom, recvmsg and their like."""
+_IDLE_CHANNELS = ("futex", "nanosleep", "ep_poll")
+"""Where the threads of PyTorch's backends wake many times a second without work."""
 _SWITCHES = re.compile(rb"^voluntary_ctxt_switches:\s*(\d+)", re.MULTILINE)
 
 
 def observe_process(pid: int) -> dict[str, Any]:
     """State and counters of a process, as ``collect/hangs`` reads them; what may not be read is None."""
     stat = read_stat(pid)
-    channel = None
-    with contextlib.suppress(OSError):
-        channel = Path(f"/proc/{pid}/wchan").read_text()
     own, others = _count_switches(pid)
     return {
         "pid": pid,
         "state": stat.state if stat else "X",
-        "wait_channel": channel,
+        "wait_channel": read_channel(pid, str(pid)) or None,
         "waits_on": _waits_on(pid),
         "cpu_ticks": stat.cpu_ticks if stat else None,
         "io_bytes": _io_bytes(pid),
         "switches": own,
         "thread_switches": others,
     }
+
+
+def read_channel(pid: int, thread: str) -> str:
+    """The function of the kernel that a thread sleeps in; empty if it may not be read."""
+    try:
+        return Path(f"/proc/{pid}/task/{thread}/wchan").read_text()
+    except OSError:
+        return ""
 
 
 def catches_signal(pid: int, number: int) -> bool:
@@ -86,7 +93,7 @@ def _io_bytes(pid: int) -> int | None:
 
 
 def _count_switches(pid: int) -> tuple[int | None, int | None]:
-    """How often the main thread and the most active other thread gave up the CPU to wait."""
+    """How often the main thread gave up the CPU to wait, and the most active other one that reads or writes."""
     own: int | None = None
     others: list[int] = []
     try:
@@ -99,6 +106,6 @@ def _count_switches(pid: int) -> tuple[int | None, int | None]:
             match = _SWITCHES.search(Path(f"/proc/{pid}/task/{task}/status").read_bytes())
             if match and task == str(pid):
                 own = int(match[1])
-            elif match:
+            elif match and not any(word in read_channel(pid, task) for word in _IDLE_CHANNELS):
                 others.append(int(match[1]))
     return own, max(others, default=0)

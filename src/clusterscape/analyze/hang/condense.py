@@ -8,7 +8,7 @@ MOST_DONE = 40
 MOST_PENDING = 64
 MOST_FRAMES = 16
 MOST_THREADS = 4
-MOST_HELPERS = 16
+MOST_HELPERS = 12
 
 
 def condense_look(look: HangLook) -> HangLook:

@@ -8,12 +8,14 @@ from clusterscape.model.hangs import HelperLook, ProcessLook, RankLook, StackFra
 TICKS_PER_S = 100
 LEAST_BYTES_PER_S = 100_000
 LEAST_CORES = 0.2
+LEAST_CORES_OF_RUNNING = 0.02
+"""Of a process that runs or waits for a core in both looks: other work may keep all cores busy."""
 IDLE_CORES = 0.05
 """Below this share of a core a process counts as waiting."""
 LEAST_SWITCHES_PER_S = 5
 """Of a main thread that waits for data again and again; less is a heartbeat."""
 LEAST_THREAD_SWITCHES_PER_S = 25
-"""Of another thread: the watchdog of NCCL wakes ten times a second."""
+"""Of another thread."""
 SLEEP_CHANNEL = re.compile(r"nanosleep")
 _LOCK_CHANNEL = re.compile(r"futex")
 
@@ -48,9 +50,13 @@ def find_progress(
         return Progress("its functions changed between the looks")
     if not does_sleep and (rate := _wakes(process, then, elapsed_s)):
         return Progress(f"data arrives: it wakes {rate:.0f} times a second")
-    if used is not None and used > LEAST_CORES:
+    if used is not None and _does_run(process, then, used):
         return Progress(f"uses {used:.1f} cores", is_sure=False)
     return None
+
+
+def _does_run(now: ProcessLook, before: ProcessLook, used: float) -> bool:
+    return used > LEAST_CORES or (now.state == before.state == "R" and used > LEAST_CORES_OF_RUNNING)
 
 
 def cores(now: ProcessLook | None, before: ProcessLook | None, elapsed_s: float | None) -> float | None:
@@ -64,7 +70,7 @@ def _find_working_helper(now: ProcessLook, before: ProcessLook, elapsed_s: float
     for helper in now.helpers:
         then = earlier.get(helper.pid)
         used = cores(helper.process, then.process, elapsed_s) if then else None
-        if used is not None and used > LEAST_CORES:
+        if used is not None and then and _does_run(helper.process, then.process, used):
             return Progress(f"{name_helper(helper)} uses {used:.1f} cores")
         moved = _difference(helper.process.io_bytes, then.process.io_bytes) if then else None
         if moved is not None and moved >= LEAST_BYTES_PER_S * elapsed_s:

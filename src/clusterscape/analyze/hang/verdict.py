@@ -1,5 +1,6 @@
 """The verdict on looks at a run: slow or hanging, the first cause among groups that wait for each other, and its class."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -319,7 +320,7 @@ def _judge_circle(circle: Sequence[Stall], now: HangLook) -> _Cause:
         HangKind.MISMATCH,
         odd,
         f"Groups wait for each other: {'; '.join(places)}. Ranks call them in different orders.",
-        Certainty.CERTAIN if len(odd) < len(involved | odd) else Certainty.LIKELY,
+        Certainty.CERTAIN if len(odd) < len(involved | odd) and stall.source == "recorder" else Certainty.LIKELY,
         stall,
         frame=user_frame(calls[0].frames) if calls and calls[0].frames else _frame_of(now, rank),
         evidence=tuple(places),
@@ -472,6 +473,8 @@ def _judge_complete(root: Stall, now: HangLook, before: HangLook | None) -> _Cau
             evidence=(occupation.evidence or occupation.phrase,),
         )
     if root.source == "RAS":
+        if elsewhere := _find_elsewhere(now):
+            return _judge_elsewhere(elsewhere, now, root)
         spinning = _find_synchronizing(now)
         if spinning:
             return _Cause(
@@ -503,6 +506,55 @@ def _judge_complete(root: Stall, now: HangLook, before: HangLook | None) -> _Cau
     )
 
 
+def _find_elsewhere(now: HangLook) -> frozenset[int]:
+    """Ranks that wait for their GPU or a collective at another line than most; all of two that differ.
+
+    Only for ranks that launched the same: in lockstep they are at the same line.
+    """
+    places: dict[int, tuple[object, ...]] = {}
+    for rank, look in now.ranks.items():
+        stack = main_stack(look)
+        occupation = find_occupation(look, None, None)
+        is_synchronizing = occupation is not None and occupation.kind is HangKind.KERNEL
+        if stack is None or not (is_in_collective(stack) or is_synchronizing):
+            return frozenset()
+        frame = user_frame(stack.frames)
+        places[rank] = (
+            is_synchronizing,
+            stack.frames[0].function,
+            frame.file if frame else "",
+            frame.line if frame else 0,
+        )
+    counts = Counter(places.values()).most_common(2)
+    if len(counts) < 2:
+        return frozenset()
+    (usual, most), (_, second) = counts
+    if most == second:
+        return frozenset(places) if len(places) == 2 else frozenset()
+    odd = frozenset(rank for rank, place in places.items() if place != usual)
+    return odd if len(odd) < most else frozenset()
+
+
+def _judge_elsewhere(ranks: frozenset[int], now: HangLook, root: Stall | None) -> _Cause:
+    """Ranks that wait at another line than most, with nothing else that tells them apart."""
+    occupation = find_occupation(now.ranks[min(ranks)], None, None)
+    is_kernel = occupation is not None and occupation.kind is HangKind.KERNEL and len(ranks) < len(now.ranks)
+    frame = _frame_of(now, min(ranks))
+    what = "GPU" if is_kernel else "collective"
+    return _Cause(
+        HangKind.KERNEL if is_kernel else HangKind.MISMATCH,
+        ranks,
+        f"{name_ranks(sorted(ranks))} {agree('waits', len(ranks))} for {'its' if len(ranks) == 1 else 'their'} {what} at "
+        f"another line than the other ranks.",
+        Certainty.POSSIBLE,
+        root,
+        occupation if is_kernel else None,
+        frame,
+        evidence=("stacks: all ranks wait, these at another line",),
+        alternatives=(HangKind.LINK, HangKind.MISMATCH if is_kernel else HangKind.KERNEL),
+    )
+
+
 def _find_synchronizing(now: HangLook) -> frozenset[int]:
     """Ranks that wait for their GPU, if they are fewer than the ranks in collectives."""
     by_rank = _occupations(frozenset(now.ranks), now, None)
@@ -518,6 +570,8 @@ def _judge_stacks(now: HangLook, before: HangLook | None) -> _Cause:
     outside = frozenset(observed) - inside
     occupations = _occupations(outside, now, before)
     if not occupations:
+        if elsewhere := _find_elsewhere(now):
+            return _judge_elsewhere(elsewhere, now, None)
         if inside:
             return _Cause(
                 HangKind.LINK,
@@ -533,6 +587,14 @@ def _judge_stacks(now: HangLook, before: HangLook | None) -> _Cause:
             "No rank waits in a collective, as far as the files tell.",
             Certainty.POSSIBLE,
         )
+    if (
+        not inside
+        and all(occupation.kind is HangKind.KERNEL for occupation in occupations.values())
+        and len(outside) > 1
+    ):
+        if elsewhere := _find_elsewhere(now):
+            return _judge_elsewhere(elsewhere, now, None)
+        return _judge_gpus(outside)
     if not inside:
         return _judge_apart(occupations, now)
     idle = {rank: occupation for rank, occupation in occupations.items() if occupation.progress is None}
@@ -552,6 +614,18 @@ def _judge_stacks(now: HangLook, before: HangLook | None) -> _Cause:
         occupation,
         evidence=tuple(filter(None, (occupation.evidence, f"stacks: {_count_ranks(len(inside))} in a collective"))),
         alternatives=(HangKind.LINK, HangKind.MISMATCH) if kind is HangKind.KERNEL else (),
+    )
+
+
+def _judge_gpus(ranks: frozenset[int]) -> _Cause:
+    """All ranks wait for their GPUs: most often inside a collective that was queued before."""
+    return _Cause(
+        HangKind.LINK,
+        frozenset(),
+        "All ranks wait for their GPUs at the same line; without a recorder it is unknown in which collective.",
+        Certainty.POSSIBLE,
+        evidence=(f"stacks: {_count_ranks(len(ranks))} in a synchronizing call",),
+        alternatives=(HangKind.KERNEL, HangKind.MISMATCH),
     )
 
 
