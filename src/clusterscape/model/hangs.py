@@ -99,7 +99,7 @@ class ProcessLook:
     """A process as the kernel describes it. ``state``: R, S, D, T, Z, or X if it does not exist any more.
 
     ``waits_on``: the call and the file that the main thread is in, such as ``read /data/shard``. ``io_bytes``: of all reads and
-    writes. ``switches``: how often the main thread gave up the CPU to wait; ``thread_switches``: another one that reads or writes.
+    writes. ``switches``: how often the main thread gave up the CPU to wait; ``thread_switches``: another one that does I/O.
     """
 
     pid: int | None = None
