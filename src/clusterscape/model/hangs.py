@@ -99,7 +99,7 @@ class ProcessLook:
     """A process as the kernel describes it. ``state``: R, S, D, T, Z, or X if it does not exist any more.
 
     ``waits_on``: the call and the file that the main thread is in, such as ``read /data/shard``. ``io_bytes``: of all reads and
-    writes. ``switches``: how often the main thread gave up the CPU to wait; ``thread_switches``: another one that does I/O.
+    writes. ``switches``: how often the main thread gave up the CPU to wait; ``wanted_ms``: how long it ran, or waited for a core.
     """
 
     pid: int | None = None
@@ -112,7 +112,7 @@ class ProcessLook:
     waits_on: str | None = None
     io_bytes: int | None = None
     switches: int | None = None
-    thread_switches: int | None = None
+    wanted_ms: float | None = None
     helpers: tuple["HelperLook", ...] = ()
 
 

@@ -1,6 +1,5 @@
 """What the kernel says that a process does and waits for: state, wait channel, system call, and counters of its progress."""
 
-import contextlib
 import os
 import platform
 import re
@@ -9,8 +8,6 @@ from typing import Any
 
 from clusterscape.track.processes import read_stat
 
-MOST_THREADS = 512
-"""Whose context switches are counted."""
 _CALLS = {
     "x86_64": {0: "read", 1: "write", 17: "read", 18: "write", 19: "read", 20: "write", 45: "read", 47: "read", 44: "write",
                46: "write", 72: "lock", 73: "lock", 74: "sync", 75: "sync"},
@@ -18,33 +15,22 @@ _CALLS = {
                 206: "write", 211: "write", 25: "lock", 32: "lock", 82: "sync", 83: "sync"},
 }  # fmt: skip
 """System calls with a file descriptor as first argument that may wait: read, pread64, readv, recvfrom, recvmsg and their like."""
-_IDLE_CHANNELS = ("futex", "nanosleep", "ep_poll")
-"""Where the threads of PyTorch's backends wake many times a second without work."""
 _SWITCHES = re.compile(rb"^voluntary_ctxt_switches:\s*(\d+)", re.MULTILINE)
 
 
 def observe_process(pid: int) -> dict[str, Any]:
     """State and counters of a process, as ``collect/hangs`` reads them; what may not be read is None."""
     stat = read_stat(pid)
-    own, others = _count_switches(pid)
     return {
         "pid": pid,
         "state": stat.state if stat else "X",
-        "wait_channel": read_channel(pid, str(pid)) or None,
+        "wait_channel": _channel(pid),
         "waits_on": _waits_on(pid),
         "cpu_ticks": stat.cpu_ticks if stat else None,
         "io_bytes": _io_bytes(pid),
-        "switches": own,
-        "thread_switches": others,
+        "wanted_ms": _wanted_ms(pid),
+        "switches": _switches(pid),
     }
-
-
-def read_channel(pid: int, thread: str) -> str:
-    """The function of the kernel that a thread sleeps in; empty if it may not be read."""
-    try:
-        return Path(f"/proc/{pid}/task/{thread}/wchan").read_text()
-    except OSError:
-        return ""
 
 
 def catches_signal(pid: int, number: int) -> bool:
@@ -61,6 +47,14 @@ def read_name(pid: int) -> str | None:
     """The name of the process's program."""
     try:
         return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return None
+
+
+def _channel(pid: int) -> str | None:
+    """The function of the kernel that the main thread sleeps in."""
+    try:
+        return Path(f"/proc/{pid}/wchan").read_text()
     except OSError:
         return None
 
@@ -92,20 +86,19 @@ def _io_bytes(pid: int) -> int | None:
         return None
 
 
-def _count_switches(pid: int) -> tuple[int | None, int | None]:
-    """How often the main thread gave up the CPU to wait, and the most active other one that reads or writes."""
-    own: int | None = None
-    others: list[int] = []
+def _wanted_ms(pid: int) -> float | None:
+    """How long the main thread ran, or waited for a core that others had."""
     try:
-        with os.scandir(f"/proc/{pid}/task") as entries:
-            tasks = [entry.name for _, entry in zip(range(MOST_THREADS), entries, strict=False)]
+        ran_ns, delayed_ns = Path(f"/proc/{pid}/schedstat").read_text().split()[:2]
+        return (int(ran_ns) + int(delayed_ns)) / 1e6
+    except (OSError, ValueError):
+        return None
+
+
+def _switches(pid: int) -> int | None:
+    """How often the main thread gave up the CPU to wait."""
+    try:
+        match = _SWITCHES.search(Path(f"/proc/{pid}/status").read_bytes())
     except OSError:
-        return None, None
-    for task in tasks:
-        with contextlib.suppress(OSError):
-            match = _SWITCHES.search(Path(f"/proc/{pid}/task/{task}/status").read_bytes())
-            if match and task == str(pid):
-                own = int(match[1])
-            elif match and not any(word in read_channel(pid, task) for word in _IDLE_CHANNELS):
-                others.append(int(match[1]))
-    return own, max(others, default=0)
+        return None
+    return int(match[1]) if match else None

@@ -10,7 +10,8 @@ from clusterscape.model.run_events import HangEnded, HangFound, RunEventError, d
 from clusterscape.model.run_fold import FoldLimits, fold_event
 from clusterscape.model.runs import decode_detail, encode, new_run
 from clusterscape.track.hang_watch import LEAST_SILENCE_S, Rhythm
-from clusterscape.track.spooled import iter_events, spool_files
+from clusterscape.track.places import runs_folder
+from clusterscape.track.spooled import iter_events, list_runs, spool_files
 
 STEPS = """\
 import clusterscape, os, threading, time
@@ -38,14 +39,15 @@ def events(folder: Path) -> list[dict[str, object]]:
 
 
 def has_hung(command: Command) -> bool:
-    """Whether the only run was found to hang."""
-    return any(event["event"] == "hang" for event in events(command.only_run().folder))
+    """Whether a run was found to hang."""
+    folders = list_runs(command.state) if runs_folder(command.state).is_dir() else []
+    return any(event["event"] == "hang" for folder in folders for event in events(folder))
 
 
 def test_verdict_is_stored_and_withdrawn_when_a_run_pauses_and_goes_on(command: Command) -> None:
     command.script("model.py", STEPS.format(steps=10, at=6, pause=600))
     with command.started("run", "-l", "none", "model.py") as tracker:
-        wait_for(lambda: bool(command.runs()) and has_hung(command), "a verdict")
+        wait_for(lambda: has_hung(command), "a verdict")
         (command.folder / "go on").touch()
         output, _ = tracker.communicate(timeout=120)
     assert tracker.returncode == 0
@@ -87,7 +89,7 @@ def test_script_is_not_ended_when_it_replaces_the_handler(command: Command) -> N
 def test_run_ends_at_once_when_it_is_stopped_during_a_hang(command: Command) -> None:
     command.script("model.py", STEPS.format(steps=24, at=8, pause=600))
     with command.started("run", "-l", "none", "model.py") as tracker:
-        wait_for(lambda: bool(command.runs()) and has_hung(command), "a verdict")
+        wait_for(lambda: has_hung(command), "a verdict")
         tracker.terminate()
         tracker.wait(60)
     assert command.only_run().state == "cancelled"

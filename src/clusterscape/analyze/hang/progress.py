@@ -8,16 +8,11 @@ from clusterscape.model.hangs import HelperLook, ProcessLook, RankLook, StackFra
 TICKS_PER_S = 100
 LEAST_BYTES_PER_S = 100_000
 LEAST_CORES = 0.2
-LEAST_CORES_OF_RUNNING = 0.02
-"""Of a process that runs or waits for a core in both looks: other work may keep all cores busy."""
 IDLE_CORES = 0.05
 """Below this share of a core a process counts as waiting."""
 LEAST_SWITCHES_PER_S = 5
 """Of a main thread that waits for data again and again; less is a heartbeat."""
-LEAST_THREAD_SWITCHES_PER_S = 25
-"""Of another thread."""
 SLEEP_CHANNEL = re.compile(r"nanosleep")
-_LOCK_CHANNEL = re.compile(r"futex")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +45,14 @@ def find_progress(
         return Progress("its functions changed between the looks")
     if not does_sleep and (rate := _wakes(process, then, elapsed_s)):
         return Progress(f"data arrives: it wakes {rate:.0f} times a second")
-    if used is not None and _does_run(process, then, used):
-        return Progress(f"uses {used:.1f} cores", is_sure=False)
-    return None
+    wanted = _wanted_cores(process, then, elapsed_s)
+    return Progress(f"it uses or waits for {wanted:.1f} cores", is_sure=False) if wanted > LEAST_CORES else None
 
 
-def _does_run(now: ProcessLook, before: ProcessLook, used: float) -> bool:
-    return used > LEAST_CORES or (now.state == before.state == "R" and used > LEAST_CORES_OF_RUNNING)
+def _wanted_cores(now: ProcessLook, before: ProcessLook, elapsed_s: float) -> float:
+    """Cores that a process used, or its main thread waited for: other work may keep all of them busy."""
+    wanted_ms = 0.0 if now.wanted_ms is None or before.wanted_ms is None else now.wanted_ms - before.wanted_ms
+    return max(cores(now, before, elapsed_s) or 0.0, wanted_ms / 1000 / elapsed_s)
 
 
 def cores(now: ProcessLook | None, before: ProcessLook | None, elapsed_s: float | None) -> float | None:
@@ -69,9 +65,9 @@ def _find_working_helper(now: ProcessLook, before: ProcessLook, elapsed_s: float
     earlier = {helper.pid: helper for helper in before.helpers}
     for helper in now.helpers:
         then = earlier.get(helper.pid)
-        used = cores(helper.process, then.process, elapsed_s) if then else None
-        if used is not None and then and _does_run(helper.process, then.process, used):
-            return Progress(f"{name_helper(helper)} uses {used:.1f} cores")
+        wanted = _wanted_cores(helper.process, then.process, elapsed_s) if then else 0.0
+        if wanted > LEAST_CORES:
+            return Progress(f"{name_helper(helper)} uses or waits for {wanted:.1f} cores")
         moved = _difference(helper.process.io_bytes, then.process.io_bytes) if then else None
         if moved is not None and moved >= LEAST_BYTES_PER_S * elapsed_s:
             return Progress(f"{name_helper(helper)} read and wrote {moved / 1e6:,.1f} MB between the looks")
@@ -84,12 +80,9 @@ def name_helper(helper: HelperLook) -> str:
 
 
 def _wakes(now: ProcessLook, before: ProcessLook, elapsed_s: float) -> float | None:
-    """How often a second a thread is woken that waits for data, if that is often."""
-    own = (_difference(now.switches, before.switches) or 0) / elapsed_s
-    others = (_difference(now.thread_switches, before.thread_switches) or 0) / elapsed_s
-    if _LOCK_CHANNEL.search(now.wait_channel or ""):  # waits for one of its threads
-        return others if others >= LEAST_THREAD_SWITCHES_PER_S else None
-    return own if own >= LEAST_SWITCHES_PER_S else None
+    """How often a second the main thread is woken that waits for data, if that is often."""
+    rate = (_difference(now.switches, before.switches) or 0) / elapsed_s
+    return rate if rate >= LEAST_SWITCHES_PER_S else None
 
 
 def _difference(now: int | None, before: int | None) -> int | None:

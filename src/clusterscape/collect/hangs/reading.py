@@ -329,6 +329,7 @@ def _as_world_size(value: object) -> int | None:
 
 def _process_of(entry: Mapping[str, Any]) -> ProcessLook:
     state, channel, waits_on = entry.get("state"), entry.get("wait_channel"), entry.get("waits_on")
+    wanted_ms = entry.get("wanted_ms")
     return ProcessLook(
         pid=_as_int(entry.get("pid")),
         state=state if isinstance(state, str) else None,
@@ -337,7 +338,7 @@ def _process_of(entry: Mapping[str, Any]) -> ProcessLook:
         cpu_ticks=_as_int(entry.get("cpu_ticks")),
         io_bytes=_as_int(entry.get("io_bytes")),
         switches=_as_int(entry.get("switches")),
-        thread_switches=_as_int(entry.get("thread_switches")),
+        wanted_ms=wanted_ms if isinstance(wanted_ms, int | float) and not isinstance(wanted_ms, bool) else None,
         helpers=_helpers_of(entry.get("helpers")),
         exit_code=_as_int(entry.get("exit_code")),
         exit_signal=_as_int(entry.get("exit_signal")),
