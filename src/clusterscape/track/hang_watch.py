@@ -30,7 +30,7 @@ MOST_SILENT_STEPS_S = 10.0
 KEPT_GAPS = 512
 LEAST_APART_S = 1.0
 CONFIRM_S = 5.0
-"""A cause that may pass by itself (a slow network, a long kernel) must still be there after so long."""
+"""A cause that may pass by itself (a slow network, a long kernel) must still be there this much later."""
 LEAST_DOUBTFUL_S = 12.0
 """How long a run is silent at least before a verdict that admits `slow` is shown."""
 WHOLE_WITHIN_S = 30.0

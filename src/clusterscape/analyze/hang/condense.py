@@ -24,7 +24,7 @@ def _condense(about: RankLook) -> RankLook:
     main_first = sorted(about.stacks, key=lambda stack: (not stack.is_main, not stack.owns_gil))[:MOST_THREADS]
     process = about.process
     if process is not None:
-        helpers = [replace(one, frames=one.frames[:MOST_FRAMES]) for one in process.helpers[:MOST_HELPERS]]
+        helpers = [replace(helper, frames=helper.frames[:MOST_FRAMES]) for helper in process.helpers[:MOST_HELPERS]]
         process = replace(process, helpers=tuple(helpers))
     return replace(
         about,
