@@ -634,7 +634,11 @@ def _judge_apart(occupations: Mapping[int, Occupation], now: HangLook) -> _Cause
 
     Ranks that have ended are no cause then: a run may save its model on one rank, after the others have ended.
     """
-    living = {rank: one for rank, one in occupations.items() if one.kind is not HangKind.DEAD or _has_failed(rank, now)}
+    living = {
+        rank: occupation
+        for rank, occupation in occupations.items()
+        if occupation.kind is not HangKind.DEAD or _has_failed(rank, now)
+    }
     works = frozenset(rank for rank, occupation in living.items() if occupation.progress is not None)
     blocked = frozenset(
         rank
