@@ -116,7 +116,7 @@ def diagnose(
     explanations = explain_clusters(clustering.labels, _select(run.attributes, clustering.compared))
     peers = find_peers(clustering, run.attributes)
     odd = find_odd_among_peers(values, peers, options.significance, quantum=options.quantum)
-    findings = find_findings(run, peers.clustering, peers.explanations, odd, metric)
+    findings = find_findings(run, peers.clustering, peers.explanations, odd, metric, peers.groups)
     notes += clustering.notes
     if clustering.count != peers.clustering.count:
         notes.append(_describe_cut(clustering.count, peers.clustering.count))
