@@ -216,6 +216,8 @@ def _keep_look(event: HangLooked, run: StoredRun) -> None:
         len(about.calls) > MOST_LOOKED_CALLS
         or len(about.groups) > MOST_LOOKED_GROUPS
         or sum(len(stack.frames) for stack in about.stacks) > MOST_LOOKED_FRAMES
+        or sum(1 + len(helper.frames) for helper in (about.process.helpers if about.process else ()))
+        > MOST_LOOKED_FRAMES
         for about in look.ranks.values()
     ):
         leave_out(run, "looks")

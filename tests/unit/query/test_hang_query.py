@@ -50,9 +50,9 @@ def send(
 
 @pytest.fixture
 def case(tmp_path: Path) -> tuple[int, list[HangLook]]:
-    made = write_case("absent", 3, tmp_path / "looks")
-    [rank] = made.ranks
-    return rank, read_looks(list(made.looks))
+    case = write_case("absent", 3, tmp_path / "looks")
+    [rank] = case.ranks
+    return rank, read_looks(list(case.looks))
 
 
 def test_rank_is_named_when_the_looks_of_two_machines_come_together(
