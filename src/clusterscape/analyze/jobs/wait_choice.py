@@ -36,7 +36,7 @@ STEP = 0.1
 """Step of the miss rates after each outcome."""
 
 MOST_TOGETHER = 25.0
-"""Of the forecasts that are open at the same time, which share their fate, at most so many decide about later ones."""
+"""The number of simultaneously open forecasts above which only some of them decide about later ones."""
 
 FORGET = 0.995
 """Weight of a forecast relative to the next newer one of its context (Barber et al. 2023 use 0.99)."""
@@ -155,7 +155,7 @@ def walk_forward(
 def select_deciding(made_s: Float64s, wait_s: Float64s) -> Bools:
     """Which forecasts decide about later ones: all, but evenly fewer where more than MOST_TOGETHER were open when they were made.
 
-    Jobs that wait at the same time wait for the same events: hundreds of a burst must not be all that decides about the next ones.
+    Jobs that wait at the same time wait for the same events: hundreds of one burst alone must not decide about later ones.
     """
     over = np.searchsorted(np.sort(made_s + wait_s), made_s, side="right")
     share = MOST_TOGETHER / np.maximum(np.arange(len(made_s)) - over, MOST_TOGETHER)
