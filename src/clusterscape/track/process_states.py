@@ -62,7 +62,7 @@ def _channel(pid: int) -> str | None:
 
 
 def _is_thread_in_socket(pid: int) -> bool:
-    """Whether a thread besides the main one reads or writes a socket. Those of PyTorch's backends poll theirs."""
+    """Whether a thread other than the main one reads or writes a socket. Those of PyTorch's backends poll theirs."""
     try:
         with os.scandir(f"/proc/{pid}/task") as entries:
             threads = [entry.name for _, entry in zip(range(MOST_THREADS), entries, strict=False)]
