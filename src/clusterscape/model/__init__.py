@@ -11,6 +11,7 @@ Names are imported on first use, so that a tracked script does not load numpy or
 ``host_metrics``: the part of the metric catalogue about jobs and whole nodes.
 ``ids``: branded identifiers and times.
 ``inventory``: nodes, partitions, units, reservations and preemption.
+``job_summaries``: the summary of an ended job, kept for years.
 ``job_usage``: what a job used of its nodes, for its card.
 ``jobs``: a job trace as columns.
 ``machine_types``: machine types from product names.

@@ -36,6 +36,7 @@ from clusterscape.serve.identity.identity import Identity
 from clusterscape.serve.state import AppState
 from clusterscape.serve.telemetry import OnlyHealth
 from clusterscape.services.hang_alerts import HangAlerts
+from clusterscape.services.job_summaries import SummaryKeeper
 from clusterscape.store.access import open_access_store
 from clusterscape.supervision import SupervisedLoop, cancel_and_wait, keep_running
 from clusterscape.warm_up import Area
@@ -236,8 +237,14 @@ async def _run(
         site.clock,
         (lambda: True) if replica is None else (lambda: replica.decides),
     )
+    summaries = SummaryKeeper(
+        site.services.context,
+        keep_days=site.settings.retention.summaries_days,
+        decides=(lambda: True) if replica is None else (lambda: replica.decides),
+    )
     following = [_supervise_thread(site, name, run) for name, run in queue_threads.runs.items()]
     following.append(_supervise_thread(site, "alerts on hangs", hang_alerts.run))
+    following.append(_supervise_thread(site, "job summaries", summaries.run))
     once = {} if startup_task is None else {"startup task": startup_task}
     if not site.warm_up.is_ready(Area.RULES):
         once["compiling"] = partial(compile_ahead, site.warm_up, compiled)
@@ -248,6 +255,7 @@ async def _run(
         # First, whatever happens next: a thread that is not stopped keeps the process alive forever.
         site.watch.stop()
         hang_alerts.stop()
+        summaries.stop()
         for stop in queue_threads.stops:
             stop()
         await cancel_and_wait(*background)

@@ -4,6 +4,7 @@
 ``context``: the dependencies of every service: the stores that it writes, and the context of queries.
 ``forecasts``: trains the models, logs wait forecasts, and records their outcomes.
 ``hang_alerts``: alerts on jobs that hang, and on their end.
+``job_summaries``: summarizes ended jobs.
 ``job_traces``: uploads of job traces.
 ``promises``: the first planned start of every waiting workload, and every later slip with its cause.
 ``rules``: changes of rules, mutes and comments.

@@ -25,6 +25,9 @@ export interface AccountChange {
 /** How the statistics of a workload's units are combined into one. */
 export type Across = "spread" | "least" | "most" | "average";
 
+/** What a piece of advice is about. */
+export type AdviceKind = "memory" | "cores" | "time_limit" | "gpus" | "gpu_model" | "mig";
+
 /** A workload that is ahead, and why. `parts`: the factors of its priority, if the scheduler reports them. */
 export interface AheadRow {
   readonly gpus: number;
@@ -726,6 +729,7 @@ export interface JitteredMeasure {
 
 /** The card of a job: what it asked for, what it used, and what that says. Of a requeued job: its latest execution. `executions`: how often it ran. `wasted_gpu_hours`: of GPUs that were idle on average; null if nothing was measured. */
 export interface JobCard {
+  readonly advice: readonly JobCardAdvice[];
   readonly cluster: string;
   readonly cpu: JobShare;
   readonly cpu_memory: JobShare;
@@ -750,6 +754,7 @@ export interface JobCard {
   readonly project: string | null;
   readonly qos: string | null;
   readonly run_s: number;
+  readonly similar: SimilarJobs | null;
   readonly started_at: number;
   readonly state: WorkloadState;
   readonly time_limit_s: number | null;
@@ -757,6 +762,19 @@ export interface JobCard {
   readonly user: string | null;
   readonly wasted_gpu_hours: number | null;
   readonly workload: string;
+}
+
+/** What would have been enough, with a margin, from this and similar past jobs. `asked` and `enough`: bytes per node, cores, seconds, GPUs, or a share of a GPU. `saved` is in `saved_unit`. `sooner_s`: how much sooner the planner would have started the job; null if that was not planned. `basis`: number of jobs. */
+export interface JobCardAdvice {
+  readonly asked: number;
+  readonly basis: number;
+  readonly enough: number;
+  readonly kind: AdviceKind;
+  readonly option: string;
+  readonly saved: number | null;
+  readonly saved_unit: SavedUnit | null;
+  readonly sooner_s: number | null;
+  readonly text: string;
 }
 
 /** One GPU or MIG instance: mean utilization while the job held it, and the most memory it used. */
@@ -1740,6 +1758,9 @@ export interface RunWorkloadAnswer {
   readonly workload: RunWorkload;
 }
 
+/** What is saved. */
+export type SavedUnit = "gpu_hours" | "core_hours" | "gib_hours" | "hours";
+
 /** A saved view, shared by all users. The page defines `document`; it has at least `version` and `title`. */
 export interface SavedView {
   readonly document: Readonly<Record<string, unknown>>;
@@ -1805,6 +1826,26 @@ export interface SignIn {
   readonly login?: string | null;
   readonly password?: string | null;
   readonly token?: string | null;
+}
+
+/** One past job of the same user with the same name, numbers aside. */
+export interface SimilarJob {
+  readonly ended_at: number;
+  readonly gpu_util_ratio: number | null;
+  readonly gpus: number;
+  readonly memory_peak_bytes: number | null;
+  readonly run_s: number;
+  readonly state: WorkloadState;
+  readonly workload: string;
+}
+
+/** Past jobs of the same user with the same name, numbers aside: how many, how they went, and the latest ones. */
+export interface SimilarJobs {
+  readonly completed: number;
+  readonly count: number;
+  readonly latest: readonly SimilarJob[];
+  readonly longest_run_s: number;
+  readonly median_run_s: number;
 }
 
 /** One policy with one backfilling. `jobs` is null if there are too many to draw; `fingerprint` identifies the result. `omega` is null if the backfilling is not relaxed. */

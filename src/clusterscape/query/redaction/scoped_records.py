@@ -26,8 +26,9 @@ from clusterscape.model import (
     Workload,
     WorkloadId,
 )
-from clusterscape.model.identity_fields import OwnerText, ProjectName, PublicText, UserName
+from clusterscape.model.identity_fields import FreeText, OwnerText, ProjectName, PublicText, UserName
 from clusterscape.model.inventory import EXPORTER_QUESTIONS
+from clusterscape.model.job_summaries import JobSummary
 from clusterscape.model.observations import PRIORITY_PARTS
 from clusterscape.model.rules import Violation
 from clusterscape.model.runs import RunRecord, StoredRun
@@ -119,6 +120,21 @@ class HistoryRow(TypedDict):
     user: UserName
     project: ProjectName
     partition: PublicText
+
+
+class SummaryRow(TypedDict):
+    """The text columns of ``summary_columns``."""
+
+    workload: PublicText
+    state: PublicText
+    kind: PublicText
+    family: OwnerText
+    user: UserName
+    project: ProjectName
+    partition: PublicText
+    qos: FreeText
+    resource_type: PublicText
+    source: PublicText
 
 
 class AnonymousWorkloads:
@@ -252,6 +268,27 @@ class ScopedRecords:
     def violation_spans(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
         """Violations that overlap [start, end) as columns."""
         return self._records.violation_spans(start_ms=start_ms, end_ms=end_ms)
+
+    # Summaries are read with a user's name, and hidden from everybody else.
+
+    def job_summary(self, workload: WorkloadId) -> JobSummary | None:
+        """The summary of an ended job, or None if it does not exist or is hidden."""
+        summary = self._records.job_summary(workload)
+        return summary if summary is not None and self.scope.covers(summary.user, summary.project) else None
+
+    def similar_summaries(self, user: str, family: str, *, limit: int) -> list[JobSummary]:
+        """The visible summaries of a user's jobs of one family, newest first."""
+        similar = self._records.similar_summaries(user, family, limit=limit)
+        return [summary for summary in similar if self.scope.covers(summary.user, summary.project)]
+
+    def summary_columns(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
+        """Summaries as columns, with pseudonyms of users and projects outside of the scope."""
+        return self._redactor.redact_table(self._records.summary_columns(start_ms=start_ms, end_ms=end_ms), SummaryRow)
+
+    def unsummarized(self, *, start_ms: UnixMs, end_ms: UnixMs, limit: int) -> list[Workload]:
+        """Ended workloads without a summary."""
+        ended = self._records.unsummarized(start_ms=start_ms, end_ms=end_ms, limit=limit)
+        return [self._redact(workload) for workload in ended]
 
     # Inventory.
 
