@@ -12,7 +12,9 @@ from clusterscape.model.job_summaries import JobSummary, SummarySource
 
 GIB = 2.0**30
 NO_OFFER = GpuOffer(models={})
-OFFER = GpuOffer(models={"A100-80G": 80 * GIB, "A100-40G": 40 * GIB, "T4": 16 * GIB}, mig_profiles=("1g.10gb", "3g.40gb"))
+OFFER = GpuOffer(
+    models={"A100-80G": 80 * GIB, "A100-40G": 40 * GIB, "T4": 16 * GIB}, mig_profiles=("1g.10gb", "3g.40gb")
+)
 
 
 def summary(number: int = 1, **fields: object) -> JobSummary:

@@ -74,9 +74,16 @@ def test_a_record_equals_the_one_that_was_summarized_in_what_a_card_shows() -> N
 
 
 def test_nothing_is_known_when_a_node_has_no_samples() -> None:
-    summary = summarize(ended(1, 1), JobUsage(run_s=3600, gpu_count=1, nodes={"n": NodeUsage()}), source=SummarySource.SAMPLES)
+    summary = summarize(
+        ended(1, 1), JobUsage(run_s=3600, gpu_count=1, nodes={"n": NodeUsage()}), source=SummarySource.SAMPLES
+    )
     assert summary is not None
-    assert (summary.source, summary.cpu_s, summary.gpus_unused, summary.detail) == (SummarySource.ACCOUNTING, None, None, "")
+    assert (summary.source, summary.cpu_s, summary.gpus_unused, summary.detail) == (
+        SummarySource.ACCOUNTING,
+        None,
+        None,
+        "",
+    )
 
 
 def test_there_is_no_summary_when_a_job_has_not_run_or_not_ended() -> None:

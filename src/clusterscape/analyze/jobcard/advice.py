@@ -191,9 +191,7 @@ def _advise_model(job: JobSummary, past: Sequence[JobSummary], offer: GpuOffer) 
         return None
     if not _is_low_on_gpu(jobs) or not _fits_limit(jobs, SLOWEST_MODEL):
         return None
-    smaller = [
-        (size, model) for model, size in offer.models.items() if model != own and need <= size <= WORTH * memory
-    ]
+    smaller = [(size, model) for model, size in offer.models.items() if model != own and need <= size <= WORTH * memory]
     if not smaller:
         return None
     size, model = max(smaller)

@@ -13,7 +13,13 @@ from clusterscape.model.durations import DAY_MS
 from clusterscape.model.job_summaries import JobSummary
 from clusterscape.query.context import QueryContext
 from clusterscape.query.past import PastPictures
-from clusterscape.query.scheduling.live_queue import LiveQueue, QueueJob, find_node_table, read_queue, read_scheduler_rules
+from clusterscape.query.scheduling.live_queue import (
+    LiveQueue,
+    QueueJob,
+    find_node_table,
+    read_queue,
+    read_scheduler_rules,
+)
 from clusterscape.query.scheduling.queue_plan import plan_queue
 
 MAX_SIMILAR = 100
