@@ -23,6 +23,7 @@ Names are imported on first use, so that a tracked script does not load numpy or
 ``run_fold``: applies events to a stored run.
 ``run_frames``: the format of a run's files, on disk and on the wire.
 ``runs``: a run as it is stored, and the names of its units.
+``safe_text``: escapes control characters in untrusted text.
 ``samples``: samples as columns.
 ``spans``: spans and operator graphs.
 ``statistics``: the statistic catalogue of rules.

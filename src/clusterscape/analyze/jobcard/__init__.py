@@ -4,4 +4,5 @@
 ``card``: the numbers of the card, from what the job used.
 ``notes``: sentences on what the numbers say.
 ``rounding``: numbers as jobstats and Slurm print them.
+``text``: the card in the lines that users of jobstats know.
 """

@@ -99,7 +99,7 @@ class JobCardAdvice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SimilarJob:
+class PastJob:
     """One past job of the same user with the same name, numbers aside."""
 
     workload: WorkloadRef
@@ -112,14 +112,14 @@ class SimilarJob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SimilarJobs:
+class PastJobs:
     """Past jobs of the same user with the same name, numbers aside: how many, how they went, and the latest ones."""
 
     count: int
     completed: int
     median_run_s: float
     longest_run_s: float
-    latest: list[SimilarJob]
+    latest: list[PastJob]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +160,6 @@ class JobCard:
     curves: list[JobCurve]
     notes: list[JobCardNote]
     advice: list[JobCardAdvice]
-    similar: SimilarJobs | None
+    similar: PastJobs | None
     hint: ScopedText | None
     """Where there are no samples: why, and what to do."""

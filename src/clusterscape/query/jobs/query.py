@@ -20,8 +20,8 @@ from clusterscape.query.jobs.answers import (
     JobCardNote,
     JobCurve,
     JobShare,
-    SimilarJob,
-    SimilarJobs,
+    PastJob,
+    PastJobs,
 )
 from clusterscape.query.jobs.curves import read_curves
 from clusterscape.query.jobs.usage import JobWindow, find_held, read_usage
@@ -68,7 +68,7 @@ class JobQuery:
         """The card with advice and similar past jobs, which take longer to find and do not change after the end."""
         key, version = ("advice", summary.workload), (summary.ended_at, summary.source)
 
-        def find() -> tuple[list[JobCardAdvice], SimilarJobs | None]:
+        def find() -> tuple[list[JobCardAdvice], PastJobs | None]:
             similar = find_similar(self._context, summary)
             advice = read_advice(self._context, self._past, summary, similar)
             return [_describe_advice(piece) for piece in advice], _describe_similar(similar)
@@ -159,17 +159,17 @@ def _describe_advice(timed: TimedAdvice) -> JobCardAdvice:
     )
 
 
-def _describe_similar(similar: Sequence[JobSummary]) -> SimilarJobs | None:
+def _describe_similar(similar: Sequence[JobSummary]) -> PastJobs | None:
     if not similar:
         return None
     runs = [job.run_s for job in similar]
-    return SimilarJobs(
+    return PastJobs(
         count=len(similar),
         completed=sum(job.state is WorkloadState.COMPLETED for job in similar),
         median_run_s=median(runs),
         longest_run_s=max(runs),
         latest=[
-            SimilarJob(
+            PastJob(
                 workload=job.workload,
                 state=job.state,
                 ended_at=job.ended_at,

@@ -57,6 +57,7 @@ class ScopedDocuments:
             "mute": lambda document: document,
             "rule-comment": self._read_comment,
             "job_trace": self._read_upload,
+            "mail-choice": self._read_upload,
             PRIORITY_PARTS: lambda document: document,
             EXPORTER_QUESTIONS: lambda document: document,
         }

@@ -1,4 +1,4 @@
-"""Prints the card of a job: first the lines, their order and rounding as users of jobstats know them, then what only this
+"""The card of a job as text: first the lines, their order and rounding as users of jobstats know them, then what only this
 card has. Names come from strangers, so every line is escaped.
 """
 
@@ -14,8 +14,8 @@ from clusterscape.analyze.jobcard.rounding import (
     format_percent,
     format_requested_memory,
 )
-from clusterscape.cli.safe_text import one_line
 from clusterscape.model.quantities import format_hours
+from clusterscape.model.safe_text import one_line
 
 WIDTH = 80
 METER = 50
