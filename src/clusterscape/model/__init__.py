@@ -17,6 +17,7 @@ Names are imported on first use, so that a tracked script does not load numpy or
 ``machine_types``: machine types from product names.
 ``metrics``: the metric catalogue: one entry per metric, with the names sources use.
 ``observations``: what collectors yield.
+``period_metrics``: the metrics of users and projects over a period, as rows of the catalogue.
 ``quantities``: formatting of hours and durations; the page's is in ``web/src/base/format.ts``.
 ``rules``: rules, their subjects, and violations.
 ``run_events``: every event of a run and its fields.

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clusterscape.analyze.jobcard.advice import AdviceKind, GpuOffer, JobAdvice, find_advice, round_limit_s
@@ -156,6 +156,7 @@ JOBS = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(st.builds(replace, JOBS, workload=st.just(WorkloadId("slurm:1"))), st.lists(JOBS, max_size=6))
 def test_no_past_job_would_have_failed_whatever_the_past(job: JobSummary, past: list[JobSummary]) -> None:
     pieces = {piece.kind: piece for piece in find_advice(job, past, OFFER) if piece.saved is not None}

@@ -135,6 +135,11 @@ export interface CheaperChange {
   readonly words: string;
 }
 
+/** A choice of mails. */
+export interface ChosenMail {
+  readonly choice: MailKind;
+}
+
 /** The units to export. */
 export interface ChosenUnits {
   readonly units: readonly string[];
@@ -754,7 +759,7 @@ export interface JobCard {
   readonly project: string | null;
   readonly qos: string | null;
   readonly run_s: number;
-  readonly similar: SimilarJobs | null;
+  readonly similar: PastJobs | null;
   readonly started_at: number;
   readonly state: WorkloadState;
   readonly time_limit_s: number | null;
@@ -887,6 +892,14 @@ export interface MadeToken {
   readonly token: TokenAnswer;
 }
 
+/** Which mails on ended jobs a user gets; null: what the site sends by default. */
+export interface MailChoice {
+  readonly choice: MailKind | null;
+}
+
+/** Which ended jobs a user gets mails on. */
+export type MailKind = "all" | "waste" | "none";
+
 /** A measure without and with the change: means over the same futures, their paired difference and its 95 % interval. `verdict`: better, worse, unclear (the interval contains 0) or same. */
 export interface MeasureChange {
   readonly baseline: number;
@@ -923,7 +936,7 @@ export interface MetricAnswer {
 export type MetricKind = "gauge" | "counter";
 
 /** What a metric is measured of, which decides the id that its samples are stored under. */
-export type MetricSubject = "unit" | "job" | "node" | "source";
+export type MetricSubject = "unit" | "job" | "node" | "source" | "period";
 
 /** Canonical units; the client formats by these. */
 export type MetricUnit = "ratio" | "watts" | "joules" | "bytes" | "bytes_per_second" | "hertz" | "celsius" | "seconds" | "count";
@@ -1156,6 +1169,26 @@ export interface PartitionSummary {
   readonly units: UnitCounts;
   readonly waiting: number;
   readonly waiting_gpus: number;
+}
+
+/** One past job of the same user with the same name, numbers aside. */
+export interface PastJob {
+  readonly ended_at: number;
+  readonly gpu_util_ratio: number | null;
+  readonly gpus: number;
+  readonly memory_peak_bytes: number | null;
+  readonly run_s: number;
+  readonly state: WorkloadState;
+  readonly workload: string;
+}
+
+/** Past jobs of the same user with the same name, numbers aside: how many, how they went, and the latest ones. */
+export interface PastJobs {
+  readonly completed: number;
+  readonly count: number;
+  readonly latest: readonly PastJob[];
+  readonly longest_run_s: number;
+  readonly median_run_s: number;
 }
 
 /** Seconds of the critical path on a rank, by kind: compute, transfer, communication, host. */
@@ -1828,26 +1861,6 @@ export interface SignIn {
   readonly token?: string | null;
 }
 
-/** One past job of the same user with the same name, numbers aside. */
-export interface SimilarJob {
-  readonly ended_at: number;
-  readonly gpu_util_ratio: number | null;
-  readonly gpus: number;
-  readonly memory_peak_bytes: number | null;
-  readonly run_s: number;
-  readonly state: WorkloadState;
-  readonly workload: string;
-}
-
-/** Past jobs of the same user with the same name, numbers aside: how many, how they went, and the latest ones. */
-export interface SimilarJobs {
-  readonly completed: number;
-  readonly count: number;
-  readonly latest: readonly SimilarJob[];
-  readonly longest_run_s: number;
-  readonly median_run_s: number;
-}
-
 /** One policy with one backfilling. `jobs` is null if there are too many to draw; `fingerprint` identifies the result. `omega` is null if the backfilling is not relaxed. */
 export interface SimulatedChoice {
   readonly backfill: string;
@@ -2138,7 +2151,7 @@ export interface StoreAnswer {
 }
 
 /** What a rule applies to. */
-export type Subject = "workloads" | "gpus" | "nodes" | "sources";
+export type Subject = "workloads" | "gpus" | "nodes" | "sources" | "users" | "projects";
 
 /** By thirds of the queue length at submission. `*_ratio`: median (size: mean) in the longest third / in the shortest. */
 export interface SubmissionBehavior {

@@ -30,7 +30,7 @@ from clusterscape.model.identity_fields import FreeText, OwnerText, ProjectName,
 from clusterscape.model.inventory import EXPORTER_QUESTIONS
 from clusterscape.model.job_summaries import JobSummary
 from clusterscape.model.observations import PRIORITY_PARTS
-from clusterscape.model.rules import Violation
+from clusterscape.model.rules import Violation, find_owner
 from clusterscape.model.runs import RunRecord, StoredRun
 from clusterscape.query.ownership import OWNER
 from clusterscape.query.redaction.pseudonyms import PROJECT, USER
@@ -230,7 +230,7 @@ class ScopedRecords:
         """When each workload waited and ran: ids and times."""
         return self._records.workload_spans(since_ms=since_ms)
 
-    # Allocations and violations contain only ids, units and numbers.
+    # Allocations and violations contain only ids, units and numbers; those by users and projects are filtered.
 
     def open_allocations(self) -> list[Allocation]:
         """Current allocations."""
@@ -253,7 +253,7 @@ class ScopedRecords:
 
     def open_violations(self) -> list[Violation]:
         """Current violations."""
-        return self._records.open_violations()
+        return [violation for violation in self._records.open_violations() if self._may_name(violation.workload)]
 
     def violations(
         self,
@@ -264,11 +264,19 @@ class ScopedRecords:
         end_ms: UnixMs | None = None,
     ) -> list[Violation]:
         """Violations that overlap [start, end), by since."""
-        return self._records.violations(rule=rule, workload=workload, start_ms=start_ms, end_ms=end_ms)
+        violations = self._records.violations(rule=rule, workload=workload, start_ms=start_ms, end_ms=end_ms)
+        return [violation for violation in violations if self._may_name(violation.workload)]
+
+    def _may_name(self, subject: str) -> bool:
+        """Whether a violation may be shown: one by the jobs of a user or project names these."""
+        user, project = find_owner(subject)
+        return (user is None and project is None) or self.scope.covers(user, project)
 
     def violation_spans(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
         """Violations that overlap [start, end) as columns."""
-        return self._records.violation_spans(start_ms=start_ms, end_ms=end_ms)
+        spans = self._records.violation_spans(start_ms=start_ms, end_ms=end_ms)
+        named = [name for name in spans["workload"].unique() if not self._may_name(name)]
+        return spans.filter(~pl.col("workload").is_in(named)) if named else spans
 
     # Summaries are read with a user's name, and hidden from everybody else.
 

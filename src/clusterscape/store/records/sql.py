@@ -388,7 +388,7 @@ class SqlRecordStore:
                 connection.execute(delete(table).where(table.c.workload.in_(select(workloads.c.id).where(is_old))))
             connection.execute(delete(held).where(held.c.to_at < at_ms, ~is_known))
             is_hardware = or_(
-                ended_violations.c.workload.startswith("node:"), ended_violations.c.workload.startswith("source:")
+                *(ended_violations.c.workload.startswith(kind) for kind in ("node:", "source:", "user:", "project:"))
             )
             connection.execute(delete(ended_violations).where(ended_violations.c.until < at_ms, is_hardware))
             connection.execute(_delete_states_before(at_ms))

@@ -87,7 +87,7 @@ def scopes(draw: st.DrawFn) -> RuleScope:
 @st.composite
 def hardware_scopes(draw: st.DrawFn) -> RuleScope:
     """Scopes of rules on GPUs, nodes and sources: no users, no age, and quantifiers for GPUs only."""
-    subject = draw(st.sampled_from([subject_kind for subject_kind in Subject if subject_kind.is_hardware]))
+    subject = draw(st.sampled_from([subject_kind for subject_kind in Subject if subject_kind.is_lifeless]))
     is_gpu = subject is Subject.GPUS
     quantifier = draw(st.sampled_from(Quantifier)) if is_gpu else Quantifier.EACH
     share = draw(st.floats(0, 1, exclude_min=True)) if quantifier is Quantifier.SHARE else None
