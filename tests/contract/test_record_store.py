@@ -719,8 +719,9 @@ def test_names_of_others_match_nothing_when_the_scope_excludes_them(store: Recor
 
 
 def ended_job(number: int, *, hours: float, **fields: object) -> Workload:
-    fields = {"state": WorkloadState.COMPLETED, "started_at": at(hours - 1), "ended_at": at(hours), **fields}
-    return job(number, name=f"train-{number}", user="ada", **fields)
+    ended = job(number, name=f"train-{number}", user="ada", started_at=at(hours - 1), ended_at=at(hours))
+    changes: dict[str, object] = {"state": WorkloadState.COMPLETED, **fields}
+    return replace(ended, **changes)  # type: ignore[arg-type]  # fields by name
 
 
 def summary_of(workload: Workload, source: SummarySource = SummarySource.SAMPLES) -> JobSummary:
