@@ -33,7 +33,7 @@ class EndedJob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MailText:
+class JobMailText:
     """Subject, text and HTML; ``picture`` is shown in the HTML."""
 
     subject: str
@@ -48,7 +48,7 @@ def has_waste(card: Card) -> bool:
     return is_wasteful or any(note["level"] == "critical" for note in card["notes"])
 
 
-def write_job(card: Card, *, page_url: str | None) -> MailText:
+def write_job(card: Card, *, page_url: str | None) -> JobMailText:
     """The mail on one job."""
     state, number = _state(card["state"]), job_number(card)
     name = " ".join((card["name"] or "").split())[:64]
@@ -72,7 +72,7 @@ def write_job(card: Card, *, page_url: str | None) -> MailText:
     return _mail(f"[{card['cluster']}] {title}", plain, parts, page_url, picture)
 
 
-def write_without_card(subject: str, job: str | None, *, cluster: str, page_url: str | None) -> MailText:
+def write_without_card(subject: str, job: str | None, *, cluster: str, page_url: str | None) -> JobMailText:
     """The mail of Slurm, with a link: of a job that began, or whose card is unknown."""
     link = None if page_url is None or job is None else _job_url(page_url, cluster, job)
     parts = [f"<p>{html.escape(subject)}</p>"]
@@ -81,7 +81,7 @@ def write_without_card(subject: str, job: str | None, *, cluster: str, page_url:
     return _mail(f"[{cluster}] {subject}", [subject, "", *([link] if link else [])], parts, page_url)
 
 
-def write_digest(jobs: Sequence[EndedJob], *, cluster: str, page_url: str | None) -> MailText:
+def write_digest(jobs: Sequence[EndedJob], *, cluster: str, page_url: str | None) -> JobMailText:
     """One mail on many jobs: how they ended, what the same advice would have saved, and the list."""
     states = Counter(_state(job.state) for job in jobs)
     tally = ", ".join(f"{count:,} {state}" for state, count in states.most_common())
@@ -118,7 +118,7 @@ class UserWeek:
     core_hours: float
 
 
-def write_week(project: str, users: Sequence[UserWeek], *, cluster: str, page_url: str | None) -> MailText:
+def write_week(project: str, users: Sequence[UserWeek], *, cluster: str, page_url: str | None) -> JobMailText:
     """The weekly mail on a project, to its lead."""
     total = sum(user.gpu_hours for user in users)
     idle = sum(user.idle_gpu_hours for user in users)
@@ -146,7 +146,7 @@ def _row(cells: Sequence[str], tag: str) -> str:
     return "<tr>" + "".join(f'<{tag} style="{style}">{html.escape(cell)}</{tag}>' for cell in cells) + "</tr>"
 
 
-def build_message(mail: MailText, *, key: str, sender: str, recipient: str, at_ms: int) -> EmailMessage:
+def build_message(mail: JobMailText, *, key: str, sender: str, recipient: str, at_ms: int) -> EmailMessage:
     """The message. Its Message-ID is the key, the same at every attempt."""
     message = EmailMessage()
     message["From"], message["To"] = sender, recipient
@@ -165,7 +165,7 @@ def build_message(mail: MailText, *, key: str, sender: str, recipient: str, at_m
 
 def _mail(
     subject: str, plain: Sequence[str], parts: Sequence[str], page_url: str | None, picture: bytes | None = None
-) -> MailText:
+) -> JobMailText:
     choice = "" if page_url is None else f"{page_url.rstrip('/')}/"
     footer = "Sent by ClusterScape, because the job asked for mail (--mail-type)."
     hint = f" Choose which mails you get: `clusterscape mail waste` or `clusterscape mail none`{f', or {choice}' * bool(choice)}."
@@ -173,7 +173,7 @@ def _mail(
         '<div style="font-family: sans-serif; font-size: 14px; line-height: 1.5">'
         f'{"".join(parts)}<p style="{_SMALL}">{html.escape(footer + hint)}</p></div>'
     )
-    return MailText(subject=subject, plain="\n".join([*plain, "", footer + hint]), page=page, picture=picture)
+    return JobMailText(subject=subject, plain="\n".join([*plain, "", footer + hint]), page=page, picture=picture)
 
 
 def _state(state: str) -> str:

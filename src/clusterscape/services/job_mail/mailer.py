@@ -17,7 +17,7 @@ from clusterscape.query.search import find_workload, qualify
 from clusterscape.services.job_mail.composing import (
     Card,
     EndedJob,
-    MailText,
+    JobMailText,
     build_message,
     has_waste,
     write_digest,
@@ -146,14 +146,14 @@ class JobMailer:
                 records[request.key] = found
         return records
 
-    def _plain(self, request: MailRequest) -> MailText | None:
+    def _plain(self, request: MailRequest) -> JobMailText | None:
         if self._choice(request) == "none":
             return None
         return write_without_card(
             request.subject, request.job, cluster=self._context.cluster, page_url=self._policy.page_url
         )
 
-    def _single(self, request: MailRequest, record: Workload | None) -> MailText | None:
+    def _single(self, request: MailRequest, record: Workload | None) -> JobMailText | None:
         choice = self._choice(request)
         if choice == "none":
             return None
@@ -166,7 +166,7 @@ class JobMailer:
             return self._plain(request)
         return write_job(card, page_url=self._policy.page_url)
 
-    def _array(self, request: MailRequest, choice: str) -> MailText | None:
+    def _array(self, request: MailRequest, choice: str) -> JobMailText | None:
         """The digest of an array, from its tasks."""
         where = WorkloadFilter(text=f"slurm:{request.array}_")
         tasks = self._context.records.workloads(where, limit=MAX_TASKS).workloads
@@ -176,14 +176,14 @@ class JobMailer:
             return self._plain(request)
         return self._write_digest([(task.id.removeprefix("slurm:"), task) for task in ended], choice)
 
-    def _digest(self, requests: Sequence[MailRequest]) -> MailText | None:
+    def _digest(self, requests: Sequence[MailRequest]) -> JobMailText | None:
         choice = self._choice(requests[0])
         if choice == "none":
             return None
         records = self._find_records(requests)
         return self._write_digest([(request.job or "", records.get(request.key)) for request in requests], choice)
 
-    def _write_digest(self, jobs: Sequence[tuple[str, Workload | None]], choice: str) -> MailText | None:
+    def _write_digest(self, jobs: Sequence[tuple[str, Workload | None]], choice: str) -> JobMailText | None:
         now, listed = self._context.clock(), []
         chosen = _choose_samples([job for _, job in jobs if job is not None])
         for number, job in jobs:
@@ -213,7 +213,7 @@ class JobMailer:
         document = self._context.records.document(CHOICE, request.user)
         return self._policy.standard if document is None else str(document.body.get("choice", self._policy.standard))
 
-    def _queue(self, requests: Sequence[MailRequest], mail: MailText | None, now: UnixMs) -> None:
+    def _queue(self, requests: Sequence[MailRequest], mail: JobMailText | None, now: UnixMs) -> None:
         address = requests[0].address
         recipient = address if "@" in address else self._policy.address_of(address)
         if recipient is None:
@@ -222,7 +222,7 @@ class JobMailer:
         body = None if mail is None or recipient is None else self._build(mail, key, recipient, now)
         self._outbox.queue(requests, body, key=key, address=address, now=now)
 
-    def _build(self, mail: MailText, key: str, recipient: str, now: UnixMs) -> bytes:
+    def _build(self, mail: JobMailText, key: str, recipient: str, now: UnixMs) -> bytes:
         message = build_message(mail, key=key, sender=self._policy.sender, recipient=recipient, at_ms=now)
         return message.as_bytes()
 
