@@ -204,7 +204,10 @@ def _keep_look(event: HangLooked, run: StoredRun) -> None:
     """Keep the newest two looks, within what a tracker sends of one machine."""
     look = event.look
     if len(look.ranks) > MOST_LOOKED_RANKS or any(
-        len(about.calls) > MOST_LOOKED_CALLS or sum(len(stack.frames) for stack in about.stacks) > MOST_LOOKED_FRAMES
+        len(about.calls) > MOST_LOOKED_CALLS
+        or sum(len(stack.frames) for stack in about.stacks) > MOST_LOOKED_FRAMES
+        or sum(1 + len(helper.frames) for helper in (about.process.helpers if about.process else ()))
+        > MOST_LOOKED_FRAMES
         for about in look.ranks.values()
     ):
         leave_out(run, "looks")

@@ -16,15 +16,16 @@ import msgspec
 
 from clusterscape.collect.hangs import debug_server, flight_recorder, nccl_ras, stacks
 from clusterscape.errors import ClusterScapeError, SourceError
-from clusterscape.model.hangs import CommunicatorLook, HangLook, ProcessLook, RankLook
+from clusterscape.model.hangs import CommunicatorLook, HangLook, HelperLook, ProcessLook, RankLook
 
 MAX_FILES = 50_000
 MAX_FILE_BYTES = 256 << 20
 OBSERVATIONS = "clusterscape_processes"
-"""Key of a file of observed processes, as ``track/hang_watch.py`` writes it; its value is the version."""
+"""Key of a file of observed processes, as ``track/hang_looks.py`` writes it; its value is the version."""
 _AFTER_RANK = re.compile(r"rank[\s_\-=.]*0*(\d{1,7})(?!\d)", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
 _MAX_RANK = 10_000_000
+MAX_HELPERS = 64
 _RECORDER, _STACKS, _RAS, _PROCESSES = "recorder", "stacks", "RAS", "processes"
 
 
@@ -327,13 +328,38 @@ def _as_world_size(value: object) -> int | None:
 
 
 def _process_of(entry: Mapping[str, Any]) -> ProcessLook:
-    state, channel = entry.get("state"), entry.get("wait_channel")
+    state, channel, waits_on = entry.get("state"), entry.get("wait_channel"), entry.get("waits_on")
+    wanted_ms = entry.get("wanted_ms")
     return ProcessLook(
         pid=_as_int(entry.get("pid")),
         state=state if isinstance(state, str) else None,
         wait_channel=channel[:100] if isinstance(channel, str) else None,
+        waits_on=waits_on[:500] if isinstance(waits_on, str) else None,
         cpu_ticks=_as_int(entry.get("cpu_ticks")),
+        io_bytes=_as_int(entry.get("io_bytes")),
+        switches=_as_int(entry.get("switches")),
+        wanted_ms=wanted_ms if isinstance(wanted_ms, int | float) and not isinstance(wanted_ms, bool) else None,
+        helpers=_helpers_of(entry.get("helpers")),
         exit_code=_as_int(entry.get("exit_code")),
         exit_signal=_as_int(entry.get("exit_signal")),
         ran_out_of_memory=entry.get("ran_out_of_memory") is True,
     )
+
+
+def _helpers_of(entries: object) -> tuple[HelperLook, ...]:
+    helpers = []
+    for entry in entries[:MAX_HELPERS] if isinstance(entries, list) else ():
+        pid = _as_int(entry.get("pid")) if isinstance(entry, dict) else None
+        if pid is None:
+            continue
+        name, text = entry.get("name"), entry.get("stack")
+        threads = stacks.parse_faulthandler(text) if isinstance(text, str) else ()
+        helpers.append(
+            HelperLook(
+                pid,
+                name[:100] if isinstance(name, str) else None,
+                _process_of({**entry, "helpers": None}),
+                threads[0].frames if threads else (),
+            )
+        )
+    return tuple(helpers)
