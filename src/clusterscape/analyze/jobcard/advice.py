@@ -144,8 +144,8 @@ def _fits_limit(jobs: Iterable[JobSummary], slowdown: float) -> bool:
 def _gpu_memory_need(jobs: Iterable[JobSummary]) -> float | None:
     """The memory that each GPU needs, with a margin; None if a job with GPUs was not measured."""
     peaks = [job.gpu_memory_peak_bytes for job in jobs]
-    known = [peak for peak in peaks if peak is not None]
-    return GPU_MEMORY_MARGIN * max(known) if known and len(known) == len(peaks) else None
+    measured = [peak for peak in peaks if peak is not None]
+    return GPU_MEMORY_MARGIN * max(measured) if measured and len(measured) == len(peaks) else None
 
 
 def _gpu_jobs(job: JobSummary, past: Sequence[JobSummary]) -> list[JobSummary]:
@@ -216,8 +216,8 @@ def _limit_per_node(job: JobSummary) -> float | None:
 
 
 def _advise_memory(job: JobSummary, past: Sequence[JobSummary]) -> JobAdvice | None:
-    asked = _limit_per_node(job)
-    if asked is None:
+    own_limit = _limit_per_node(job)
+    if own_limit is None:
         return None
     killed = [
         limit
@@ -225,30 +225,30 @@ def _advise_memory(job: JobSummary, past: Sequence[JobSummary]) -> JobAdvice | N
         if other.state is WorkloadState.OUT_OF_MEMORY and (limit := _limit_per_node(other)) is not None
     ]
     if job.state is WorkloadState.OUT_OF_MEMORY:
-        return _advise_more_memory(job, past, asked, max(killed))
+        return _advise_more_memory(job, past, own_limit, max(killed))
     measured = [other for other in (job, *past) if other.memory_peak_bytes is not None]
     if job.memory_peak_bytes is None or job.run_s < MIN_RUN_S:
         return None
-    if job.gpus and asked * job.nodes / job.gpus < SPARED_MEMORY_PER_GPU:
+    if job.gpus and own_limit * job.nodes / job.gpus < SPARED_MEMORY_PER_GPU:
         return None
     peak = max([other.memory_peak_bytes or 0.0 for other in measured] + killed)
     gib = suggest_memory_gib(peak / GIB)
-    if gib * GIB > WORTH * asked:
+    if gib * GIB > WORTH * own_limit:
         return None
     return JobAdvice(
         kind=AdviceKind.MEMORY,
         option=f"--mem={gib}G",
-        asked=asked,
+        asked=own_limit,
         enough=float(gib * GIB),
-        saved=(asked / GIB - gib) * job.nodes * job.run_s / 3600,
+        saved=(own_limit / GIB - gib) * job.nodes * job.run_s / 3600,
         saved_unit=SavedUnit.GIB_HOURS,
         basis=len(measured),
-        text=f"{gib} GB of memory{' per node' if job.nodes > 1 else ''} instead of {format_bytes(asked, is_limit=True)}: "
+        text=f"{gib} GB of memory{' per node' if job.nodes > 1 else ''} instead of {format_bytes(own_limit, is_limit=True)}: "
         f"{'the most that was used' if len(measured) > 1 else 'it used'} is {format_bytes(peak)}, and a fifth is margin.",
     )
 
 
-def _advise_more_memory(job: JobSummary, past: Sequence[JobSummary], asked: float, killed: float) -> JobAdvice:
+def _advise_more_memory(job: JobSummary, past: Sequence[JobSummary], own_limit: float, killed: float) -> JobAdvice:
     """The job ran out of memory: what past jobs of the kind needed, or half as much again."""
     completed = [
         other.memory_peak_bytes
@@ -266,13 +266,13 @@ def _advise_more_memory(job: JobSummary, past: Sequence[JobSummary], asked: floa
     return JobAdvice(
         kind=AdviceKind.MEMORY,
         option=f"--mem={gib}G",
-        asked=asked,
+        asked=own_limit,
         enough=float(gib * GIB),
         saved=None,
         saved_unit=None,
         basis=1 + len(past),
-        text=f"{gib} GB of memory{' per node' if job.nodes > 1 else ''}: {format_bytes(asked, is_limit=True)} were not enough "
-        f"({why}).",
+        text=f"{gib} GB of memory{' per node' if job.nodes > 1 else ''}: {format_bytes(own_limit, is_limit=True)} were too "
+        f"little ({why}).",
     )
 
 

@@ -93,14 +93,14 @@ def read_queue_of(context: QueryContext, past: PastPictures, job: JobSummary) ->
 def _plan_sooner(queue: LiveQueue, job: JobSummary, piece: JobAdvice) -> int | None:
     if piece.kind not in _PLANNED_KINDS or piece.saved is None or not piece.enough:
         return None
-    asked = _planned_start(queue, job)
+    former = _planned_start(queue, job)
     changed = _planned_start(
         queue.with_jobs(
             _change(waiting, piece) if waiting.workload == job.workload else waiting for waiting in queue.waiting
         ),
         job,
     )
-    return None if asked is None or changed is None else max(0, asked - changed)
+    return None if former is None or changed is None else max(0, former - changed)
 
 
 def _planned_start(queue: LiveQueue, job: JobSummary) -> int | None:

@@ -18,7 +18,7 @@ class MailKind(StrEnum):
 
 
 class MailChoices:
-    """Reads and writes the choice of whoever is signed in."""
+    """Reads and writes the choice of the signed-in user."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context

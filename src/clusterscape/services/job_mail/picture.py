@@ -1,4 +1,4 @@
-"""One curve as a PNG, for mails: mail clients show no SVG. Draws only an area; the text stands beside it."""
+"""One curve as a PNG, for mails: mail clients show no SVG. Draws only an area; the text is in the mail."""
 
 import struct
 import zlib
