@@ -200,7 +200,7 @@ def _blame_helper(
     for helper in process.helpers if process else ():
         own = _as_rank(helper)
         occupation = _find_state(own, _as_rank(earlier[helper.pid]) if helper.pid in earlier else None, elapsed_s)
-        # An idle worker waits for its next task, which is no work of its own.
+        # An idle worker waits for its next task, which is not work.
         is_idle = occupation is None or (not own.stacks and occupation.kind is HangKind.DEADLOCK)
         if occupation is None or is_idle or not (occupation.is_blocked or occupation.kind is HangKind.DEAD):
             continue

@@ -632,7 +632,7 @@ def _judge_gpus(ranks: frozenset[int]) -> _Cause:
 def _judge_apart(occupations: Mapping[int, Occupation], now: HangLook) -> _Cause:
     """No rank waits in a collective: only ranks that cannot go on by themselves hang, and only if none works.
 
-    Ranks that have ended are no cause then: a run may save its model on one rank, after the others have ended.
+    Ranks that have ended are not a cause then: a run may save its model on one rank, after the others have ended.
     """
     living = {
         rank: occupation

@@ -322,7 +322,7 @@ def _as_int(value: object) -> int | None:
 
 
 def _as_world_size(value: object) -> int | None:
-    """Ranks are listed up to it, so a number that no run has is no world size."""
+    """Ranks are listed up to it, so larger numbers do not count as a world size."""
     size = _as_int(value)
     return size if size is not None and 0 < size <= flight_recorder.MAX_MEMBERS else None
 
