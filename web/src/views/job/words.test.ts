@@ -38,7 +38,11 @@ describe("advice", () => {
   };
 
   it("says what it saves, how much sooner the job would have started and what it rests on", () => {
-    expect(describeSaving(piece)).toEqual(["saves 1.5 GPU-hours", "would have started 05:00:00 sooner", "from 3\u00a0jobs"]);
+    expect(describeSaving(piece)).toEqual([
+      "saves 1.5 GPU-hours",
+      "would have started 05:00:00 sooner",
+      "from 3\u00a0jobs",
+    ]);
     expect(describeSaving({ ...piece, sooner_s: 0, basis: 1 })).toEqual(["saves 1.5 GPU-hours", "same start"]);
     expect(describeSaving({ ...piece, saved: null, saved_unit: null, sooner_s: null, basis: 1 })).toEqual([]);
   });
