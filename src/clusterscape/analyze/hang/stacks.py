@@ -221,7 +221,7 @@ def _as_rank(helper: HelperLook) -> RankLook:
     """A helper as if it were a rank, with the part of its stack that is its own and not a queue's or its parent's."""
     frames = helper.frames
     end = next((place for place, frame in enumerate(frames) if any(name in frame.file for name in _WORKER_FILES)), None)
-    own = frames[:end] if end is not None else frames
+    own = tuple(frame for frame in frames[:end] if not any(name in frame.file for name in _LOADER))
     has_work = any(not NOT_USER.search(frame.file) for frame in own)
     stacks = (ThreadStack(own, is_main=True),) if has_work else ()
     return RankLook(-1, stacks=stacks, process=helper.process)

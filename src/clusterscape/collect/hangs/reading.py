@@ -244,11 +244,17 @@ def _assign_by_number(files: Sequence[_ReadFile]) -> str | None:
     alike: dict[tuple[Path, str], list[_ReadFile]] = {}
     for file in files:
         alike.setdefault((file.path.parent, _DIGITS.sub("#", file.path.name)), []).append(file)
-    if len(alike) == len(files) > 1:  # a folder per rank, or names without numbers
+    if len(alike) == len(files) > 1 and not _are_of_one_rank(files):  # a folder per rank, or names without numbers
         named = [f"{file.path.parent.name}/{file.path.name}" for file in files]
         return _assign_numbered(files, named)
     notes = [_assign_numbered(inside, [file.path.name for file in inside]) for inside in alike.values()]
     return next(filter(None, notes), None)
+
+
+def _are_of_one_rank(files: Sequence[_ReadFile]) -> bool:
+    """Whether dumps of one name in several folders are looks at one rank: they have calls of the same nanosecond."""
+    times = [{call.created_ns for call in _look(file).calls if call.created_ns} for file in files]
+    return len({file.path.name for file in files}) == 1 and bool(set.intersection(*times))
 
 
 def _assign_numbered(files: Sequence[_ReadFile], names: Sequence[str]) -> str | None:

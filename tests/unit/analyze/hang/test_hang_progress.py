@@ -27,6 +27,7 @@ INSIDE = (StackFrame("all_reduce", "/v/torch/distributed/distributed_c10d.py", 1
 LOADER = (StackFrame("_try_get_data", "/v/torch/utils/data/dataloader.py", 1284), StackFrame("fit", "/x/train.py", 4))
 WORKER = (
     StackFrame("read_remote", "/x/data.py", 22),
+    StackFrame("fetch", "/v/torch/utils/data/_utils/fetch.py", 33),
     StackFrame("_worker_loop", "/v/torch/utils/data/_utils/worker.py", 349),
     StackFrame("fit", "/x/train.py", 4),
 )
