@@ -142,8 +142,8 @@ class JobMailer:
         }
         records = {key: stored[job] for key, job in ids.items() if job in stored}
         for request in requests[:MAX_CARDS]:
-            if request.key not in records and (found := find_workload(self._context.records, request.job or "")):
-                records[request.key] = found
+            if request.key not in records and (job := find_workload(self._context.records, request.job or "")):
+                records[request.key] = job
         return records
 
     def _plain(self, request: MailRequest) -> JobMailText | None:
