@@ -251,7 +251,9 @@ class Cleaner:
         reason = "bytes that are not UTF-8 were read as Latin-1"
         self.notes.add("repaired", reason, faults.undecodable, faults.undecodable_lines)
         if faults.is_cut_off:
-            self.notes.add("kept", "the compressed file is truncated: only the part before that is read", 1, [])
+            self.notes.add(
+                "kept", "the compressed file is truncated or damaged: only the part before that is read", 1, []
+            )
         elif faults.damage is not None:
             self.notes.add("kept", f"{faults.damage}: only the part before that is read", 1, [])
 
