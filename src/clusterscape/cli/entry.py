@@ -32,6 +32,7 @@ from clusterscape.cli import (
     status,
     token,
     trace,
+    usage,
     user,
 )
 from clusterscape.cli.options import example
@@ -101,6 +102,15 @@ app.command(
     rich_help_panel=INSPECT,
     epilog=example("clusterscape job 4711", "clusterscape job 4711_3 4711+1 --json"),
 )(job.job)
+app.command(
+    "usage",
+    rich_help_panel=INSPECT,
+    epilog=example(
+        "clusterscape usage --period 2026-10 --by project",
+        "clusterscape usage --period 2026 --by user --by gpu_model --step month --csv",
+        "clusterscape usage --budgets",
+    ),
+)(usage.usage)
 app.command(
     "diagnose",
     rich_help_panel=INSPECT,

@@ -251,6 +251,7 @@ def open_site(
         is_private=settings.site.visibility == "private",
         work=settings.limits.work,
         uploads=settings.limits.uploads,
+        accounting=settings.accounting,
         loops=loops,
         compute=compute or worker.compute,
         warm_up=warm_up,

@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from clusterscape.errors import ConfigError
 from clusterscape.settings.access import AuthSettings, SiteSettings
+from clusterscape.settings.accounting import AccountingSettings
 from clusterscape.settings.alerting import CHANNEL_KINDS, AlertsSettings, RemoteWriteSettings, RulesSettings
 from clusterscape.settings.limits import LimitsSettings
 from clusterscape.settings.renamed import rename_settings
@@ -36,6 +37,7 @@ class Settings(Section):
     remote_write: RemoteWriteSettings = RemoteWriteSettings()
     auth: AuthSettings = AuthSettings()
     site: SiteSettings = SiteSettings()
+    accounting: AccountingSettings = AccountingSettings()
     limits: LimitsSettings = LimitsSettings()
     log: LogSettings = LogSettings()
 
