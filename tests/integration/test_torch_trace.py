@@ -178,8 +178,10 @@ def test_the_captured_run_is_drawn_when_its_folder_is_brought_to_the_page(
         for mark in ("pipeline message", "tensor parallel", "redistribution"):
             expect(legend).to_contain_text(mark)
         # One layer after another, then what is inside the first.
-        layers.dblclick()
-        node("blocks.0").dblclick()
+        for block in (layers, node("blocks.0")):
+            block.click()
+            expect(block).to_have_attribute("data-selected", "true")
+            drawing.press("Enter")
         expect(legend).to_contain_text("split in 2")
         node("down").click()
         details = page.get_by_role("complementary", name="Selected node")

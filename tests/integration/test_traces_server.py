@@ -72,7 +72,7 @@ def test_trace_is_drawn_and_survives_a_restart_when_the_command_sends_it(tmp_pat
     with server(tmp_path / "state") as url:
         row = command("import", str(folder), "--url", url)
         assert (row["state"], row["ranks"], row["name"]) == ("ready", 4, "run")
-        assert row["headline"].startswith("Rank 0 comes last")
+        assert row["headline"].startswith("Rank 0 computes longer than its peers in every step")
     with server(tmp_path / "state") as url:
         assert [trace["trace_id"] for trace in command("list", "--url", url)] == [row["trace_id"]]
         with urllib.request.urlopen(f"{url}/api/v1/traces/{row['trace_id']}/marey", timeout=60) as answer:

@@ -75,7 +75,8 @@ def _content(command: Command) -> dict[str, list[str]]:
         return {}
     with sqlite3.connect(database) as sql:
         return {
-            table: sorted(_comparable(_row(table, row), command) for row in sql.execute(question))
+            # Once each: MLflow itself keeps equal values of one metric only once if they are of the same millisecond.
+            table: sorted({_comparable(_row(table, row), command) for row in sql.execute(question)})
             for table, question in _TABLES.items()
         }
 

@@ -46,13 +46,13 @@ class SteadyClock:
             elif ahead_ms < 0:
                 log.warning(
                     "the system clock jumped back by %s; new samples are older than the last stored samples",
-                    format_duration(-ahead_ms / 1000),
+                    format_duration(round(-ahead_ms / 1000)),
                 )
                 self._follow(ahead_ms)
             elif self._ahead_since_ms is None:
                 log.warning(
                     "the system clock jumped forward by %s; retention is paused until the jump has lasted for a day",
-                    format_duration(ahead_ms / 1000),
+                    format_duration(round(ahead_ms / 1000)),
                 )
                 self._ahead_since_ms = elapsed_ms
             elif elapsed_ms - self._ahead_since_ms > ACCEPTED_AFTER_MS:

@@ -1,6 +1,7 @@
 """Numbers as the users of jobstats and Slurm know them: their units, their decimals, and where they round or truncate."""
 
-SECONDS_PER_DAY = 86_400
+from clusterscape.model.durations import DAY_S
+
 _BINARY_UNITS = ("B", "KB", "MB", "GB", "TB", "PB")
 _DECIMAL_UNITS = ("B", "KB", "MB", "GB", "TB")
 _SLURM_UNITS = ("K", "M", "G", "T", "P", "E")
@@ -8,7 +9,7 @@ _SLURM_UNITS = ("K", "M", "G", "T", "P", "E")
 
 def format_clock(seconds: float) -> str:
     """``33:49`` as ``00:33:49``, a day and more as ``4-20:40:02``; fractions are truncated."""
-    days, rest = divmod(int(seconds), SECONDS_PER_DAY)
+    days, rest = divmod(int(seconds), DAY_S)
     hours, rest = divmod(rest, 3600)
     clock = f"{hours:02d}:{rest // 60:02d}:{rest % 60:02d}"
     return f"{days}-{clock}" if days else clock

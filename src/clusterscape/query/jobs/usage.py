@@ -147,12 +147,12 @@ class _Reading:
         return self._by_node(sums.group_by("unit").max())
 
     def _by_node(self, table: pl.DataFrame) -> dict[NodeId, float]:
-        found: dict[NodeId, float] = {}
+        by_node: dict[NodeId, float] = {}
         for unit, value in table.select("unit", "value").iter_rows():
             if value is not None:
                 node = self._units[UnitId(unit)]
-                found[node] = max(value, found.get(node, value))
-        return found
+                by_node[node] = max(value, by_node.get(node, value))
+        return by_node
 
 
 def _read_gpus(context: QueryContext, held: Sequence[GpuHold]) -> dict[UnitId, GpuUsage]:
