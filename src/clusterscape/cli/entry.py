@@ -23,6 +23,7 @@ from clusterscape.cli import (
     job,
     listing,
     migrate,
+    monthly,
     plan,
     rules,
     rules_site,
@@ -111,6 +112,14 @@ app.command(
         "clusterscape usage --budgets",
     ),
 )(usage.usage)
+app.command(
+    "report",
+    rich_help_panel=INSPECT,
+    epilog=example(
+        "clusterscape report --month 2026-10 --output 2026-10.pdf",
+        "clusterscape report --month 2026-10 --project nlp --output nlp.html",
+    ),
+)(monthly.monthly)
 app.command(
     "diagnose",
     rich_help_panel=INSPECT,

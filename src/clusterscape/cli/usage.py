@@ -84,7 +84,7 @@ def usage(
     elif as_csv:
         print_text(usage_csv(answer))
     else:
-        _print_usage(answer, has_steps=step is not None)
+        print_usage(answer, has_steps=step is not None)
 
 
 def usage_csv(answer: Mapping[str, Any]) -> str:
@@ -120,7 +120,8 @@ def _local_day(at: int, timezone: str) -> str:
     return f"{datetime.fromtimestamp(at / 1000, ZoneInfo(timezone)):%Y-%m-%d}"
 
 
-def _print_usage(answer: Mapping[str, Any], *, has_steps: bool) -> None:
+def print_usage(answer: Mapping[str, Any], *, has_steps: bool) -> None:
+    """Print the sums and the groups with the most GPU-hours."""
     from clusterscape.model.quantities import format_duration, format_hours
 
     total, currency = answer["total"], answer["currency"]

@@ -21,8 +21,8 @@ from clusterscape.model.timezones import find_timezone
 BERLIN = find_timezone("Europe/Berlin")
 
 
-def at(*parts: int) -> int:
-    return round(datetime(*parts, tzinfo=UTC).timestamp() * 1000)  # type: ignore[misc]
+def at(year: int, month: int, day: int, hour: int = 0) -> int:
+    return round(datetime(year, month, day, hour, tzinfo=UTC).timestamp() * 1000)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def at(*parts: int) -> int:
     ],
 )
 def test_period_is_from_midnight_to_midnight_of_its_time_zone(
-    text: str, start: tuple[int, ...], end: tuple[int, ...]
+    text: str, start: tuple[int, int, int, int], end: tuple[int, int, int, int]
 ) -> None:
     period = parse_period(text, BERLIN)
     assert (period.start, period.end) == (at(*start), at(*end))

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from collections.abc import Mapping
 from datetime import UTC
 
 import numpy as np
@@ -29,7 +30,7 @@ COLUMNS = {
 }
 
 
-def table(*executions: dict[str, object]) -> pl.DataFrame:
+def table(*executions: Mapping[str, object]) -> pl.DataFrame:
     default = {
         "id": "slurm:1",
         "user": "ada",
@@ -46,7 +47,7 @@ def table(*executions: dict[str, object]) -> pl.DataFrame:
         "is_first": True,
         "is_last": True,
     }
-    return pl.DataFrame([dict.fromkeys(COLUMNS) | default | values for values in executions], schema=COLUMNS)
+    return pl.DataFrame([{**dict.fromkeys(COLUMNS), **default, **values} for values in executions], schema=COLUMNS)
 
 
 def make_executions(seed: int, jobs: int) -> list[dict[str, object]]:
@@ -143,7 +144,7 @@ def test_waits_count_where_the_job_starts_and_since_it_became_eligible() -> None
 
 
 def test_model_is_that_of_the_node_when_the_job_requested_none() -> None:
-    rows = [
+    rows: list[dict[str, object]] = [
         {"id": "slurm:1", "resource_type": None, "first_node": "n1", "ended_at": START + HOUR_MS},
         {"id": "slurm:2", "ended_at": START + HOUR_MS, "gpus": 5},
         {"id": "slurm:3", "resource_type": None, "gpus": 0, "ended_at": START + HOUR_MS},
