@@ -116,7 +116,7 @@ def ask_torch(dumps: dict[int, dict[str, Any]]) -> tuple[str, set[int]]:
     if first.missing_ranks:
         return "missing", set(first.missing_ranks)
     mismatches = first.mismatch_collectives or {}
-    is_state = all("STATE" in str(one.type_of_mismatch) for one in mismatches.values())
+    is_state = all("STATE" in str(mismatch.type_of_mismatch) for mismatch in mismatches.values())
     return ("state" if is_state else "mismatch"), set(mismatches)
 
 

@@ -134,7 +134,7 @@ def make_rank(rank: int, ranks: int, kernels: int) -> dict[str, Any]:
 
 
 def bring_trace(url: str, lanes: int, spans: int) -> dict[str, Any]:
-    """A made-up run of so many ranks on the server, imported."""
+    """A generated run of ``ranks`` ranks, imported into the server."""
     row = send("POST", f"{url}/api/v1/traces", json.dumps({"name": "brushed", "workload_id": None}).encode())
     trace = f"{url}/api/v1/traces/{row['trace_id']}"
     for rank in range(lanes):

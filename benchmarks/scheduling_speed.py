@@ -167,7 +167,7 @@ def make_cluster_jobs(count: int, cluster: Cluster, load: float) -> ClusterJobs:
 
 
 def measure_cluster(count: int, placement: str) -> float:
-    """Processor seconds for so many jobs on 10,000 GPUs."""
+    """Processor seconds for ``count`` jobs on 10,000 GPUs."""
     cluster = make_cluster(1_250, 8)
     warm = make_cluster_jobs(200, cluster, 0.9)
     policy, placement_rule = find_policy("fcfs"), find_placement(placement)

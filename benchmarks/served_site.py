@@ -28,7 +28,7 @@ from clusterscape.serve.http_protocol import HttpConfig
 
 @contextmanager
 def served_site(gpus: int, *, tick_s: float = 15) -> Iterator[str]:
-    """The address of a cluster of so many GPUs."""
+    """The address of a cluster of this size."""
     command = [sys.executable, "-m", "benchmarks.served_site", "--gpus", str(gpus), "--tick-s", str(tick_s)]
     child = subprocess.Popen(command, cwd=Path(__file__).parents[1], stdout=subprocess.PIPE, text=True)
     try:

@@ -44,7 +44,7 @@ def app_of(queries: Queries, *, shares: bool) -> ASGIApp:
 
 
 async def cpu_ms(app: ASGIApp, target: str, times: int) -> float:
-    """Processor time of one of so many requests, all threads counted; the first one is not."""
+    """Mean processor time of a request, of all threads; the first request does not count."""
     path, _, query = target.partition("?")
     statuses: list[int] = []
 

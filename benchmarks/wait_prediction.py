@@ -171,7 +171,7 @@ def print_details(log: Log, waits: WaitReport, seconds: float) -> None:
     guesses = ", ".join(f"{guess.name} {guess.error_s:,.0f}" for guess in waits.guesses)
     oracles = ", ".join(f"{oracle.name} {oracle.error_s:,.0f}" for oracle in waits.oracles)
     quarters = ", ".join(f"{quarter.covered:.1%} ({quarter.width_s:,.0f} s)" for quarter in waits.quarters)
-    speakers = ", ".join(f"{speaker.name} {speaker.ratio:.0%}" for speaker in waits.speakers)
+    shares = ", ".join(f"{share.name} {share.ratio:.0%}" for share in waits.chosen)
     of_all = "" if waits.all_within_60_ratio is None or waits.all_within_600_ratio is None else (
         f"; of all jobs {waits.all_within_60_ratio:.0%} and {waits.all_within_600_ratio:.0%}"
     )  # fmt: skip
@@ -183,7 +183,7 @@ def print_details(log: Log, waits: WaitReport, seconds: float) -> None:
         f"  on the jobs of the oracles {waits.oracle_error_s or 0:,.1f} s; {oracles}",
         f"  90 % interval over time: {quarters}; too wide to be of use: {waits.little_ratio:.0%}",
         f"  within 1 and 10 min: {waits.within_60_ratio:.0%} and {waits.within_600_ratio:.0%}{of_all} (published: {published})",
-        f"  who speaks: {speakers}",
+        f"  chosen: {shares}",
     ):
         print(line, flush=True)
 

@@ -49,6 +49,10 @@ class ClusterScapeError(Exception):
         self.message = message
         self.hint = hint
 
+    def __reduce__(self) -> "tuple[object, ...]":
+        """Errors pass between processes whatever their constructors ask for."""
+        return _restore, (type(self), self.args, self.__dict__)
+
     @property
     def public_message(self) -> str:
         """The message for clients, without paths of the server."""
@@ -58,6 +62,12 @@ class ClusterScapeError(Exception):
     def public_hint(self) -> str | None:
         """The hint for clients, without paths of the server."""
         return None if self.hint is None else hide_folders(self.hint)
+
+
+def _restore(kind: type[ClusterScapeError], args: tuple[object, ...], fields: dict[str, object]) -> ClusterScapeError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(fields)
+    return error
 
 
 class ConfigError(ClusterScapeError):

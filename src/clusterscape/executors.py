@@ -23,7 +23,13 @@ T = TypeVar("T")
 RETRY_AFTER_S = 5
 
 Report = Callable[[float], None]
-"""Called with the progress of work, from 0 to 1; raises StoppedError where the work is to stop."""
+"""Called with the progress of work, from 0 to 1; raises StoppedError where the work is to stop. Also called, with the same
+progress, while work waits or says nothing.
+"""
+
+
+def ignore_progress(_: float) -> None:
+    """A report of work that cannot be stopped."""
 
 
 class Compute(Protocol):

@@ -71,7 +71,7 @@ def connect(url: str = "http://127.0.0.1:8321", token: str | None = None, *, tim
 
 
 def check_address(url: str) -> None:
-    """Raise SourceError where ``url`` is no address of a server."""
+    """Raise SourceError if ``url`` is not the address of a server."""
     if not url.startswith(("http://", "https://")):
         raise SourceError(f"{url} is not an address", hint="Give --url http://HOST:PORT.")
 

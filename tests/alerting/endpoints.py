@@ -42,7 +42,7 @@ class HttpEndpoint:
     _arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def until_received(self, number: int) -> None:
-        """Wait for so many requests in all."""
+        """Wait for this many requests in total."""
         while len(self.received) < number:
             self._arrived.clear()
             await self._arrived.wait()

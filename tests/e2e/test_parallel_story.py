@@ -285,7 +285,7 @@ def differ(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
 
 def test_the_page_says_why_when_a_broken_file_is_brought(wide: Page, demo_url: str, tmp_path: Path) -> None:
     broken = tmp_path / "rank0.json.gz"
-    broken.write_bytes(b"this is no trace")
+    broken.write_bytes(b"this is not a trace")
     wide.goto("/parallel")
     wide.get_by_label("Trace files").set_input_files(broken)
     failed = wide.locator("li[data-state=failed]")

@@ -187,11 +187,11 @@ def test_run_is_gone_when_it_is_deleted_after_a_question(runs_page: Page, runs_u
 def hung_job(runs_url: str, tmp_path: Path) -> Iterator[str]:
     """A running job of the demo's queue with a tracked run whose ranks were looked at twice; removed afterwards."""
     rows = get_json(f"{runs_url}/api/v1/workloads?state=running&limit=200")["workloads"]
-    job = next(row["workload"] for row in rows if re.fullmatch(r"slurm:\d+", row["workload"]))
+    job, user = next((row["workload"], row["user"]) for row in rows if re.fullmatch(r"slurm:\d+", row["workload"]))
     looks = read_looks(list(write_case("absent", 3, tmp_path / "looks").looks))
     run, at = "20261119-060000-abc123", int(time.time() * 1000)
     parts = [
-        {"event": "run", "run": run, "queued_at": at - 60_000, "name": "train.py", "host": "n1", "user": "me"},
+        {"event": "run", "run": run, "queued_at": at - 60_000, "name": "train.py", "host": "n1", "user": user},
         {"event": "moment", "moment": "running", "at": at - 60_000},
         {"event": "ranks", "job": "n1:29500", "slurm_job": job[6:], "ranks": list(range(8)), "world_size": 8},
         *({"event": "hang_look", "at": at, "number": number, "look": write_plain(condense_look(look))}

@@ -29,7 +29,7 @@ with mlflow.start_run():
     with mlflow.start_run(run_name="fold", nested=True):
         mlflow.log_metric("accuracy", 0.5)
 if "--fail" in sys.argv:
-    raise ValueError("as told")
+    raise ValueError("as intended")
 """
 
 
@@ -113,9 +113,9 @@ def test_everything_arrives_when_the_server_was_away_and_when_it_is_there(
     for name, status in (("cpu_A", "FINISHED"), ("cpu_B", "FAILED")):
         check_run(server, runs[name], status=status)
         assert tags_of(runs[name])["mlflow.parentRunId"] == runs["7"]["info"]["run_id"]
-    assert tags_of(runs["cpu_B"])["clusterscape.cause"] == "ValueError: as told"
+    assert tags_of(runs["cpu_B"])["clusterscape.cause"] == "ValueError: as intended"
     output = server.artifact(runs["cpu_B"], "clusterscape/output.log")
-    assert b"as told" in output
+    assert b"as intended" in output
     assert b"printed (masked)" in output
     assert b"ghp_" not in output
 

@@ -60,7 +60,7 @@ def test_rule_is_valid_when_exported(tmp_path: Path, text: str) -> None:
 
 
 def fired(folder: Path, rules: list[Rule], series: dict[str, str], minute: int) -> set[tuple[str, str | None]]:
-    """(job, gpu) of alerts that fire in promtool after so many minutes of these series, one value a minute."""
+    """(job, gpu) of alerts that fire in promtool after this many minutes of these series, one value a minute."""
     text, skipped = to_prometheus_rules(rules)
     assert not skipped
     check(folder, text)

@@ -47,14 +47,14 @@ class Film:
         return sum(self._lengths_ms) / 1000
 
     def shoot(self, length_s: float = 1 / FRAMES_A_SECOND) -> None:
-        """One frame that stands for so long."""
+        """One frame that is shown for this time."""
         shot = Image.open(io.BytesIO(self._page.screenshot())).convert("RGB")
         size = (self._width, round(shot.height * self._width / shot.width))
         self._frames.append(shot.resize(size, Image.Resampling.LANCZOS))
         self._lengths_ms.append(round(length_s * 1000))
 
     def hold(self, length_s: float) -> None:
-        """The last frame stays for so long."""
+        """The last frame is shown for this time."""
         self._lengths_ms[-1] += round(length_s * 1000)
 
     def stand_still(self) -> None:

@@ -126,7 +126,7 @@ class SlurmServer:
         self.wait_until(lambda: not self.command("squeue", "-h", "-t", "PD,R,CG,S").strip(), "the queue to be empty")
 
     def make_token(self, user: str, life_s: int) -> str:
-        """A token that slurmrestd takes on its port for so many seconds."""
+        """A token that slurmrestd takes on its port for this many seconds."""
         printed = self.command("scontrol", "token", f"username={user}", f"lifespan={life_s}")
         return printed.strip().partition("=")[2]
 

@@ -31,7 +31,7 @@ READERS: dict[type, type] = {RecordStore: RecordReader, MetricStore: MetricReade
 CONCURRENT_MODULES = {"asyncio", "concurrent", "multiprocessing", "subprocess"}
 ALLOWED_OF = {
     "threading": {"Lock", "RLock"},
-    "clusterscape.executors": {"run_meanwhile", "Compute", "compute_here"},
+    "clusterscape.executors": {"run_meanwhile", "Compute", "compute_here", "Report", "ignore_progress"},
 }
 """Locks; a thread that ends with the answer that it is for; the type of what computes elsewhere, which queries are handed."""
 

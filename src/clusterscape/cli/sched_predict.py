@@ -74,8 +74,8 @@ def _print_comparison(table: PredictionTable) -> None:
         rows.add_row(row.name, _interval(row.accuracy), _interval(row.under_ratio))
     rows.add_row("90 % quantile of elapsed-aware", "", _interval(table.q90_under_ratio))
     stdout.print(rows, highlight=False)
-    speakers = ", ".join(f"{speaker.name} {speaker.ratio:.0%}" for speaker in table.speakers)
-    stdout.print(f"best lately: {speakers}", highlight=False, soft_wrap=True)
+    shares = ", ".join(f"{share.name} {share.ratio:.0%}" for share in table.chosen)
+    stdout.print(f"best lately: {shares}", highlight=False, soft_wrap=True)
     stdout.print(
         f"the 90 % interval of elapsed-aware holds {_interval(table.interval_90_cover_ratio)} of the runs",
         highlight=False,
@@ -273,7 +273,7 @@ def _print(name: str, report: WaitReport, *, recorded: bool) -> None:
             if report.oracle_error_s is not None
             else []
         ),
-        f"who speaks: {', '.join(f'{speaker.name} {speaker.ratio:.0%}' for speaker in report.speakers)}",
+        f"chosen: {', '.join(f'{share.name} {share.ratio:.0%}' for share in report.chosen)}",
         f"within 1 and 10 min: {report.within_60_ratio:.0%} and {report.within_600_ratio:.0%}{all_jobs} "
         f"(published, of all jobs within 1 min: {published})",
         f"intervals hold {_format_coverage(report.calibrated)} (as simulated {_format_coverage(report.sampled)}); "

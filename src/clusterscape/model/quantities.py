@@ -13,14 +13,23 @@ def format_hours(hours: float | None) -> str:
 
 
 def format_duration(seconds: float | None) -> str:
-    """``45 s``, ``12 min``, ``3 h 5 min``, ``2 d 4 h``; an en dash if unknown."""
+    """The two largest units, as the page writes them: ``45 s``, ``2 min 5 s``, ``12 min``, ``3 h 5 min``, ``2 d 4 h``, ``63 d``.
+    An en dash if unknown.
+    """
     if seconds is None:
         return "–"
-    minutes, rest = divmod(int(seconds), 60)
-    if not minutes:
-        return f"{rest} s"
-    hours, minutes = divmod(minutes, 60)
-    if not hours:
-        return f"{minutes} min"
-    days, hours = divmod(hours, 24)
-    return f"{days} d {hours} h" if days else f"{hours} h {minutes} min"
+    whole = max(0, int(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 600:
+        return _join_units(whole, 60, "min", 1, "s")
+    if whole < 3600:
+        return f"{whole // 60} min"
+    if whole < 86_400:
+        return _join_units(whole, 3600, "h", 60, "min")
+    return _join_units(whole, 86_400, "d", 3600, "h") if whole < 30 * 86_400 else f"{whole // 86_400} d"
+
+
+def _join_units(whole: int, large_s: int, large: str, small_s: int, small: str) -> str:
+    rest = whole % large_s // small_s
+    return f"{whole // large_s} {large} {rest} {small}" if rest else f"{whole // large_s} {large}"

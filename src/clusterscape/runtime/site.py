@@ -29,7 +29,7 @@ from clusterscape.query.scheduling.description import KIND as JOB_TRACE_KIND
 from clusterscape.query.scheduling.description import PREFIX as JOB_TRACES_PREFIX
 from clusterscape.runtime.replicas import Follower, Replica, is_replicated
 from clusterscape.runtime.steady_clock import SteadyClock
-from clusterscape.runtime.worker_process import WorkerProcess
+from clusterscape.runtime.worker_process import WorkerProcesses
 from clusterscape.services import ServiceContext, Services
 from clusterscape.services.site_secret import ensure_secret
 from clusterscape.settings import CollectSettings, KubernetesSettings, PrometheusSettings, Settings, SlurmSettings
@@ -83,7 +83,7 @@ class Site:
     clock: Callable[[], UnixMs]
     steady: SteadyClock  # for retention
     writer: ThreadPoolExecutor  # the only thread that writes
-    worker: WorkerProcess  # for long computations
+    workers: WorkerProcesses  # for long computations
     loops: BackgroundLoops
     warm_up: WarmUp
     replica: Replica | None = None  # if other processes use the same stores
@@ -124,7 +124,7 @@ class Site:
         """Finish pending writes, then close the stores; release the collector's lock last."""
         if self.replica is not None:
             self.replica.leave()
-        self.worker.close()
+        self.workers.close()
         self.writer.shutdown(wait=True)
         self.traces.close()
         self.watch.close()
@@ -174,9 +174,10 @@ def open_site(
     clock: Callable[[], UnixMs] = system_clock,
     compute: Compute | None = None,
 ) -> Site:
-    """Open the stores and connect everything to them. ``compute``: where long simulations run; None: a worker process."""
-    worker = WorkerProcess()
+    """Open the stores and connect everything to them. ``compute``: where long simulations run; None: worker processes."""
     fence, loops, warm_up = Fence(), BackgroundLoops(), WarmUp()
+    work = settings.limits.work
+    workers = WorkerProcesses(work.processes, memory_bytes=work.process_memory_bytes, loops=loops)
     replica = Replica(settings, fence, loops) if is_replicated(settings) else None
     metrics = open_metric_store(
         settings.storage,
@@ -253,7 +254,7 @@ def open_site(
         uploads=settings.limits.uploads,
         accounting=settings.accounting,
         loops=loops,
-        compute=compute or worker.compute,
+        compute=compute or workers.compute,
         warm_up=warm_up,
     )
     if context.is_private:
@@ -277,7 +278,7 @@ def open_site(
         clock=clock,
         steady=SteadyClock(clock),
         writer=writer,
-        worker=worker,
+        workers=workers,
         loops=loops,
         warm_up=warm_up,
         replica=replica,

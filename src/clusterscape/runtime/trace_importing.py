@@ -4,13 +4,10 @@ traces. Limits the memory of the child and its children, and the time.
 
 import multiprocessing
 import os
-import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from clusterscape.errors import ClusterScapeError, QueryError, SourceError, TooLargeError
@@ -24,40 +21,8 @@ from clusterscape.model.traces import (
     STEPS_FILE,
     ImportedTrace,
 )
-from clusterscape.runtime.worker_process import NICE
+from clusterscape.runtime.processes import NICE, find_machine_memory, kill_tree, read_tree_bytes
 from clusterscape.settings.limits import UploadLimits
-
-_PROC = Path("/proc")
-_GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
-
-
-def read_tree_bytes(pid: int) -> int:
-    """Resident memory of a process and its descendants; 0 if it has ended or is unknown."""
-    return sum(map(_read_resident_bytes, iter_tree(pid)))
-
-
-def iter_tree(pid: int) -> Iterator[int]:
-    """The process and its descendants."""
-    yield pid
-    with suppress(OSError):
-        for thread in (_PROC / str(pid) / "task").iterdir():
-            for child in (thread / "children").read_text().split():
-                yield from iter_tree(int(child))
-
-
-def find_machine_memory() -> int:
-    """Memory of the machine, or the container's limit, in bytes."""
-    physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    with suppress(OSError, ValueError):  # `max`: no limit
-        return min(physical, int(_GROUP_LIMIT.read_text()))
-    return physical
-
-
-def _read_resident_bytes(pid: int) -> int:
-    with suppress(OSError, IndexError):
-        return int((_PROC / str(pid) / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    return 0
-
 
 BOOTSTRAP_SEED = 0  # the same files always give the same intervals
 READING_SHARE = 0.6
@@ -223,7 +188,7 @@ def _receive(
         process.join()
     finally:
         receiving.close()
-        _end(process)
+        kill_tree(process)
     return process.exitcode if outcome is None else outcome
 
 
@@ -256,15 +221,6 @@ class _ImportLimit:
                 setting="limits.uploads.import_timeout_s",
                 hint=self._hint,
             )
-
-
-def _end(process: BaseProcess) -> None:
-    """Kill the process and its workers, which would outlive it."""
-    if process.is_alive() and process.pid is not None:
-        for pid in reversed(list(iter_tree(process.pid))):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-    process.join()
 
 
 def _run_import(

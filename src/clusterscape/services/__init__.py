@@ -8,6 +8,7 @@
 ``promises``: the first planned start of every waiting workload, and every later slip with its cause.
 ``rules``: changes of rules, mutes and comments.
 ``saved_views``: saved views and insights.
+``simulated_choices``: what a simulation computes, in a process of its own.
 ``simulation_answers``: the shapes of requests and answers of the simulator.
 ``simulation_results``: the chart data of a simulation.
 ``simulations``: simulations of job traces: run one at a time, can be stopped, cached by fingerprint.

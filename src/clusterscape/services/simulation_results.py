@@ -31,7 +31,7 @@ _MEASURES = (
 
 
 def describe_choice(
-    trace: JobTrace,
+    trace: JobTrace | None,
     policy: str,
     schedule: Schedule,
     measures: Measures | None,
@@ -39,7 +39,7 @@ def describe_choice(
     sizes: tuple[SizeClass, ...],
     name: str,
 ) -> SimulatedChoice:
-    """The chart data of one choice; ``name`` is its fingerprint."""
+    """The chart data of one choice; ``name`` is its fingerprint. Without ``trace`` its jobs are not drawn."""
     backfill = schedule.scenario.backfill
     return SimulatedChoice(
         policy=policy,
@@ -50,7 +50,7 @@ def describe_choice(
         wait_s=spread_values(schedule.wait_s.astype(float)),
         sizes=[SimulatedSize(**asdict(size), is_starved=size.is_starved) for size in sizes],
         course=_course(schedule),
-        jobs=_draw_jobs(trace, schedule) if len(schedule.start_s) <= MAX_DRAWN_JOBS else None,
+        jobs=None if trace is None else _draw_jobs(trace, schedule),
     )
 
 
@@ -105,16 +105,29 @@ def place_lanes(start_s: Int64s, end_s: Int64s, units: Int64s, total: int) -> li
 
     The simulated units of a job need not be contiguous, so some rectangles may overlap.
     """
-    free_from = np.zeros(total, np.int64)
-    free_from[:] = np.iinfo(np.int64).min
-    lanes = np.zeros(len(start_s), np.int64)
-    for job in np.lexsort((-units, start_s)):
-        free = np.concatenate(([0], (free_from <= start_s[job]).astype(np.int64), [0]))
-        steps = np.diff(free)
-        begins, ends = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)
+    edges, free_from = np.array([0, total]), np.array([np.iinfo(np.int64).min])
+    lanes = []
+    order = np.lexsort((-units, start_s)).tolist()
+    for job in order:
+        steps = np.diff(np.concatenate(([0], (free_from <= start_s[job]).astype(np.int64), [0])))
+        begins, ends = edges[np.flatnonzero(steps == 1)], edges[np.flatnonzero(steps == -1)]
         fitting = begins[ends - begins >= units[job]]
         lowest = int(fitting[0]) if len(fitting) else int(begins[0]) if len(begins) else 0
-        lanes[job] = min(lowest, total - int(units[job]))
-        free_from[lanes[job] : lanes[job] + units[job]] = end_s[job]
-    lane_list: list[int] = lanes.tolist()
+        lane = min(lowest, total - int(units[job]))
+        edges, free_from = _occupy(edges, free_from, lane, lane + int(units[job]), int(end_s[job]))
+        lanes.append(lane)
+    lane_list: list[int] = np.array(lanes, np.int64)[np.argsort(order)].tolist()
     return lane_list
+
+
+def _occupy(edges: Int64s, free_from: Int64s, low: int, high: int, end_s: int) -> tuple[Int64s, Int64s]:
+    """Lanes as segments between ``edges``, each free from a time on: those from ``low`` to ``high`` from ``end_s`` on."""
+    for edge in (low, high):
+        at = int(np.searchsorted(edges, edge))
+        if edges[at] != edge:
+            edges, free_from = np.insert(edges, at, edge), np.insert(free_from, at, free_from[at - 1])
+    first, last = (int(np.searchsorted(edges, edge)) for edge in (low, high))
+    return (
+        np.concatenate((edges[: first + 1], edges[last:])),
+        np.concatenate((free_from[:first], [end_s], free_from[last:])),
+    )

@@ -1,7 +1,7 @@
-"""Simulations of job traces: run one at a time in a thread, can be stopped, cached and stored by fingerprint.
+"""Simulations of job traces: run one at a time, can be stopped, cached and stored by fingerprint.
 
-The engine is `simulate.batch`; this prepares, runs and stores: the answer as an artifact, its list row as a document.
-Compiled code is loaded on first use.
+This prepares, starts and stores: the answer as an artifact, its list row as a document. `simulated_choices` computes, in a
+process of its own.
 """
 
 import hashlib
@@ -11,11 +11,10 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
@@ -24,7 +23,6 @@ from clusterscape.errors import ClusterScapeError, NotFoundError, QueryError, St
 from clusterscape.executors import FairWorker
 from clusterscape.model import UnixMs
 from clusterscape.model.access import LOCAL_ADMIN, Viewer
-from clusterscape.model.arrays import Int64s
 from clusterscape.model.jobs import CleaningNote, JobTrace
 from clusterscape.query.ownership import OWNER, check_owner, check_starter, is_owner, owner_for
 from clusterscape.query.scheduling.description import OWN, JobTraceQuery
@@ -42,14 +40,13 @@ from clusterscape.services.simulation_answers import (
 )
 
 if TYPE_CHECKING:
-    from clusterscape.simulate.batch import BackfillKind, Scenario, Schedule
+    from clusterscape.simulate.batch import BackfillKind, Scenario
 
 log = logging.getLogger(__name__)
 
 ANSWERS_IN_MEMORY = 32
 CHOICES_IN_MEMORY = 128
 OWN_KEEP_MS = 60_000
-SEED = 0
 
 KIND = "simulation"
 PREFIX = "simulations"
@@ -71,10 +68,9 @@ class _Prepared:
 
 @dataclass(slots=True)
 class _Work:
-    """The progress of a simulation. ``counter``, shared with the engine: events of the current run, and a stop flag."""
+    """The progress of a simulation: ``done`` choices, and the ``share`` of the current one."""
 
-    runs: int
-    events: int
+    choices: int
     owner: str | None = None
     """The owner of the result; None: shared by all users."""
     started_by: str | None = None
@@ -82,38 +78,23 @@ class _Work:
     withdraw: Callable[[], None] = lambda: None
     """Removes it from the queue if it has not started."""
     done: int = 0
-    counter: Int64s = field(default_factory=lambda: np.zeros(2, np.int64))
+    share: float = 0.0
+    is_stopped: bool = False
 
     @property
     def progress(self) -> float:
         """From 0 to 1."""
-        return min(1.0, (self.done + min(1.0, int(self.counter[0]) / self.events)) / self.runs)
+        return min(1.0, (self.done + self.share) / self.choices)
 
-    def simulate(self, scenario: "Scenario") -> "Schedule":
-        """One counted run. Raises StoppedError if the simulation was stopped."""
-        from clusterscape.simulate.batch import simulate
-
-        if self.counter[1]:
+    def report(self, share: float) -> None:
+        """Note the progress of the current choice. Raises StoppedError if the simulation was stopped."""
+        if self.is_stopped:
             raise StoppedError("the simulation was stopped")
-        self.counter[0] = 0
-        schedule = simulate(scenario, self.counter)
-        self.done, self.counter[0] = self.done + 1, 0
-        return schedule
+        self.share = share
 
-    def learn(self, prepared: _Prepared) -> list[tuple[str, "Scenario"]]:
-        """The scenarios, with the predictions of a model if they need them. Raises StoppedError if it was stopped."""
-        first = prepared.scenarios[0][1]
-        if first.estimates != "boosted" and first.estimates != "elapsed-aware":
-            return prepared.scenarios
-        from clusterscape.analyze.jobs.runtime_estimates import predict_run_times
-
-        def check(_: float) -> None:
-            if self.counter[1]:
-                raise StoppedError("the simulation was stopped")
-
-        predictions = predict_run_times(prepared.trace, first.estimates, on_progress=check)
-        jobs = replace(first.jobs, predictions_s=predictions[first.jobs.row])
-        return [(policy, replace(scenario, jobs=jobs)) for policy, scenario in prepared.scenarios]
+    def finish_choice(self) -> None:
+        """Count the current choice."""
+        self.done, self.share = self.done + 1, 0.0
 
 
 class KeptSimulations:
@@ -220,10 +201,8 @@ class Simulations:
         self._worker.check(user)
         prepared = self._prepare(request)
         answer = _build_answer(name, request, prepared, self._reads.clock())
-        # Two runs in addition to the jittered ones: the unchanged trace, and first come, first served for comparison.
         work = _Work(
-            runs=len(prepared.scenarios) * (request.jitter + 2),
-            events=2 * max(1, answer.simulated_jobs),
+            choices=len(prepared.scenarios),
             owner=None if by.login is None else owner_for(by),
             started_by=by.login,
         )
@@ -268,7 +247,7 @@ class Simulations:
             if self._reads.is_private and not is_owner(work.started_by, by):
                 raise _not_found(simulation)
             check_starter(work.started_by, by, "the simulation")
-            work.counter[1] = 1
+            work.is_stopped = True
             self._update(simulation, work, partial(replace, state="stopped"))
             work.withdraw()
             self._forget(simulation, work)
@@ -325,10 +304,9 @@ class Simulations:
         done: list[SimulatedChoice] = []
         update = partial(self._update, name, work)
         try:
-            scenarios = work.learn(prepared)
-            for index, (policy, scenario) in enumerate(scenarios, 1):
+            for policy, scenario in self._learn(work, prepared):
                 done.append(self._simulate(work, prepared.trace, policy, scenario, jitter))
-                work.done = index * (jitter + 2)
+                work.finish_choice()
                 update(partial(replace, choices=list(done)))
             # Stored first: a client that sees it done may fetch it from another server, or after a restart.
             answer = self._look_up(name)
@@ -351,21 +329,32 @@ class Simulations:
             if self._works.get(name) is work:
                 del self._works[name]
 
+    def _learn(self, work: _Work, prepared: _Prepared) -> "list[tuple[str, Scenario]]":
+        """The scenarios, with the predictions of a model if they need them. Raises StoppedError if it was stopped."""
+        from clusterscape.services.simulated_choices import PredictionTask, predict_for_trace
+
+        first = prepared.scenarios[0][1]
+        if first.estimates != "boosted" and first.estimates != "elapsed-aware":
+            return prepared.scenarios
+        task = PredictionTask(prepared.trace, first.estimates)
+        predictions = self._reads.compute(predict_for_trace, task, work.report)
+        jobs = replace(first.jobs, predictions_s=predictions[first.jobs.row])
+        return [(policy, replace(scenario, jobs=jobs)) for policy, scenario in prepared.scenarios]
+
     def _simulate(
         self, work: _Work, trace: JobTrace, policy: str, scenario: "Scenario", jitter: int
     ) -> SimulatedChoice:
-        from clusterscape.services.simulation_results import describe_choice
-        from clusterscape.simulate.batch import compare_with_fcfs, compute_measures, measure_spread
+        from clusterscape.services.simulated_choices import SEED, ChoiceTask, simulate_choice
+        from clusterscape.services.simulation_results import MAX_DRAWN_JOBS
 
         fingerprint = hashlib.sha256(f"{scenario.fingerprint()} {jitter} {SEED}".encode()).hexdigest()
         with self._lock:
             cached = self._choices.get(fingerprint)
         if cached is not None:
             return cached
-        schedule = work.simulate(scenario)
-        spreads = measure_spread(scenario, work.simulate, runs=jitter, seed=SEED) if jitter else {}
-        sizes = compare_with_fcfs(schedule, work.simulate)
-        choice = describe_choice(trace, policy, schedule, compute_measures(schedule), spreads, sizes, fingerprint)
+        drawn = trace if len(scenario.jobs) <= MAX_DRAWN_JOBS else None
+        task = ChoiceTask(drawn, policy, scenario, jitter, fingerprint)
+        choice = self._reads.compute(simulate_choice, task, work.report)
         with self._lock:
             self._choices[fingerprint] = choice
             while len(self._choices) > CHOICES_IN_MEMORY:

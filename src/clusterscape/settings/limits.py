@@ -107,6 +107,18 @@ class WorkLimits(Section):
     queued_simulations: int = Field(
         64, ge=1, le=10_000, description="Background what-ifs in the queue, of all users; likewise simulations."
     )
+    processes: int = Field(
+        2,
+        ge=1,
+        le=64,
+        description="Child processes for simulations, statistics of job traces and other long computations, one each at a time.",
+    )
+    process_memory_bytes: int | None = Field(
+        None,
+        ge=2**28,
+        description="Memory of one such process. More: it is killed, and the request gets 413. By default all together may take "
+        "half of the machine's memory.",
+    )
 
 
 class UploadLimits(Section):

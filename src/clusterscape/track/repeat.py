@@ -188,7 +188,7 @@ def _compare_git(then: object, now: object) -> Iterator[str]:
     if not isinstance(then, Mapping):
         return
     if not isinstance(now, Mapping):
-        yield f"the folder is no git repository now; it was at commit {then.get('commit')}"
+        yield f"the folder is not a git repository now; it was at commit {then.get('commit')}"
         return
     if then.get("commit") != now.get("commit"):
         yield f"commit: {now.get('commit')}; it was {then.get('commit')}"

@@ -41,8 +41,8 @@ def usage(*nodes: NodeUsage, run_s: float = 1000.0, gpus: int = 0) -> JobUsage:
 def notes_of(
     job: JobUsage, state: WorkloadState = WorkloadState.COMPLETED, limit_s: int | None = None
 ) -> dict[str, str]:
-    found = find_notes(job, compute_shares(job), state=state, kind=WorkloadKind.JOB, time_limit_s=limit_s)
-    return {note.code: note.level.value for note in found}
+    notes = find_notes(job, compute_shares(job), state=state, kind=WorkloadKind.JOB, time_limit_s=limit_s)
+    return {note.code: note.level.value for note in notes}
 
 
 def test_shares_are_of_all_nodes_together_when_all_have_samples() -> None:
@@ -99,12 +99,12 @@ def test_nothing_is_noted_when_the_job_was_short_or_good() -> None:
 
 def test_critical_notes_come_first_when_there_are_several() -> None:
     job = usage(node(gpu(0.0), cpu_s=0.0), gpus=1)
-    found = find_notes(
+    notes = find_notes(
         job, compute_shares(job), state=WorkloadState.COMPLETED, kind=WorkloadKind.JOB, time_limit_s=2000
     )
 
-    assert [note.level for note in found] == sorted(
-        (note.level for note in found), key=lambda level: level is NoteLevel.INFO
+    assert [note.level for note in notes] == sorted(
+        (note.level for note in notes), key=lambda level: level is NoteLevel.INFO
     )
 
 

@@ -79,7 +79,7 @@ def test_broken_rank_is_reported_and_the_rest_goes_on_when_one_file_is_no_trace(
 
 def test_failure_message_is_stored_when_nothing_can_be_read(intake: TraceIntake) -> None:
     trace = intake.create("noise")
-    intake.put_file(trace.trace_id, "noise.json", [b"this is no trace"])
+    intake.put_file(trace.trace_id, "noise.json", [b"this is not a trace"])
     intake.start(trace.trace_id)
     done = intake.wait(trace.trace_id)
     assert done.state is TraceState.FAILED
@@ -210,7 +210,7 @@ def test_owners_take_turns_when_one_of_them_imports_many_traces(store: FolderArt
     def read(paths: Sequence[Path], folder: Path, progress: Callable[[float], None]) -> ImportedTrace:
         assert may_go_on.wait(60)
         order.append(paths[0].read_text())
-        raise SourceError("it is no trace")
+        raise SourceError("it is not a trace")
 
     intake = TraceIntake(store, read, clock=lambda: NOW, token=tokens(), scratch=tmp_path)
     traces = [(owner, intake.create(owner, owned_by=owner).trace_id) for owner in ["eve"] * 4 + ["ada", "bob"]]

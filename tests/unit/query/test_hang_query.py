@@ -11,7 +11,18 @@ from tracking.site import NOW, RunStores, run_stores, spooled
 from clusterscape.analyze.hang.condense import condense_look
 from clusterscape.collect.hangs.reading import read_looks
 from clusterscape.errors import NotFoundError
-from clusterscape.model import Allocation, AllocationSource, Names, SampleBatch, UnitId, UnixMs, WorkloadId
+from clusterscape.model import (
+    Allocation,
+    AllocationSource,
+    Names,
+    SampleBatch,
+    UnitId,
+    UnixMs,
+    Workload,
+    WorkloadId,
+    WorkloadKind,
+    WorkloadState,
+)
 from clusterscape.model.hangs import HangLook, write_plain
 from clusterscape.model.run_frames import encode_event
 
@@ -39,9 +50,9 @@ def send(
 
 @pytest.fixture
 def case(tmp_path: Path) -> tuple[int, list[HangLook]]:
-    made = write_case("absent", 3, tmp_path / "looks")
-    [rank] = made.ranks
-    return rank, read_looks(list(made.looks))
+    case = write_case("absent", 3, tmp_path / "looks")
+    [rank] = case.ranks
+    return rank, read_looks(list(case.looks))
 
 
 def test_rank_is_named_when_the_looks_of_two_machines_come_together(
@@ -134,6 +145,40 @@ def test_gpus_and_xids_are_evidence_when_telemetry_has_them(tmp_path: Path, case
         assert "3 of 4 GPUs are at 95% utilization or more and draw 17% of their power limit" in evidence
         assert "n1:3 is idle" in evidence
         assert "n1:3: Xid 79" in evidence or "n1:3: XID 79" in evidence
+
+
+@pytest.mark.parametrize(("user", "runs"), [("me", ["run-a"]), ("somebody", [])])
+def test_run_is_of_the_slurm_job_that_it_names_when_both_have_one_user(
+    tmp_path: Path, case: tuple[int, list[HangLook]], user: str, runs: list[str]
+) -> None:
+    _, looks = case
+    job = WorkloadId("slurm:4711")
+    held = Allocation(
+        workload=job,
+        unit=UnitId("n1:0"),
+        from_at=UnixMs(LOOKED - 900_000),
+        to_at=None,
+        source=AllocationSource.SCHEDULER_INDEX,
+        confidence=1.0,
+    )
+    idle = SampleBatch(
+        units=Names(["n1:0"]),
+        metrics=Names(["gpu_util_ratio", "power_watts", "power_limit_watts"]),
+        unit=np.zeros(3, np.int32),
+        metric=np.arange(3, dtype=np.int32),
+        time_ms=np.full(3, LOOKED - 30_000),
+        value=np.array([0.0, 121.0, 700.0]),
+    )
+    with run_stores(tmp_path / "data") as stores:
+        workload = Workload(id=job, kind=WorkloadKind.JOB, state=WorkloadState.RUNNING, user=user)
+        stores.records.write_workloads([workload], at_ms=UnixMs(NOW))
+        stores.records.write_allocations([held])
+        stores.metrics.append(idle)
+        send(stores, "run-a", looks, range(8))
+        assert [row.run for row in stores.queries.hangs.all(workload=job).rows] == runs
+        report = stores.queries.hangs.one("run-a").report
+        assert report is not None
+        assert bool([line for line in report.verdict.evidence if "n1:0 is idle" in line]) is bool(runs)
 
 
 def test_error_names_the_run_when_there_is_none(tmp_path: Path) -> None:

@@ -73,6 +73,4 @@ def test_clock_is_followed_and_one_line_is_logged_when_it_jumps_back(
     steady = machine.steady()
     machine.ahead_ms -= 2 * HOUR_MS
     assert steady.now() == steady.now() == machine.clock()
-    assert [record.message.partition(";")[0] for record in caplog.records] == [
-        "the system clock jumped back by 2 h 0 min"
-    ]
+    assert [record.message.partition(";")[0] for record in caplog.records] == ["the system clock jumped back by 2 h"]

@@ -7,14 +7,9 @@ import pytest
 
 from clusterscape.collect.job_traces import read_trace
 from clusterscape.errors import QueryError, SourceError, TooLargeError
+from clusterscape.runtime.processes import find_machine_memory, iter_tree, read_tree_bytes
 from clusterscape.runtime.site import _open_job_trace_reader
-from clusterscape.runtime.trace_importing import (
-    find_machine_memory,
-    import_in_subprocess,
-    iter_tree,
-    read_job_trace_in_subprocess,
-    read_tree_bytes,
-)
+from clusterscape.runtime.trace_importing import import_in_subprocess, read_job_trace_in_subprocess
 from clusterscape.settings.limits import UploadLimits
 
 EVENT = '{"ph":"X","cat":"kernel","name":"gemm%d","ts":%d,"dur":5,"pid":0,"tid":7,"args":{"stream":7}}'

@@ -1,8 +1,9 @@
 """Routes of scheduling: the live queue, job traces, simulations."""
 
 import gzip
+import pickle
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from clusters.small import SmallCluster
 from fastapi.testclient import TestClient
 
 from clusterscape.collect.job_traces import read_trace
+from clusterscape.executors import Report, Result, Task
 from clusterscape.query import QueryContext
 from clusterscape.serve.app import create_app
 from clusterscape.services.simulation_results import place_lanes
@@ -64,12 +66,20 @@ SWF = "; MaxProcs: 8\n" + "".join(
 BROKEN = SWF + "200 x 30 100 1 -1 -1 -1 600 -1 1 1 -1 -1 -1 -1 -1 -1\n201 5 30\n"
 
 
+def compute_as_if_elsewhere(work: Callable[[Task, Report], Result], task: Task, report: Report) -> Result:
+    """In this process, on copies: what cannot be sent to another process fails, and nothing is shared."""
+    work, task = pickle.loads(pickle.dumps((work, task)))
+    result: Result = pickle.loads(pickle.dumps(work(task, report)))
+    return result
+
+
 @pytest.fixture
 def client(small_cluster: SmallCluster, tmp_path: Path) -> Iterator[TestClient]:
     context = replace(
         small_cluster.queries.context,
         artifacts=FolderArtifactStore(tmp_path / "artifacts"),
         read_job_trace=lambda path, format, zone: read_trace(path, format, timezone=zone),
+        compute=compute_as_if_elsewhere,
     )
     queries = open_queries(context)
     with TestClient(create_app(queries, services=open_services(queries))) as client:
@@ -376,3 +386,23 @@ def test_options_are_listed_when_asked_for(simulator_client: TestClient) -> None
 def test_lanes_do_not_overlap_when_free_ones_lie_together() -> None:
     start, end, units = np.array([0, 0, 5, 10]), np.array([10, 5, 10, 20]), np.array([2, 2, 1, 4])
     assert place_lanes(start, end, units, 4) == [0, 2, 2, 0]
+
+
+def test_lanes_take_memory_by_jobs_when_the_machine_is_huge() -> None:
+    start, end, units = np.array([0, 0, 5]), np.array([10, 5, 10]), np.array([400_000_000, 2, 600_000_000])
+    assert place_lanes(start, end, units, 10**9) == [0, 400_000_000, 400_000_000]
+
+
+def test_lanes_are_those_of_a_search_lane_by_lane_when_many_jobs_run() -> None:
+    random = np.random.default_rng(1)
+    start = np.sort(random.integers(0, 500, 300))
+    end, units = start + random.integers(1, 60, 300), random.integers(1, 9, 300)
+    free_from, expected = [0] * 40, {}
+    for job in np.lexsort((-units, start)).tolist():
+        is_free = [at <= start[job] for at in free_from]
+        fitting = [lane for lane in range(40 - units[job] + 1) if all(is_free[lane : lane + units[job]])]
+        begins_run = [lane for lane in fitting if lane == 0 or not is_free[lane - 1]]
+        lane = begins_run[0] if begins_run else min(is_free.index(True) if any(is_free) else 0, 40 - int(units[job]))
+        free_from[lane : lane + units[job]] = [end[job]] * int(units[job])
+        expected[job] = lane
+    assert place_lanes(start, end, units, 40) == [expected[job] for job in range(300)]

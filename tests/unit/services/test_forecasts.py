@@ -7,7 +7,7 @@ from clusters.forecast_site import forecast_site, waiting
 from clusters.opened import open_services
 from clusters.small import HOUR_MS, NOW, SmallCluster
 
-from clusterscape.analyze.jobs.wait_choice import WaitQuestions, name_speaker
+from clusterscape.analyze.jobs.wait_choice import WaitQuestions, name_candidate
 from clusterscape.analyze.jobs.wait_guesses import GUESSES
 from clusterscape.analyze.jobs.wait_intervals import WaitBins
 from clusterscape.model import UnixMs, Workload, WorkloadId, WorkloadState
@@ -93,11 +93,11 @@ def test_forecasts_keep_their_promise_when_the_sampled_ones_do_not(forecast_site
     for place in range(400):
         sampled = float(random.uniform(1_000, 20_000)) * levels
         wait = float(3.0 * sampled[3] * random.lognormal(0, 0.2))
-        made = NOW - (400 - place) * HOUR_MS
+        made_at = NOW - (400 - place) * HOUR_MS
         guesses = random.uniform(0, 40_000, len(GUESSES)).tolist()
         logged.append(
             LoggedForecast(
-                f"slurm:7{place:03}", made, sampled.tolist(), sampled.tolist(), 0.05, 5, wait, stage=place % 2,
+                f"slurm:7{place:03}", made_at, sampled.tolist(), sampled.tolist(), 0.05, 5, wait, stage=place % 2,
                 partition="gpu", guesses_s=guesses,
             )
         )  # fmt: skip
@@ -107,11 +107,11 @@ def test_forecasts_keep_their_promise_when_the_sampled_ones_do_not(forecast_site
     samples, bins = np.full((2, 7), 6_000.0) * levels, WaitBins(np.full(2, 0.05), np.full(2, 5.0))
     is_first = np.array([True, False])
     guesses_s = judge.guess(NOW / 1000, np.full(2, 30_000.0), ["gpu", "elsewhere"], bins, is_first)
-    told = judge.tell(WaitQuestions(guesses_s, samples, bins), is_first)
-    assert {name_speaker(speaker) for speaker in told.speaker.tolist()} == {"simulation, corrected by its past errors"}
-    assert (told.quantiles_s[:, 1] < 18_000).all()
-    assert (told.quantiles_s[:, 5] > 18_000).all()
-    assert np.abs(told.quantiles_s[:, 3] - 18_000).max() < 2_500
+    reported = judge.predict(WaitQuestions(guesses_s, samples, bins), is_first)
+    assert {name_candidate(index) for index in reported.chosen.tolist()} == {"simulation, corrected by its past errors"}
+    assert (reported.quantiles_s[:, 1] < 18_000).all()
+    assert (reported.quantiles_s[:, 5] > 18_000).all()
+    assert np.abs(reported.quantiles_s[:, 3] - 18_000).max() < 2_500
 
 
 def test_forecasts_of_before_are_read_when_they_have_no_guesses(forecast_site: SmallCluster) -> None:

@@ -16,8 +16,8 @@ from clusterscape.watch.alerts import Alerts, SendingPolicy
 
 @pytest.mark.asyncio
 async def test_one_message_is_sent_for_a_stall_and_one_for_its_end(tmp_path: Path) -> None:
-    made = write_case("absent", 3, tmp_path / "looks")
-    looks = read_looks(list(made.looks))
+    case = write_case("absent", 3, tmp_path / "looks")
+    looks = read_looks(list(case.looks))
     channel = PaperChannel(SendingPolicy())
     with run_stores(tmp_path / "data") as stores:
         alerts = Alerts([channel], tmp_path / "alerts.db", clock=lambda: NOW)
@@ -31,7 +31,7 @@ async def test_one_message_is_sent_for_a_stall_and_one_for_its_end(tmp_path: Pat
             [message] = channel.received
             [turn] = message.turns
             assert (turn.rule, turn.workload in ("run:run-a", "run:run-b"), turn.user) == ("hang", True, "me")
-            [rank] = made.ranks
+            [rank] = case.ranks
             assert turn.reason == f"Rank {rank} of 8: does not make the call that the others wait in."
             for run in ("run-a", "run-b"):
                 offset = stores.intake.offsets(run)["tracker.spool"]

@@ -60,7 +60,7 @@ def test_forecasts_beat_the_plan_and_repeat_when_users_ask_for_too_much(jobs: Jo
     assert report.error_ratio < 0.5
     assert 0.75 < report.calibrated[-1].covered <= 1
     assert sum(row.jobs for row in report.bins) == report.jobs
-    assert sum(speaker.ratio for speaker in report.speakers) == pytest.approx(1)
+    assert sum(share.ratio for share in report.chosen) == pytest.approx(1)
     assert [guess.name for guess in report.guesses] == list(GUESSES[SIMPLE])
     assert {guess.error_s for guess in report.guesses if guess.name == "plan by limits"} == {report.plan_error_s}
     assert sum(quarter.jobs for quarter in report.quarters) == report.jobs

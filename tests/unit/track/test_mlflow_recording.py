@@ -155,14 +155,14 @@ def test_scripts_of_other_pythons_are_recorded_when_they_are_installed(mlflow_co
     if python is None:
         pytest.skip(f"there is no Python {version}")
     script = mlflow_command.script(
-        "model.py", BEGIN + "client.log_metric(run, 'loss', 0.5)\nraise ValueError('as told')\n"
+        "model.py", BEGIN + "client.log_metric(run, 'loss', 0.5)\nraise ValueError('as intended')\n"
     )
     done = mlflow_command("run", "-l", "none", "--", python, script.name)
     assert done.returncode == 1
     assert "sitecustomize" not in done.stderr
     run = mlflow_command.only_run()
     assert [(metric.name, metric.last) for metric in run.metrics] == [("loss", 0.5)]
-    assert run.cause == "ValueError: as told"
+    assert run.cause == "ValueError: as intended"
 
 
 def test_client_module_is_the_same_when_it_is_recorded(mlflow_command: Command) -> None:

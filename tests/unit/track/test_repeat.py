@@ -117,7 +117,7 @@ def test_packages_and_driver_are_compared_when_they_were_recorded() -> None:
     then = {"packages": {"torch": "2.12"}, "driver": "580.1", "git": {"commit": "a", "diff": ""}}
     now = {"packages": {"torch": "2.13"}, "driver": "590.2", "git": None}
     differences = compare(then, now)
-    assert differences.code == ["the folder is no git repository now; it was at commit a"]
+    assert differences.code == ["the folder is not a git repository now; it was at commit a"]
     assert differences.surroundings == ["package torch: 2.13; it was 2.12", "driver: 590.2; it was 580.1"]
     assert json.dumps(compare({}, {})) == "[[], []]"
 

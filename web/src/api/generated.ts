@@ -548,12 +548,12 @@ export interface FlowTensor {
   readonly splits: readonly number[] | null;
 }
 
-/** `alone_at`: likely start if no other job came; with run times as requested, too, it is `plan_at` of the forecast. `run_times_ratio`: width of the 90 % interval from run times alone ÷ that of the forecast, at most 1; null if it is certain. `says_little`: the interval is too wide to be of use: more than a day, and more than twice the likely wait. */
+/** `predicted_by`: the chosen estimate. `alone_at`: likely start if no other job came; with run times as requested, too, it is `plan_at` of the forecast. `run_times_ratio`: width of the 90 % interval from run times alone ÷ that of the forecast, at most 1; null if it is certain. `says_little`: the interval is too wide to be of use: more than a day, and more than twice the likely wait. */
 export interface ForecastWhy {
   readonly alone_at: number;
+  readonly predicted_by: string;
   readonly run_times_ratio: number | null;
   readonly says_little: boolean;
-  readonly speaker: string;
   readonly text: string;
   readonly uncertain: WaitUncertainty;
 }
@@ -1202,14 +1202,14 @@ export interface PredictionReport {
   readonly trained: number;
 }
 
-/** All predictors on the same jobs, which had run for `elapsed_s`; the last row is of the one that was best lately. `speakers`: which that was, most often first. `q90_under_ratio`: share of jobs that ran longer than the calibrated 90 % quantile (ideal 0.1). */
+/** All predictors on the same jobs, which had run for `elapsed_s`; the last row is of the one that was best lately. `chosen`: which these were, most often first. `q90_under_ratio`: share of jobs that ran longer than the calibrated 90 % quantile (ideal 0.1). */
 export interface PredictionTable {
+  readonly chosen: readonly PredictorShare[];
   readonly elapsed_s: number;
   readonly interval_90_cover_ratio: Interval;
   readonly jobs: number;
   readonly q90_under_ratio: Interval;
   readonly rows: readonly PredictorRow[];
-  readonly speakers: readonly PredictorShare[];
 }
 
 /** Accuracy of one predictor. `under_ratio`: share of jobs that ran longer than predicted. */
@@ -1219,7 +1219,7 @@ export interface PredictorRow {
   readonly under_ratio: Interval;
 }
 
-/** For how many of the jobs a predictor spoke. */
+/** The share of jobs or forecasts for which a predictor was chosen. */
 export interface PredictorShare {
   readonly name: string;
   readonly ratio: number;
@@ -2057,7 +2057,7 @@ export interface StartChange {
   readonly workload: string;
 }
 
-/** When a job would start. `plan_at`: if all jobs use their whole time limits and no others are submitted. `why`: which guess speaks, the start if nobody else came, and what makes it uncertain. */
+/** When a job would start. `plan_at`: if all jobs use their whole time limits and no others are submitted. `why`: the estimate that was chosen, the start without later jobs, and what makes it uncertain. */
 export interface StartForecast {
   readonly ahead: number;
   readonly free_gpus: number;

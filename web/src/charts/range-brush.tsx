@@ -212,7 +212,7 @@ export function dragRange(
   }
 }
 
-/** Everything is no range. */
+/** The whole domain counts as no range. */
 function toRange(range: BrushRange): BrushRange | null {
   return range.from <= 0 && range.to >= 1 ? null : range;
 }

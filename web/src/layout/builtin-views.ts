@@ -54,7 +54,7 @@ export const BUILTIN_VIEWS: readonly BuiltinView[] = [
       ...DEFAULT_VIEW,
       units: "requested",
       layers: [
-        // Held workloads, and those that wait for something else than GPUs, are no demand: they stand apart.
+        // Held workloads, and those that wait for something else than GPUs, are not demand: they are drawn separately.
         makeLayer("waits_for", { sort: LARGEST_FIRST, aspect: 1.5 }),
         makeLayer("resource_type", { sort: LARGEST_FIRST, aspect: 1.5 }),
         makeLayer("workload", {

@@ -121,7 +121,7 @@ function createShapes(capacity: number) {
     },
     boxCount: () => count,
     widest: () => shapeWidth[0] ?? 0,
-    /** The widest box left that is no wider than this; null where there is none. */
+    /** The widest box left that is not wider than this; null if there is none. */
     take(maxWidth: number): number | null {
       let low = 0;
       let high = shapeCount;

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Sequence
 MOST_CONTEXT = 24
 """The most calls that a prediction looks back."""
 LEAST_CONTEXT = 2
-"""Fewer equal calls are no pattern."""
+"""Fewer equal calls do not count as a pattern."""
 
 
 def predict_next(past: Sequence[Hashable]) -> Hashable | None:

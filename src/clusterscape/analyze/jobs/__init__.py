@@ -16,7 +16,7 @@
 ``runtime_report``: comparison of run time predictors; a new one is a file ``runtime_*`` and an entry there.
 ``takeaways``: tests of claims about one trace; the table is in docs/design/scheduling.md.
 ``users``: user behavior: repeated jobs, and what users submit when the queue is long.
-``wait_choice``: which guess of a wait speaks, and its interval, for live forecasts and backtests.
+``wait_choice``: chooses the estimate of each wait and its interval, for live forecasts and backtests.
 ``wait_guesses``: simple guesses of a wait from waits of the past.
 ``wait_intervals``: levels, bins and coverage of intervals of waits.
 ``wait_kernels``: compiled loops of wait forecasts.

@@ -18,7 +18,7 @@ EARLIEST_CLOCK_S = 1e8
 """An earlier time (before 1973) is relative to the start of the trace: the hour of the day is unknown."""
 
 MAX_EPOCH_DIGITS = 10
-"""Of a start in Unix seconds, until the year 2286. A larger number is no time in seconds."""
+"""Of a start in Unix seconds, until the year 2286. Larger numbers are not in seconds."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Guesses the size of a machine from its jobs, where a trace does not state it, and says why.
 
-The largest number of units that were busy at once is no safe guess: recorded times overlap in many logs (Mira's records add up to
+The largest number of units that were busy at once is not a safe guess: recorded times overlap in many logs (Mira's add up to
 three times its nodes). But if the largest jobs had the machine nearly to themselves, and it could have done all the work, it is
 as large as they are.
 """

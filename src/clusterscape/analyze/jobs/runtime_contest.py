@@ -1,4 +1,4 @@
-"""Which predictor of run times speaks for a job: the one that was most accurate lately, for its user and for everybody.
+"""Chooses the predictor of each job's run time: the one that was most accurate recently, for its user and for everybody.
 
 No predictor is the best on every log: limits are good where jobs are killed at them, similar jobs where users repeat themselves.
 Does not train or predict.
@@ -17,13 +17,13 @@ USER_FORGET = 0.98
 """Weight of a user's job relative to their next newer one."""
 
 WEIGHT = 50.0
-"""Everybody's mean counts as so many jobs of the user."""
+"""Everybody's mean counts as this many jobs of the user."""
 
 
 def choose_lately(predicted_s: Float64s, run_s: Float64s, made_s: Float64s, end_s: Float64s, user: Int64s) -> Int64s:
-    """The column of ``predicted_s`` (job × predictor) that speaks for each job, from jobs that had ended when it was made.
+    """The column of ``predicted_s`` (job × predictor) to use for each job, judged by jobs that had ended when it was made.
 
-    ``user``: a number of each job's user, negative if unknown. Before any job has ended, the first column speaks.
+    ``user``: a number of each job's user, negative if unknown. Before any job has ended, the first column is used.
     """
     from clusterscape.analyze.jobs.kernels import choose_predictors
 

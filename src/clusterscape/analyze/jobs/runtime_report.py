@@ -47,7 +47,7 @@ class PredictorRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictorShare:
-    """For how many of the jobs a predictor spoke."""
+    """The share of jobs or forecasts for which a predictor was chosen."""
 
     name: PublicText
     ratio: float
@@ -57,14 +57,14 @@ class PredictorShare:
 class PredictionTable:
     """All predictors on the same jobs, which had run for ``elapsed_s``; the last row is of the one that was best lately.
 
-    ``speakers``: which that was, most often first.
+    ``chosen``: which these were, most often first.
     ``q90_under_ratio``: share of jobs that ran longer than the calibrated 90 % quantile (ideal 0.1).
     """
 
     elapsed_s: float
     jobs: int
     rows: list[PredictorRow]
-    speakers: list[PredictorShare]
+    chosen: list[PredictorShare]
     q90_under_ratio: Interval
     interval_90_cover_ratio: Interval
 
@@ -90,7 +90,7 @@ def compare_predictors(
     history = RunHistory(jobs)
     aware = train_elapsed(jobs, history, until_s, seed=seed, threads=threads)
     boosted = train_boosted(jobs, history, until_s, seed=seed, threads=threads)
-    # The first speaks until jobs have ended.
+    # The first is used until jobs have ended.
     predictors: Sequence[RuntimePredictor] = (aware, RequestedTime(), LastTwo(history), SimilarJobs(history), boosted)
     encoded = history.encode(jobs)
     tested = np.arange(cut, len(jobs))
@@ -140,7 +140,7 @@ def _compare_on(
     rows = [_evaluate(*row, run_s, seed) for row in zip(names, predictions, strict=True)]
     rows = [*rows[1:], rows[0], _evaluate(NAME, columns[np.arange(len(chosen)), chosen], run_s, seed)]
     counts = np.bincount(chosen, minlength=len(names))
-    speakers = [
+    shares = [
         PredictorShare(name=names[place], ratio=float(counts[place] / max(1, len(chosen))))
         for place in np.argsort(-counts, kind="stable")
         if counts[place]
@@ -152,7 +152,7 @@ def _compare_on(
         elapsed_s=float(elapsed_s[0]) if len(elapsed_s) else 0.0,
         jobs=len(run_s),
         rows=rows,
-        speakers=speakers,
+        chosen=shares,
         q90_under_ratio=bootstrap_mean(under.astype(float), seed),
         interval_90_cover_ratio=bootstrap_mean(((run_s >= low) & (run_s <= high)).astype(float), seed),
     )

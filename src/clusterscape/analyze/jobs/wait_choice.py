@@ -1,4 +1,4 @@
-"""Which guess of a wait speaks, and its interval: chosen by what was best lately, per size and queue length, forward in time.
+"""Chooses the estimate of each wait and its interval: what was best recently for its size and queue length, forward in time.
 
 The point with the smallest median error of the newest forecasts wins: a simulation, the plan (both also shifted by their past
 errors), or a simple guess. The interval is made of the past errors of the base with the smallest interval score, weighted by age
@@ -18,8 +18,8 @@ from clusterscape.model.arrays import Float64s, Int64s
 SIMULATION = len(GUESSES)
 RAW = (*GUESSES, "simulation")
 _SHIFTED = np.array([PLAN, SIMULATION])
-SPEAKERS = (*RAW, "plan by limits, corrected by its past errors", "simulation, corrected by its past errors")
-"""Names of the points that compete."""
+CANDIDATES = (*RAW, "plan by limits, corrected by its past errors", "simulation, corrected by its past errors")
+"""Names of the estimates that compete."""
 
 _BASES = np.array([0, 3, 4, PLAN, 6, GUESSES.index("jobs ahead at the recent pace"), SIMULATION])
 """Columns of RAW whose past errors may make an interval; guesses that are the same constant for all jobs count once."""
@@ -73,12 +73,12 @@ def _chain(cells: Int64s) -> Int64s:
 
 @dataclass(frozen=True, slots=True)
 class ReportedWaits:
-    """Quantiles at LEVELS, seconds; ``speaker``: index in SPEAKERS of the point, ``base``: in RAW of the interval; −1: simulation
+    """Quantiles at LEVELS, seconds; ``chosen``: index in CANDIDATES, ``base``: in RAW of the interval; −1: the simulation
     as it is, because too few waits are known.
     """
 
     quantiles_s: Float64s
-    speaker: Int64s
+    chosen: Int64s
     base: Int64s
 
 
@@ -92,21 +92,21 @@ class WaitChooser:
     tables: Float64s = field(default_factory=lambda: np.zeros((WaitBins.CELLS, len(_BASES), len(GRID))))
     rates: Float64s = field(default_factory=TARGETS.copy)
 
-    def tell(self, questions: WaitQuestions) -> ReportedWaits:
+    def predict(self, questions: WaitQuestions) -> ReportedWaits:
         """Forecasts of all jobs."""
-        from clusterscape.analyze.jobs.wait_kernels import tell_all
+        from clusterscape.analyze.jobs.wait_kernels import predict_all
 
         count = len(questions.sampled_s)
-        reported, speaker, base = questions.sampled_s.copy(), np.full(count, -1), np.full(count, -1)
+        reported, chosen, base = questions.sampled_s.copy(), np.full(count, -1), np.full(count, -1)
         if self.count and count:
             centers, scales = questions.centers()
             cells = questions.bins.cells()
-            tell_all(
+            predict_all(
                 questions.points(), centers, scales, _SHIFTED_BASES, cells, self.points, self.bases, self.tables, GRID,
                 self.rates, reported,
             )  # fmt: skip
-            speaker, base = self.points[cells], _name_bases(self.bases[cells])
-        return ReportedWaits(reported, speaker, base)
+            chosen, base = self.points[cells], _name_bases(self.bases[cells])
+        return ReportedWaits(reported, chosen, base)
 
 
 NOT_CHOSEN = WaitChooser()
@@ -122,8 +122,8 @@ def walk_forward(
     from clusterscape.analyze.jobs.wait_kernels import choose_cells, walk
 
     count, bases, contexts = len(made_s), len(_BASES), WaitBins.CELLS + WaitBins.QUEUES + 1
-    reported, points = np.full((count, len(LEVELS)), np.nan), np.zeros((count, len(SPEAKERS)))
-    speakers = np.full((count, 2), -1, np.int64)
+    reported, points = np.full((count, len(LEVELS)), np.nan), np.zeros((count, len(CANDIDATES)))
+    choices = np.full((count, 2), -1, np.int64)
     rates = TARGETS.copy()
     lists, counts = np.full((contexts, count), -1, np.int64), np.zeros(contexts, np.int64)
     ends = np.zeros((count, bases, 2))
@@ -132,9 +132,9 @@ def walk_forward(
     now_s = max(now_s, float(made_s[-1])) if count else now_s
     walk(
         made_s, wait_s, questions.points(), centers, scales, _SHIFTED_BASES, questions.chains(), GRID, TARGETS,
-        STEP, FORGET, reported, points, speakers, rates, lists, counts, ends,
+        STEP, FORGET, reported, points, choices, rates, lists, counts, ends,
     )  # fmt: skip
-    is_raw = speakers[:, 0] < 0
+    is_raw = choices[:, 0] < 0
     reported[is_raw] = questions.sampled_s[is_raw]
     chosen = np.full((WaitBins.CELLS, 2), -1, np.int64)
     tables = np.zeros((WaitBins.CELLS, bases, len(GRID)))
@@ -144,7 +144,7 @@ def walk_forward(
     )  # fmt: skip
     waits = int(np.isfinite(wait_s).sum()) if (chosen >= 0).all() else 0
     chooser = WaitChooser(waits, chosen[:, 0].copy(), chosen[:, 1].copy(), tables, rates)
-    return ReportedWaits(reported, speakers[:, 0].copy(), _name_bases(speakers[:, 1])), chooser
+    return ReportedWaits(reported, choices[:, 0].copy(), _name_bases(choices[:, 1])), chooser
 
 
 def _name_bases(bases: Int64s) -> Int64s:
@@ -158,6 +158,6 @@ def says_little(quantiles_s: Float64s) -> np.ndarray[tuple[int], np.dtype[np.boo
     return width > np.maximum(LITTLE_S, LITTLE_RATIO * quantiles_s[:, MIDDLE])
 
 
-def name_speaker(speaker: int) -> str:
-    """The name of a point; the simulation before any choice."""
-    return SPEAKERS[speaker] if speaker >= 0 else RAW[SIMULATION]
+def name_candidate(index: int) -> str:
+    """The name of an estimate; the simulation before any choice."""
+    return CANDIDATES[index] if index >= 0 else RAW[SIMULATION]

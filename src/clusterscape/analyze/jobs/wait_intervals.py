@@ -1,6 +1,6 @@
 """Levels, intervals, bins and the scale of predicted waits, and how well they hold.
 
-Does not simulate the queue; who speaks and how wide an interval must be is decided in `wait_choice.py`.
+Does not simulate the queue; the choice of the estimate and the width of intervals are in `wait_choice.py`.
 """
 
 from collections.abc import Mapping, Sequence

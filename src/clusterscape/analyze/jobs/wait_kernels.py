@@ -1,4 +1,4 @@
-"""Compiled loops of wait forecasts: simple guesses from past waits, quantiles of censored errors, and the choice of who speaks.
+"""Compiled loops of wait forecasts: simple guesses from past waits, quantiles of censored errors, and the choice of estimates.
 
 Importing this imports numba; `wait_guesses.py` and `wait_choice.py` own all arrays and explain the method. Waits are in seconds;
 "scaled" is log(wait + SOFTEN_S).
@@ -247,7 +247,7 @@ def adapt(rate: float, target: float, step: float, missed: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def tell(
+def predict_wait(
     raw: Float64s,
     centers: Float64s,
     scales: Float64s,
@@ -302,7 +302,7 @@ def walk(
     forget: float,
     reported: Float64s,
     points: Float64s,
-    speakers: Int64s,
+    choices: Int64s,
     rates: Float64s,
     lists: Int64s,
     counts: Int64s,
@@ -310,7 +310,7 @@ def walk(
 ) -> None:
     """Every forecast in the order of ``made``, each from what was known then; ``wait``: infinite if the job has not started.
 
-    Sets ``reported`` (NaN if too few waits were known), ``points``, ``speakers`` (point, base; −1: too few) and, as they are
+    Sets ``reported`` (NaN if too few waits were known), ``points``, ``choices`` (point, base; −1: too few) and, as they are
     after the last forecast, the miss ``rates`` of the intervals and the context ``lists`` with their ``counts``.
     """
     count, bases, intervals = made.size, centers.shape[1], targets.size
@@ -326,7 +326,7 @@ def walk(
             past = order[settled]
             settled += 1
             is_open[past] = False
-            if speakers[past, 1] < 0:
+            if choices[past, 1] < 0:
                 continue
             for place in range(intervals):
                 if not is_judged[past, place]:
@@ -339,7 +339,7 @@ def walk(
             first_open += 1
         for past in range(first_open, row):
             # A job that still waits past the end of its interval has missed it, although its wait is not known.
-            if is_open[past] and speakers[past, 1] >= 0:
+            if is_open[past] and choices[past, 1] >= 0:
                 for place in range(intervals):
                     end = reported[past, reported.shape[1] - 1 - place]
                     if not is_judged[past, place] and now - made[past] > end + 1.0:
@@ -347,7 +347,7 @@ def walk(
                         rates[place] = adapt(rates[place], targets[place], step, 1.0)
         is_open[row] = True
         rows = gather_context(now, chains[row], lists, counts, made, wait, WINDOW, FEWEST)
-        speakers[row] = -1
+        choices[row] = -1
         reported[row] = np.nan
         if rows.size == 0:
             points[row, : raw.shape[1]] = raw[row]
@@ -358,11 +358,11 @@ def walk(
             wider = gather_context(now, chains[row, 1:], lists, counts, made, wait, WINDOW, FEWEST)
             point = choose_point(now, wider, made, wait, points, forget)
             base = choose_base(now, rows, made, wait, centers, scales, ends, grid, forget, tables)
-            tell(
+            predict_wait(
                 raw[row], centers[row], scales[row], shifted, point, base, tables, grid, rates, points[row], ends[row],
                 reported[row],
             )  # fmt: skip
-            speakers[row, 0], speakers[row, 1] = point, base
+            choices[row, 0], choices[row, 1] = point, base
         for depth in range(chains.shape[1]):
             context = chains[row, depth]
             lists[context, counts[context]] = row
@@ -386,7 +386,7 @@ def choose_cells(
     chosen: Int64s,
     tables: Float64s,
 ) -> None:
-    """Who speaks in each cell at ``now``, after ``walk``.
+    """The choice of each cell at ``now``, after ``walk``.
 
     Sets ``chosen`` (cell × point and base; −1: too few waits are known) and ``tables``.
     """
@@ -399,7 +399,7 @@ def choose_cells(
 
 
 @njit(cache=True, nogil=True)
-def tell_all(
+def predict_all(
     raw: Float64s,
     centers: Float64s,
     scales: Float64s,
@@ -416,7 +416,7 @@ def tell_all(
     own_points, ends = np.empty(raw.shape[1] + shifted.size), np.empty((centers.shape[1], 2))
     for row in range(raw.shape[0]):
         cell = cells[row]
-        tell(
+        predict_wait(
             raw[row], centers[row], scales[row], shifted, points[cell], bases[cell], tables[cell], grid, rates, own_points,
             ends, reported[row],
         )  # fmt: skip

@@ -41,7 +41,7 @@ class Series:
 
     @classmethod
     def from_table(cls, time_ms: Int64s, table: Float64s) -> "Series":
-        """From a table of rows × common times in which NaN is no sample."""
+        """From a table of rows × common times in which NaN is a missing sample."""
         is_there = ~np.isnan(table)
         offsets = np.concatenate([[0], np.cumsum(is_there.sum(axis=1))]).astype(np.int64)
         return cls(np.broadcast_to(time_ms, table.shape)[is_there].astype(np.int64), table[is_there], offsets)

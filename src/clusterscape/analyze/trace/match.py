@@ -152,7 +152,7 @@ def match_messages(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     right = right.select(*keys, "order", *(pl.col(c).alias(f"recv_{c}") for c in columns))
     counts = ["at_step", "phase", "from", "to"]
     joined = left.join(right, on=[*keys, "order"], nulls_equal=True)
-    # Where the numbers of sends and receives differ, order is no evidence.
+    # Where the numbers of sends and receives differ, order proves nothing.
     uneven = (
         left.group_by(counts)
         .len()

@@ -86,7 +86,7 @@ _PLAIN_NAMES = {key: [_plain(name) for name in names] for key, names in NAMES.it
 
 
 def find_separator(start: str) -> str | None:
-    """The separator of a table that has submissions, and sizes or run times; None if it is no such table."""
+    """The separator of a table that has submissions, and sizes or run times; None if it is not such a table."""
     for separator in _SEPARATORS:
         heading_of = find_columns(find_heading(start, separator))
         has_work = bool({"run_s", "end", "gpus", "processors", "nodes"} & set(heading_of))

@@ -26,7 +26,7 @@ def as_list(value: object) -> list[object]:
 
 
 def iter_objects(value: object) -> Iterator[dict[str, object]]:
-    """The objects of a JSON array; what is no object is passed over."""
+    """The objects of a JSON array; items that are not objects are skipped."""
     for item in as_list(value):
         if isinstance(item, dict):
             yield cast(dict[str, object], item)

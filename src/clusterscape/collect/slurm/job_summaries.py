@@ -16,7 +16,7 @@ MAX_BYTES = 4 * 2**20
 
 
 def parse_job_summary(text: str, *, run_s: float, gpu_count: int) -> JobUsage | None:
-    """What the job used; None if the text is no summary, or one without numbers (``Short``, ``None``)."""
+    """What the job used; None if the text is not a summary, or has no numbers (``Short``, ``None``)."""
     if not text.startswith(PREFIX):
         return None
     try:

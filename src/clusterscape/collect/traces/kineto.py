@@ -126,7 +126,7 @@ class KinetoMetadata(msgspec.Struct):
     base_ns: BaseNanoseconds | None = msgspec.field(default=None, name="baseTimeNanoseconds")
 
 
-BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = 1 << 19
 """Decoded at a time: the objects of a block stay in the CPU cache, which halves the time to read a file."""
 MAX_LISTS = 8  # places where the name of the event list may occur
 MAX_BRACES = 64  # closing braces within one event

@@ -176,21 +176,21 @@ def _move_to_device(spans: pl.DataFrame, flops: NDArray[np.float64]) -> None:
 
 _NAME = b'"[memory]"'
 _NO_ARGUMENTS = AllocationArguments()
-_MAX_DIGITS = 16
+_TIME = r'^"?(?<whole>[0-9]{1,16})(?:\.(?<decimals>[0-9]*))?"?$'
 
 
 class MemoryColumns:
     """Collects the memory events of a file, a block of events at a time."""
 
     def __init__(self) -> None:
-        self._times_ns: list[int | None] = []
+        self._times: list[str] = []
         self._arguments: list[AllocationArguments] = []
 
     def add(self, events: Iterable[Event]) -> None:
         """Add a block of events."""
         instants = [event for event in events if type(event) is InstantEvent]
         marks = [event for event in instants if bytes(event.name) == _NAME]
-        self._times_ns += [_parse_time(bytes(event.ts)) for event in marks]
+        self._times += [str(event.ts, "latin-1") for event in marks]
         self._arguments += [event.args or _NO_ARGUMENTS for event in marks]
 
     def build(self, base_ns: int) -> pl.DataFrame | None:
@@ -199,7 +199,7 @@ class MemoryColumns:
         """
         table = pl.DataFrame(
             {
-                "time_ns": pl.Series(self._times_ns, dtype=pl.Int64) + base_ns,
+                "time_ns": parse_times(self._times) + base_ns,
                 "bytes": to_column([arguments.total for arguments in self._arguments], pl.Int64(), to_int),
                 "type": to_column(
                     [arguments.device_type for arguments in self._arguments], pl.Int64(), to_int
@@ -219,10 +219,14 @@ class MemoryColumns:
         return table.select("time_ns", "bytes")
 
 
-def _parse_time(text: bytes) -> int | None:
-    """Convert microseconds with decimals, which some profilers quote, to nanoseconds."""
-    integer_part, _, decimals = text.strip(b'"').partition(b".")
-    if not integer_part.isdigit() or len(integer_part) > _MAX_DIGITS or not (decimals or b"0").isdigit():
-        return None
-    microseconds = int(integer_part)
-    return microseconds * 1000 + int((decimals + b"000")[:3]) if microseconds <= MAX_US else None
+def parse_times(texts: Sequence[str]) -> pl.Series:
+    """Convert microseconds with decimals, which some profilers quote, to integer nanoseconds; null for other texts."""
+    strings = pl.Series(texts, dtype=pl.String)
+    microseconds = strings.cast(pl.Int64, strict=False)
+    nanoseconds = microseconds * 1000
+    if microseconds.null_count():
+        parts = strings.str.extract_groups(_TIME).struct
+        microseconds = parts.field("whole").cast(pl.Int64)
+        decimals = parts.field("decimals").fill_null("").str.pad_end(3, "0").str.slice(0, 3).cast(pl.Int64)
+        nanoseconds = microseconds * 1000 + decimals
+    return nanoseconds.set(~microseconds.is_between(0, MAX_US), None)

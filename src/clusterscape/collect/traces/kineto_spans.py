@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from itertools import compress
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -110,15 +111,24 @@ Key = tuple[str, str | int | None, Number]
 _KEY_OF: Callable[[CompleteEvent], Key] = attrgetter("cat", "name", "tid")
 
 
+NOT_WORK = 2**32 - 1
+"""The number of all keys whose category is not work of the run."""
+
+
 class _Kinds(dict[Key, int]):
     """Numbers the keys in order of occurrence. Keys are few, so each is interpreted once for all its spans."""
 
     def __init__(self) -> None:
         super().__init__()
         self.kinds: list[_Kind] = []
+        self.has_details = bytearray()
+        """By number: whether details of the arguments are needed."""
 
     def __missing__(self, key: Key) -> int:
         category, name, thread = key[0], str(key[1]), key[2]
+        if category not in CLASSES:
+            self[key] = NOT_WORK
+            return NOT_WORK
         span_class = classify(category, name)
         is_device = category in DEVICE_CATEGORIES
         self.kinds.append(
@@ -131,8 +141,9 @@ class _Kinds(dict[Key, int]):
                 is_product=name in FORMULAS,
             )
         )
-        self[key] = code = len(self)
-        return code
+        self.has_details.append(self.kinds[-1].is_collective or self.kinds[-1].is_product)
+        self[key] = number = len(self.kinds) - 1
+        return number
 
 
 class _Block(NamedTuple):
@@ -159,22 +170,26 @@ class SpanColumns:
 
     def add(self, events: Iterable[Event]) -> None:
         """Add a block of events."""
-        complete = [
-            event for event in events if type(event) is CompleteEvent and event.ts is not None and event.cat in CLASSES
-        ]
-        durations = np.array([event.dur or 0 for event in complete], np.float64)
-        negative = int(np.count_nonzero(durations < 0))
-        if negative:
-            self._negative += negative
-            complete = [event for event in complete if (event.dur or 0) >= 0]
-            durations = durations[durations >= 0]
+        complete = [event for event in events if type(event) is CompleteEvent]
         kinds = np.fromiter(map(self._kinds.__getitem__, map(_KEY_OF, complete)), np.uint32, len(complete))
+        starts = _to_times([event.ts for event in complete])
+        durations = np.array([event.dur or 0 for event in complete], np.float64)
+        is_span = kinds != NOT_WORK
+        if starts.null_count():
+            is_span &= starts.is_not_null().to_numpy()
+        is_negative = durations < 0
+        if is_negative.any():
+            self._negative += int(np.count_nonzero(is_span & is_negative))
+            is_span &= ~is_negative
+        if not is_span.all():
+            complete = list(compress(complete, is_span.tolist()))
+            kinds, starts, durations = kinds[is_span], starts.filter(pl.Series(is_span)), durations[is_span]
         arguments = [event.args or NO_ARGUMENTS for event in complete]
         self._add_details(kinds, arguments)
         self._blocks.append(
             _Block(
                 kinds,
-                _to_times([event.ts for event in complete]),
+                starts,
                 durations,
                 to_column([args.bytes for args in arguments], pl.Int64(), to_int),
                 to_column([args.flops for args in arguments], pl.Float64(), to_float),
@@ -186,12 +201,12 @@ class SpanColumns:
     def _add_details(self, kinds: Uint32s, arguments: Sequence[EventArguments]) -> None:
         """Store the details of collectives and the estimated FLOPs of operators."""
         table = self._kinds.kinds
-        collectives = np.array([kind.is_collective for kind in table], np.bool_)
-        for row in np.flatnonzero(collectives[kinds]).tolist():
-            self._collectives.append(parse_collective(self._height + row, arguments[row], table[kinds[row]].name))
-        products = np.array([kind.is_product for kind in table], np.bool_)
-        for row in np.flatnonzero(products[kinds]).tolist():
-            flops = estimate_flops(table[kinds[row]].name, arguments[row])
+        has_details = np.frombuffer(bytes(self._kinds.has_details), np.bool_)
+        for row in np.flatnonzero(has_details[kinds]).tolist():
+            kind = table[kinds[row]]
+            if kind.is_collective:
+                self._collectives.append(parse_collective(self._height + row, arguments[row], kind.name))
+            flops = estimate_flops(kind.name, arguments[row])
             if flops is not None:
                 self._flops.append((self._height + row, flops))
 

@@ -55,7 +55,7 @@ class HangQuery:
         for record in looked:
             about = record.summary.ranks
             assert about is not None
-            if workload is not None and workload not in (record.workload, f"slurm:{about.slurm_job}"):
+            if workload is not None and workload not in (record.workload, self._slurm_job(record)):
                 continue
             key = (record.owned_by, about.job or record.run)
             if key in seen:
@@ -81,6 +81,15 @@ class HangQuery:
         ]
         return max(times, default=None)
 
+    def _slurm_job(self, record: RunRecord) -> WorkloadId | None:
+        """The Slurm job that the tracker names, unless it is another user's: a tracker may name any."""
+        ranks = record.summary.ranks
+        if ranks is None or not ranks.slurm_job:
+            return None
+        job = WorkloadId(f"slurm:{ranks.slurm_job}")
+        workload = self._records.workload(job)
+        return job if workload is None or workload.user == record.owned_by else None
+
     def _answer(self, record: RunRecord, records: Sequence[RunRecord]) -> HangAnswer:
         job = _same_job(record, records)
         # Runs are written whenever samples arrive; only these change the answer.
@@ -95,8 +104,8 @@ class HangQuery:
 
     def _with_telemetry(self, report: HangReport, job: Sequence[RunRecord], at: UnixMs) -> HangReport:
         """The report with what the GPUs of the job showed when it was looked at."""
-        slurm_job = next((other.summary.ranks.slurm_job for other in job if other.summary.ranks), None)
-        workloads = [other.workload for other in job] + ([WorkloadId(f"slurm:{slurm_job}")] if slurm_job else [])
+        slurm_job = next(filter(None, map(self._slurm_job, job)), None)
+        workloads = [other.workload for other in job] + ([slurm_job] if slurm_job else [])
         units = {
             allocation.unit
             for workload in workloads

@@ -2,7 +2,7 @@
 
 ``description``: lists and descriptions of job traces.
 ``explaining``: why one workload waits, and what would start it sooner.
-``forecast_why``: why a forecast is what it is: who speaks, and what makes it uncertain (``WaitUncertainty``).
+``forecast_why``: why a forecast is what it is: the estimate that was chosen, and what makes it uncertain (``WaitUncertainty``).
 ``history``: this cluster's history as a job trace.
 ``live_forecast``: start forecasts of waiting jobs: futures sampled from the models.
 ``live_queue``: the live queue: waiting jobs, their order, nodes and limits. All answers about waiting are based on it.

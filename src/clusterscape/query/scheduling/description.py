@@ -11,6 +11,7 @@ from clusterscape.analyze.jobs.describe import TracesDescription, describe_trace
 from clusterscape.analyze.jobs.features import find_starts, select_ran_jobs
 from clusterscape.analyze.jobs.runtime_report import PredictionReport, compare_predictors
 from clusterscape.errors import NotFoundError, StoreError
+from clusterscape.executors import Report, ignore_progress
 from clusterscape.model import UnixMs
 from clusterscape.model.identity_fields import access_checked
 from clusterscape.model.jobs import CleaningNote, JobTrace, SizeUnit
@@ -94,7 +95,8 @@ class JobTraceQuery:
         versions = tuple(self._now() // KEEP_MS if id == OWN else str(self.find(id).get("uploaded_at")) for id in ids)
 
         def describe() -> TracesDescription:
-            return describe_traces(_rename_duplicates([self.trace(id) for id in ids]), timezone=timezone)
+            task = _DescriptionTask(_rename_duplicates([self.trace(id) for id in ids]), timezone)
+            return self._context.compute(_describe, task, ignore_progress)
 
         return self._context.cache.get(("job-traces", *ids, timezone), versions, describe)
 
@@ -104,8 +106,8 @@ class JobTraceQuery:
 
         def compare() -> TracePredictions:
             trace = self.trace(trace_id)
-            jobs = select_ran_jobs(trace, find_starts(trace))
-            return TracePredictions(trace=trace_id, name=trace.name, report=compare_predictors(jobs))
+            report = self._context.compute(_compare_predictors, trace, ignore_progress)
+            return TracePredictions(trace=trace_id, name=trace.name, report=report)
 
         return self._context.cache.get(("job-trace-predictions", trace_id), (version,), compare)
 
@@ -141,6 +143,20 @@ class JobTraceQuery:
             raise missing_store_error()
         trace = read(artifacts.path(str(body["key"])), body["asked_format"], body["timezone"])
         return replace(trace, name=body["name"], total=trace.total or body["total_units"])
+
+
+@dataclass(frozen=True, slots=True)
+class _DescriptionTask:
+    traces: list[JobTrace]
+    timezone: str
+
+
+def _describe(task: _DescriptionTask, _: Report) -> TracesDescription:
+    return describe_traces(task.traces, timezone=task.timezone)
+
+
+def _compare_predictors(trace: JobTrace, _: Report) -> PredictionReport:
+    return compare_predictors(select_ran_jobs(trace, find_starts(trace)))
 
 
 def missing_store_error() -> StoreError:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from clusterscape.model import Workload
+from clusterscape.model.quantities import format_duration
 from clusterscape.query.scheduling.live_queue import LiveQueue, QueueJob
 from clusterscape.query.scheduling.priority_parts import Parts, compare_parts, find_parts, list_parts
 from clusterscape.query.scheduling.promises import PromiseLedger, Slip, SlipCause
@@ -278,19 +279,6 @@ def _other_partitions(queue: LiveQueue, job: QueueJob) -> Iterator[tuple[str, fl
             f"submit it to partition {name} ({kind})",
             replace(job, partition=name, machine_type=kind),
         )
-
-
-def format_duration(span_s: float) -> str:
-    """Formats a duration in one or two units: 45 min, 3 h 20 min, 2 days."""
-    minutes = round(span_s / 60)
-    if minutes < 1:
-        return f"{int(span_s)} s"
-    hours, minutes = divmod(minutes, 60)
-    if hours >= 48:
-        return f"{round(hours / 24)} days"
-    if hours == 0:
-        return f"{minutes} min"
-    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
 
 
 def _plural(word: str, count: int) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from clusterscape.errors import ClusterScapeError, NotFoundError
 from clusterscape.model import NodeId, UnixMs, Workload, WorkloadState
+from clusterscape.model.quantities import format_duration
 from clusterscape.query.answers import ReservationAnswer
 from clusterscape.query.context import QueryContext
 from clusterscape.query.reasons import WaitKind, classify_pending, explain_waiting
@@ -16,7 +17,6 @@ from clusterscape.query.scheduling.explaining import (
     find_changes,
     find_holders,
     find_needed,
-    format_duration,
     is_worthwhile,
 )
 from clusterscape.query.scheduling.live_forecast import Runs, predict_runs

@@ -50,7 +50,7 @@ class StartInterval:
 class StartForecast:
     """When a job would start. ``plan_at``: if all jobs use their whole time limits and no others are submitted.
 
-    ``why``: which guess speaks, the start if nobody else came, and what makes it uncertain.
+    ``why``: the estimate that was chosen, the start without later jobs, and what makes it uncertain.
     """
 
     partition: PublicText
@@ -315,7 +315,7 @@ class WaitQuery:
         is_first = np.array([find_stage(queue.now_s - job.queued_s) == 0 for job in jobs], np.bool_)
         judge = self.log.judge()
         guesses = judge.guess(queue.now_s, plan, [job.partition for job in jobs], bins, is_first)
-        reported = judge.tell(WaitQuestions(guesses, sampled, bins), is_first)
+        reported = judge.predict(WaitQuestions(guesses, sampled, bins), is_first)
         # A job that the plan starts now starts now; one that must wait for the end of a reservation does not start before it.
         quantiles = np.where(plan[:, None] == 0, 0.0, reported.quantiles_s)
         quantiles = np.maximum(quantiles, waits.min(axis=0)[:, None])
@@ -433,5 +433,5 @@ def _describe(job: QueueJob, ahead: int, free: int, sampled: SampledWaits, index
         likely_at=start_at(wait),
         intervals=intervals,
         plan_at=start_at(plan_s),
-        why=explain_forecast(int(sampled.reported.speaker[index]), quantiles_s, sampled.sampled_s[index], plan_s, now),
+        why=explain_forecast(int(sampled.reported.chosen[index]), quantiles_s, sampled.sampled_s[index], plan_s, now),
     )

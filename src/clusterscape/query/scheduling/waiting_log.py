@@ -1,4 +1,4 @@
-"""Past forecasts and their outcomes: they decide who speaks in the next ones, and are the source of the reliability chart.
+"""Past forecasts and their outcomes: they decide which estimate the next ones use, and are the source of the reliability chart.
 
 One document per day in the record store, written by `services/forecasts.py`. Of each workload the first forecast is kept, which
 its user sees when submitting, and one for each stage of waiting, because users check again. Each kind is evaluated, and decides
@@ -114,15 +114,15 @@ class WaitJudge:
             guesses[~is_first] = guess_waits(self.later.past, at, bins, queue, plan_s)[~is_first]
         return guesses
 
-    def tell(self, questions: WaitQuestions, is_first: Bools) -> ReportedWaits:
+    def predict(self, questions: WaitQuestions, is_first: Bools) -> ReportedWaits:
         """Forecasts, a row per job, each decided by forecasts of its kind."""
-        reported = self.first.chooser.tell(questions)
+        reported = self.first.chooser.predict(questions)
         if is_first.all():
             return reported
-        later = self.later.chooser.tell(questions)
+        later = self.later.chooser.predict(questions)
         return ReportedWaits(
             np.where(is_first[:, None], reported.quantiles_s, later.quantiles_s),
-            np.where(is_first, reported.speaker, later.speaker),
+            np.where(is_first, reported.chosen, later.chosen),
             np.where(is_first, reported.base, later.base),
         )
 
@@ -225,7 +225,7 @@ def _judge_kind(forecasts: Sequence[LoggedForecast], partitions: Mapping[str | N
 
 
 def _guesses(forecast: LoggedForecast) -> list[float]:
-    """Guesses of a forecast; one stored when there were others, or none, speaks for none of them."""
+    """Guesses of a forecast. If it was stored with other guesses, or with none, the simulation stands for all of them."""
     is_same = len(forecast.guesses_s) == len(GUESSES)
     return forecast.guesses_s if is_same else [forecast.sampled_s[MIDDLE]] * len(GUESSES)
 

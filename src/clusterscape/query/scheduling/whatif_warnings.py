@@ -1,6 +1,6 @@
 """Side effects of a change that a mean does not show: starved small workloads, fragmentation, jobs that never start. Pure."""
 
-from clusterscape.query.scheduling.explaining import format_duration
+from clusterscape.model.quantities import format_duration
 from clusterscape.query.scheduling.live_queue import LiveQueue
 from clusterscape.query.scheduling.whatif_answers import MeasureChange, QueueWhatIf, StartChange, WhatIfWarning
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from clusterscape.analyze.jobs.features import JobTable, select_ran_jobs
-from clusterscape.analyze.jobs.wait_choice import name_speaker, says_little, walk_forward
+from clusterscape.analyze.jobs.runtime_report import PredictorShare
+from clusterscape.analyze.jobs.wait_choice import name_candidate, says_little, walk_forward
 from clusterscape.analyze.jobs.wait_guesses import GUESSES, PLAN, SIMPLE
 from clusterscape.analyze.jobs.wait_intervals import (
     INTERVALS,
@@ -38,14 +39,6 @@ class GuessError:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpeakerShare:
-    """How many of the forecasts a point decided."""
-
-    name: PublicText
-    ratio: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class WaitReport:
     """Accuracy on the last part of a trace; every forecast is made from waits that were over by then. Seconds.
 
@@ -71,7 +64,7 @@ class WaitReport:
     within_600_ratio: float
     all_within_60_ratio: float | None
     all_within_600_ratio: float | None
-    speakers: list[SpeakerShare]
+    chosen: list[PredictorShare]
     sampled: list[Coverage]
     calibrated: list[Coverage]
     quarters: list[CoverageQuarter]
@@ -122,7 +115,7 @@ def report_waits(forecasts: WaitForecasts, jobs: JobTable, *, recorded: bool = F
         within_600_ratio=within[1],
         all_within_60_ratio=all_within[0],
         all_within_600_ratio=all_within[1],
-        speakers=_count_speakers(reported.speaker[first:]),
+        chosen=_count_chosen(reported.chosen[first:]),
         sampled=measure_coverage(forecasts.quantiles_s[first:], wait),
         calibrated=measure_coverage(quantiles, wait),
         quarters=split_quarters(quantiles, wait),
@@ -136,11 +129,12 @@ def _name_error(name: str, error_s: float) -> GuessError:
     return GuessError(name=name, error_s=float(error_s))
 
 
-def _count_speakers(speaker: Int64s) -> list[SpeakerShare]:
-    names, counts = np.unique(speaker, return_counts=True)
+def _count_chosen(chosen: Int64s) -> list[PredictorShare]:
+    names, counts = np.unique(chosen, return_counts=True)
     order = np.argsort(-counts)
     return [
-        SpeakerShare(name=name_speaker(int(names[place])), ratio=float(counts[place] / len(speaker))) for place in order
+        PredictorShare(name=name_candidate(int(names[place])), ratio=float(counts[place] / len(chosen)))
+        for place in order
     ]
 
 

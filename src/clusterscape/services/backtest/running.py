@@ -91,7 +91,7 @@ def backtest(
 ) -> WaitForecasts:
     """Forecasts a sample of the jobs that waited. ``progress`` is called with the number done and the total.
 
-    Whether a job starts immediately is certain at its submission, so such jobs are no test of a forecast.
+    Whether a job starts immediately is certain at its submission, so such jobs do not test a forecast.
     """
     sample = _sample_jobs(jobs, choices)
     tested = sample[sample >= int(len(jobs) * TEST_FROM)]

@@ -161,7 +161,7 @@ class Aggregates:
 
 
 def aggregate_samples(value: Float64s, steps: Steps) -> Aggregates:
-    """The aggregates of samples; NaN is no sample."""
+    """The aggregates of samples; NaN is a missing sample."""
     return aggregate_aggregates(Aggregates(value, value, value, value, (~np.isnan(value)).astype(np.float64)), steps)
 
 

@@ -47,7 +47,7 @@ def parse_collocation(text: str) -> Collocation:
     kind, _, share = word.partition("=")
     if kind == MPS:
         if share and not (share.isdigit() and 1 <= int(share) <= 100):
-            raise ConfigError(f"`{text}` is no share of threads", hint="Give percent: mps=50.")
+            raise ConfigError(f"`{text}` is not a share of threads", hint="Give percent: mps=50.")
         return Collocation(MPS, int(share) if share else None)
     if (profile := parse_profile(word)) is not None:
         return Collocation(MIG, profile=profile)

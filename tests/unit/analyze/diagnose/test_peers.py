@@ -103,8 +103,8 @@ def test_a_small_cluster_is_a_group_of_its_own_only_when_its_gpus_share_an_attri
 def test_supported_clusters_are_those_of_the_automatic_cut_when_another_is_asked_for() -> None:
     rng = np.random.default_rng(1)
     places = np.concatenate([rng.normal(0, 0.1, 12), rng.normal(9, 0.1, 12)]).tolist()
-    automatic, asked = cluster(line(places)), cluster(line(places), count=5)
-    assert asked.count == 5
-    assert asked.supported.labels.tolist() == automatic.labels.tolist()
-    assert asked.supported.height == automatic.height
+    automatic, of_five = cluster(line(places)), cluster(line(places), count=5)
+    assert of_five.count == 5
+    assert of_five.supported.labels.tolist() == automatic.labels.tolist()
+    assert of_five.supported.height == automatic.height
     assert automatic.supported is automatic

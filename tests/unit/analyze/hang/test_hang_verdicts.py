@@ -62,8 +62,8 @@ def rank(number: int, members: Mapping[str, tuple[int, ...]], *calls: Collective
     """A rank with calls in groups with these members."""
     groups = {
         name: GroupProgress(
-            max((one.sequence for one in calls if one.group == name), default=0),
-            max((one.sequence for one in calls if one.group == name and one.is_done), default=0),
+            max((call.sequence for call in calls if call.group == name), default=0),
+            max((call.sequence for call in calls if call.group == name and call.is_done), default=0),
             ranks,
         )
         for name, ranks in members.items()
@@ -73,7 +73,7 @@ def rank(number: int, members: Mapping[str, tuple[int, ...]], *calls: Collective
 
 def look(*ranks: RankLook, **more: object) -> HangLook:
     """A look at these ranks."""
-    return HangLook({one.rank: one for one in ranks}, **more)  # type: ignore[arg-type]
+    return HangLook({rank.rank: rank for rank in ranks}, **more)  # type: ignore[arg-type]
 
 
 def test_first_cause_is_named_when_groups_wait_for_groups() -> None:

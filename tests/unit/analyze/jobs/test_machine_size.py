@@ -35,28 +35,28 @@ def test_size_is_that_of_the_largest_jobs_when_they_ran_alone_and_records_overla
     # Wrong ends: a tenth of the jobs seem to run on.
     rng = np.random.default_rng(1)
     overlapping = [(a, b + (b - a) * (rng.random() < 0.1), size) for a, b, size in rows[:-5]] + rows[-5:]
-    found = guess(overlapping)
-    assert found is not None
-    assert found.units == 1000
-    assert "largest jobs (1,000 nodes) ran with few others" in found.reason
+    machine = guess(overlapping)
+    assert machine is not None
+    assert machine.units == 1000
+    assert "largest jobs (1,000 nodes) ran with few others" in machine.reason
 
 
 def test_size_is_the_peak_when_the_largest_jobs_ran_with_others() -> None:
     rows = many_small(1000, 2000)
     peak = float(sweep_occupancy(*np.array(rows).T).after.max())
-    found = guess(rows)
-    assert found is not None
-    assert found.units == round(peak)
-    assert found.units > 900
-    assert "it may be larger" in found.reason
+    machine = guess(rows)
+    assert machine is not None
+    assert machine.units == round(peak)
+    assert machine.units > 900
+    assert "it may be larger" in machine.reason
 
 
 def test_one_large_job_alone_is_no_evidence() -> None:
     rows = many_small(1000, 2000, largest=32)
     end = max(end for _, end, _ in rows)
-    found = guess([*rows, (end, end + 600.0, 100.0)])
-    assert found is not None
-    assert found.units > 900
+    machine = guess([*rows, (end, end + 600.0, 100.0)])
+    assert machine is not None
+    assert machine.units > 900
 
 
 def test_size_is_unknown_when_no_job_ran() -> None:

@@ -119,7 +119,7 @@ def test_report_compares_all_predictors_when_the_history_is_long_enough() -> Non
     names = ["user request", "Last2", "similar jobs", "LightGBM", "elapsed-aware", "best lately"]
     for table in (first, later):
         assert [row.name for row in table.rows] == names
-        assert sum(speaker.ratio for speaker in table.speakers) == pytest.approx(1)
+        assert sum(share.ratio for share in table.chosen) == pytest.approx(1)
         accuracy = {row.name: row.accuracy.value for row in table.rows}
         assert accuracy["best lately"] >= max(accuracy[name] for name in names[:3]) - 0.005
     assert later.elapsed_s > 0
@@ -174,10 +174,10 @@ def test_best_lately_is_not_behind_the_best_predictor_when_logs_change(seed: int
     random = np.random.default_rng(seed)
     count = 4000
     run = random.lognormal(7, 1, count)
-    made = np.sort(random.uniform(0, 1e7, count))
+    made_s = np.sort(random.uniform(0, 1e7, count))
     noise = np.where(np.arange(count)[:, None] < count // 2, [0.2, 0.8, 1.5], [1.5, 0.8, 0.2])
     predicted = run[:, None] * np.exp(noise * random.normal(0, 1, (count, 3)))
-    chosen = choose_lately(predicted, run, made, made + run, random.integers(-1, 30, count))
+    chosen = choose_lately(predicted, run, made_s, made_s + run, random.integers(-1, 30, count))
     accuracy = compute_accuracy(predicted, run[:, None])
     mixed = accuracy[np.arange(count), chosen].mean()
     assert mixed > accuracy.mean(axis=0).max() + 0.1
@@ -189,10 +189,10 @@ def test_users_differ_in_their_best_predictor_when_each_is_constant() -> None:
     random = np.random.default_rng(5)
     count = 3000
     run, user = random.lognormal(7, 1, count), random.integers(0, 10, count)
-    made = np.sort(random.uniform(0, 1e7, count))
+    made_s = np.sort(random.uniform(0, 1e7, count))
     is_first = (user % 2 == 0)[:, None] == np.array([True, False])
     predicted = run[:, None] * np.where(is_first, 1.1, 4.0)
-    chosen = choose_lately(predicted, run, made, made + run, user)
+    chosen = choose_lately(predicted, run, made_s, made_s + run, user)
     assert (chosen[count // 2 :] == user[count // 2 :] % 2).mean() > 0.99
 
 
@@ -200,15 +200,15 @@ def test_later_ends_do_not_matter_when_a_predictor_is_chosen() -> None:
     random = np.random.default_rng(6)
     count = 1000
     run = random.lognormal(9, 1, count)
-    made, user = np.sort(random.uniform(0, 1e7, count)), random.integers(0, 5, count)
+    made_s, user = np.sort(random.uniform(0, 1e7, count)), random.integers(0, 5, count)
     predicted = run[:, None] * np.exp(random.normal(0, 1, (count, 3)))
-    now = made[600]
+    now = made_s[600]
     other = predicted.copy()
-    other[made + run > now] = random.lognormal(9, 3, (int((made + run > now).sum()), 3))
-    first, second = (choose_lately(values, run, made, made + run, user) for values in (predicted, other))
+    other[made_s + run > now] = random.lognormal(9, 3, (int((made_s + run > now).sum()), 3))
+    first, second = (choose_lately(values, run, made_s, made_s + run, user) for values in (predicted, other))
     assert (first[:601] == second[:601]).all()
     assert (first != second).any()
-    assert choose_lately(predicted[:0], run[:0], made[:0], made[:0], user[:0]).size == 0
+    assert choose_lately(predicted[:0], run[:0], made_s[:0], made_s[:0], user[:0]).size == 0
 
 
 def test_most_accurate_point_is_a_mode_when_runs_end_at_one_of_two_times() -> None:

@@ -1,4 +1,4 @@
-"""Who speaks and how wide the interval is: never behind simple guesses, calibrated under change, forward in time."""
+"""The choice of estimates and intervals of waits: never behind simple guesses, calibrated under change, forward in time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from clusterscape.analyze.jobs.wait_choice import NOT_CHOSEN, SPEAKERS, WaitQuestions, says_little, walk_forward
+from clusterscape.analyze.jobs.wait_choice import CANDIDATES, NOT_CHOSEN, WaitQuestions, says_little, walk_forward
 from clusterscape.analyze.jobs.wait_guesses import GUESSES, SIMPLE, guess_waits, select_past_waits
 from clusterscape.analyze.jobs.wait_intervals import (
     INTERVALS,
@@ -44,7 +44,7 @@ class MadeLog:
         sampled = simulated_s[:, None] * np.exp(spread * np.array([-1.6, -1.3, -0.7, 0.0, 0.7, 1.3, 1.6]))
         return cls(WaitQuestions(guesses, sampled, bins), made, wait_s)
 
-    def told(self) -> Float64s:
+    def reported(self) -> Float64s:
         return walk_forward(self.questions, self.made_s, self.wait_s, float(self.made_s[-1]))[0].quantiles_s
 
 
@@ -88,7 +88,7 @@ LOGS = [steady, mostly_at_once, changed, drifting]
 def test_no_simple_guess_is_clearly_better_when_logs_differ(build: Callable[[int], MadeLog], seed: int) -> None:
     log = build(seed)
     first = COUNT // 3
-    error = np.median(np.abs(log.told()[first:, MIDDLE] - log.wait_s[first:]))
+    error = np.median(np.abs(log.reported()[first:, MIDDLE] - log.wait_s[first:]))
     simple = np.median(np.abs(log.questions.guesses_s[first:, SIMPLE] - log.wait_s[first:, None]), axis=0)
     assert error <= 1.05 * simple.min() + 1
 
@@ -98,15 +98,17 @@ def test_no_simple_guess_is_clearly_better_when_logs_differ(build: Callable[[int
 def test_coverage_is_kept_in_each_quarter_when_the_world_changes(build: Callable[[int], MadeLog], seed: int) -> None:
     log = build(seed)
     first = COUNT // 5
-    told, wait = log.told()[first:], log.wait_s[first:]
-    covered = {coverage.nominal: coverage.covered for coverage in measure_coverage(told, wait)}
+    reported, wait = log.reported()[first:], log.wait_s[first:]
+    covered = {coverage.nominal: coverage.covered for coverage in measure_coverage(reported, wait)}
     assert covered[0.9] == pytest.approx(0.9, abs=0.02)
     assert covered[0.8] == pytest.approx(0.8, abs=0.03)
-    assert [round(quarter.covered, 3) for quarter in split_quarters(told, wait)] == pytest.approx([0.9] * 4, abs=0.03)
+    assert [round(quarter.covered, 3) for quarter in split_quarters(reported, wait)] == pytest.approx(
+        [0.9] * 4, abs=0.03
+    )
     low, high = INTERVALS[0.9]
-    assert (np.diff(told, axis=1) >= 0).all()
-    assert (told[:, low] >= 0).all()
-    assert np.isfinite(told[:, high]).all()
+    assert (np.diff(reported, axis=1) >= 0).all()
+    assert (reported[:, low] >= 0).all()
+    assert np.isfinite(reported[:, high]).all()
 
 
 def test_the_simulation_alone_loses_coverage_and_to_a_constant_when_it_is_of_another_policy() -> None:
@@ -123,16 +125,16 @@ def test_later_outcomes_do_not_matter_when_a_forecast_was_made() -> None:
     now = log.made_s[2000]
     is_later = log.made_s + log.wait_s > now
     other[is_later] = (now - log.made_s[is_later] + 1).clip(1) * 50
-    told = walk_forward(log.questions, log.made_s, other, float(log.made_s[-1]))[0].quantiles_s
-    assert (told[:2000] == log.told()[:2000]).all()
-    assert (told[2200:] != log.told()[2200:]).any()
+    reported = walk_forward(log.questions, log.made_s, other, float(log.made_s[-1]))[0].quantiles_s
+    assert (reported[:2000] == log.reported()[:2000]).all()
+    assert (reported[2200:] != log.reported()[2200:]).any()
 
 
 def test_a_new_forecast_is_the_same_when_it_is_made_alone_or_in_a_walk() -> None:
     """The live queue asks the chooser, the backtest walks: one code."""
     log = steady(7)
-    known = log.made_s + log.wait_s
-    told, _ = walk_forward(log.questions, log.made_s, log.wait_s, float(known.max()))
+    known_s = log.made_s + log.wait_s
+    reported, _ = walk_forward(log.questions, log.made_s, log.wait_s, float(known_s.max()))
     for row in (400, 2000):
         now = float(log.made_s[row])
         before = np.arange(row)
@@ -141,36 +143,36 @@ def test_a_new_forecast_is_the_same_when_it_is_made_alone_or_in_a_walk() -> None
             log.questions.sampled_s[before],
             WaitBins(log.questions.bins.size_ratio[before], log.questions.bins.ahead[before]),
         )
-        waits = np.where(known[before] <= now, log.wait_s[before], np.inf)
+        waits = np.where(known_s[before] <= now, log.wait_s[before], np.inf)
         _, chooser = walk_forward(questions, log.made_s[before], waits, now)
-        asked = slice(row, row + 1)
-        alone = chooser.tell(
+        one_row = slice(row, row + 1)
+        alone = chooser.predict(
             WaitQuestions(
-                log.questions.guesses_s[asked],
-                log.questions.sampled_s[asked],
-                WaitBins(log.questions.bins.size_ratio[asked], log.questions.bins.ahead[asked]),
+                log.questions.guesses_s[one_row],
+                log.questions.sampled_s[one_row],
+                WaitBins(log.questions.bins.size_ratio[one_row], log.questions.bins.ahead[one_row]),
             )
         )
-        assert alone.quantiles_s[0] == pytest.approx(told.quantiles_s[row], rel=0.15)
-        assert alone.speaker[0] == told.speaker[row]
+        assert alone.quantiles_s[0] == pytest.approx(reported.quantiles_s[row], rel=0.15)
+        assert alone.chosen[0] == reported.chosen[row]
 
 
-def test_the_simulation_speaks_as_it_is_when_too_few_waits_are_known() -> None:
+def test_the_simulation_is_used_as_it_is_when_too_few_waits_are_known() -> None:
     log = steady(8)
-    told, chooser = walk_forward(log.questions, log.made_s, np.full(COUNT, np.inf), float(log.made_s[-1]))
-    assert (told.quantiles_s == log.questions.sampled_s).all()
-    assert set(told.speaker.tolist()) == {-1}
+    reported, chooser = walk_forward(log.questions, log.made_s, np.full(COUNT, np.inf), float(log.made_s[-1]))
+    assert (reported.quantiles_s == log.questions.sampled_s).all()
+    assert set(reported.chosen.tolist()) == {-1}
     assert chooser.count == 0
-    assert (NOT_CHOSEN.tell(log.questions).quantiles_s == log.questions.sampled_s).all()
+    assert (NOT_CHOSEN.predict(log.questions).quantiles_s == log.questions.sampled_s).all()
 
 
-def test_a_constant_speaks_when_most_jobs_start_at_once() -> None:
+def test_a_constant_is_chosen_when_most_jobs_start_at_once() -> None:
     log = mostly_at_once(9)
-    told, chooser = walk_forward(log.questions, log.made_s, log.wait_s, float(log.made_s[-1]))
-    speakers = {SPEAKERS[speaker] for speaker in told.speaker[COUNT // 2 :].tolist()}
-    assert not any("simulation" in name for name in speakers)
+    reported, chooser = walk_forward(log.questions, log.made_s, log.wait_s, float(log.made_s[-1]))
+    names = {CANDIDATES[index] for index in reported.chosen[COUNT // 2 :].tolist()}
+    assert not any("simulation" in name for name in names)
     assert chooser.count == COUNT
-    assert np.median(told.quantiles_s[COUNT // 2 :, MIDDLE]) < 60
+    assert np.median(reported.quantiles_s[COUNT // 2 :, MIDDLE]) < 60
 
 
 def test_guesses_use_only_waits_that_were_over_when_a_job_was_submitted() -> None:
@@ -179,8 +181,8 @@ def test_guesses_use_only_waits_that_were_over_when_a_job_was_submitted() -> Non
     wait = np.array([4.0, 8.0, 6.0, 0.0, 999.0])
     past = select_past_waits(start, wait, bins, np.array([0, 1, 0, 0, 0]))
     assert past.wait_s.tolist() == [4.0, 8.0, 6.0, 999.0]  # a job that started at once did not wait
-    asked = WaitBins(np.full(3, 0.01), np.zeros(3))
-    guesses = guess_waits(past, np.array([5.0, 30.0, 30.0]), asked, np.array([0, 0, 1]), np.full(3, 77.0))
+    new_bins = WaitBins(np.full(3, 0.01), np.zeros(3))
+    guesses = guess_waits(past, np.array([5.0, 30.0, 30.0]), new_bins, np.array([0, 0, 1]), np.full(3, 77.0))
     named = dict(zip(GUESSES, guesses.T.tolist(), strict=True))
     assert named["always 0"] == [0, 0, 0]
     assert named["plan by limits"] == [77, 77, 77]
@@ -196,8 +198,8 @@ def test_pace_knows_that_each_job_of_a_burst_waits_longer_when_bursts_repeat() -
     wait = 2.0 * (ahead + 1)
     bins, queue = WaitBins(np.full(2000, 0.01), ahead), np.zeros(2000, np.int64)
     past = select_past_waits(submit + wait, wait, bins, queue)
-    asked = WaitBins(np.full(1000, 0.01), ahead[1000:])
-    guesses = guess_waits(past, submit[1000:], asked, queue[1000:], np.full(1000, 7.0))
+    new_bins = WaitBins(np.full(1000, 0.01), ahead[1000:])
+    guesses = guess_waits(past, submit[1000:], new_bins, queue[1000:], np.full(1000, 7.0))
     errors = dict(zip(GUESSES, np.median(np.abs(guesses - wait[1000:, None]), axis=0), strict=True))
     assert errors["jobs ahead at the recent pace"] < 1e-9
     assert min(error for name, error in errors.items() if "pace" not in name) > 100

@@ -142,7 +142,10 @@ def test_ras_json_is_read_when_nccl_forgets_its_comma() -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_ras_text_has_the_counts_of_its_json_when_ranks_differ(seed: int) -> None:
     simulation = simulate("absent", seed)
-    in_json = {one.name: one for one in parse_ras(ras_json(simulation, None, is_dead=False).encode())}
+    in_json = {
+        communicator.name: communicator
+        for communicator in parse_ras(ras_json(simulation, None, is_dead=False).encode())
+    }
     in_text = parse_ras(ras_text(simulation, None, is_dead=False).encode())
     assert in_text
     for communicator in in_text:

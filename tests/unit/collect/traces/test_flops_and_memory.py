@@ -11,7 +11,7 @@ from unit.collect.traces.trace_files import Json, document, host, kernel, step, 
 from clusterscape.collect.traces import read_traces
 from clusterscape.collect.traces.files import Content
 from clusterscape.collect.traces.kineto import EventArguments, KinetoFile
-from clusterscape.collect.traces.kineto_measures import MemoryColumns, estimate_flops
+from clusterscape.collect.traces.kineto_measures import MemoryColumns, estimate_flops, parse_times
 from clusterscape.model.spans import Trace
 
 
@@ -149,3 +149,17 @@ def test_allocation_is_read_when_its_event_has_time_and_total(event: bytes, expe
         memory.add(events)
     table = memory.build(0)
     assert (None if table is None else table.row(0)) == expected
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        ([], []),
+        (["7", "1669783687464181"], [7_000, 1_669_783_687_464_181_000]),
+        (["-7", "", "4000000000000001"], [None, None, None]),
+        (["7", "12.3456", '"8"', "9.", "1e3", '"x"', "12345678901234567", "\xff"],
+         [7_000, 12_345, 8_000, 9_000, None, None, None, None]),
+    ],
+)  # fmt: skip
+def test_times_of_memory_are_nanoseconds_when_they_are_possible(texts: list[str], expected: list[int | None]) -> None:
+    assert parse_times(texts).to_list() == expected

@@ -2,7 +2,7 @@
 
 import { closestCenter, DndContext, type DragEndEvent, PointerSensor, useSensor, useSensors } from "@dnd-kit/core";
 import { rectSortingStrategy, SortableContext } from "@dnd-kit/sortable";
-import { lazy, Suspense, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useLayoutEffect, useMemo, useRef, useState } from "react";
 import type { RuleAnswer, RuleCounts } from "../../api/generated.ts";
 import { formatCount } from "../../base/format.ts";
 import { useMay } from "../../data/access.ts";
@@ -10,15 +10,13 @@ import { useRules } from "../../data/rules.ts";
 import { Icon } from "../../widgets/icon.tsx";
 import { Toast } from "../../widgets/toast.tsx";
 import { type BarRule, fitBar, isBroken, orderBar } from "./bar-order.ts";
+import { type EditedRule, EditedRuleEditor } from "./edited-rule.tsx";
 import { MoreRules } from "./more-rules.tsx";
 import styles from "./rule-bar.module.css";
 import { RuleChip } from "./rule-chip.tsx";
 import { colorRules, toCssColor } from "./rule-colors.ts";
 import type { RuleMenuActions } from "./rule-menu.tsx";
 import { useRuleChanges } from "./use-rule-changes.ts";
-
-// Large, and opened by few.
-const RuleEditor = lazy(async () => ({ default: (await import("./editor/rule-editor.tsx")).RuleEditor }));
 
 interface RuleBarProps {
   /** Keys of rules that the picture does not show. */
@@ -50,7 +48,7 @@ export function RuleBar({ hidden, past, onToggle, onPoint, onFilter, onOpenPage 
   const { value: list, problem } = useRules();
   const rules = list?.rules ?? NO_RULES;
   const changes = useRuleChanges(rules);
-  const [edited, setEdited] = useState<RuleAnswer | "new" | null>(null);
+  const [edited, setEdited] = useState<EditedRule>(null);
   const [place, width] = useRoom();
   const mayChange = useMay("operator");
   const pointer = useSensor(PointerSensor, { activationConstraint: { distance: 6 } });
@@ -113,17 +111,7 @@ export function RuleBar({ hidden, past, onToggle, onPoint, onFilter, onOpenPage 
         </button>
       )}
       <Toast notice={changes.notice} onDismiss={changes.dismiss} />
-      <Suspense>
-        {edited && (
-          <RuleEditor
-            key={edited === "new" ? "" : edited.key}
-            rule={edited === "new" ? null : edited}
-            rules={rules}
-            onRemove={changes.remove}
-            onClose={() => setEdited(null)}
-          />
-        )}
-      </Suspense>
+      <EditedRuleEditor edited={edited} rules={rules} onRemove={changes.remove} onClose={() => setEdited(null)} />
     </section>
   );
 }

@@ -18,7 +18,7 @@ export interface RuleMenuActions {
   readonly openPage?: ((key: string) => void) | undefined;
 }
 
-/** The color by severity is no color of its own. */
+/** The color by severity is not a color of the rule itself. */
 const COLORS = [{ value: "", title: "By severity" }, ...OWN_COLORS].map(({ value, title }) => ({
   value,
   title,

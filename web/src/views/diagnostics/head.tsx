@@ -1,10 +1,11 @@
 // Header of a diagnosis: workload, owner, GPUs, cost in the window, and rules.
 
-import { lazy, type ReactNode, Suspense, useState } from "react";
+import { type ReactNode, useState } from "react";
 import type { DiagnosisAnswer, RuleAnswer } from "../../api/generated.ts";
 import { formatCount, formatHours, formatPlural, isKnown, MISSING } from "../../base/format.ts";
 import { formatDuration, formatExact } from "../../base/time.ts";
 import { useMay } from "../../data/access.ts";
+import { type EditedRule, EditedRuleEditor } from "../../parts/rules/edited-rule.tsx";
 import { colorRules, toCssColor } from "../../parts/rules/rule-colors.ts";
 import { RuleMenu, type RuleMenuActions } from "../../parts/rules/rule-menu.tsx";
 import { useRuleChanges } from "../../parts/rules/use-rule-changes.ts";
@@ -19,11 +20,6 @@ import { FigureList, FigureTerm } from "../../widgets/strip.tsx";
 import { Toast } from "../../widgets/toast.tsx";
 import styles from "./head.module.css";
 import { useIsRecorded, useSetPage } from "./shown.ts";
-
-// Large, and opened by few.
-const RuleEditor = lazy(async () => ({
-  default: (await import("../../parts/rules/editor/rule-editor.tsx")).RuleEditor,
-}));
 
 const JOULES_PER_KWH = 3.6e6;
 /** A window of at least this share of the life counts as the whole life. */
@@ -132,7 +128,7 @@ function RuleControls({ answer, rules }: Omit<HeadProps, "children">) {
   const set = useSetPage();
   const changes = useRuleChanges(rules);
   const mayChange = useMay("operator");
-  const [edited, setEdited] = useState<RuleAnswer | "new" | null>(null);
+  const [edited, setEdited] = useState<EditedRule>(null);
   const breakers = (key: string) =>
     answer.units.filter((unit) => unit.rules.some(({ rule }) => rule === key)).map(({ unit }) => unit);
   const actions: RuleMenuActions = {
@@ -156,17 +152,7 @@ function RuleControls({ answer, rules }: Omit<HeadProps, "children">) {
         </button>
       )}
       <Toast notice={changes.notice} onDismiss={changes.dismiss} />
-      <Suspense>
-        {edited && (
-          <RuleEditor
-            key={edited === "new" ? "" : edited.key}
-            rule={edited === "new" ? null : edited}
-            rules={rules}
-            onRemove={changes.remove}
-            onClose={() => setEdited(null)}
-          />
-        )}
-      </Suspense>
+      <EditedRuleEditor edited={edited} rules={rules} onRemove={changes.remove} onClose={() => setEdited(null)} />
     </div>
   );
 }

@@ -27,7 +27,7 @@ export function keyOfCell(rank: number, step: number): string {
   return `${rank} ${step}`;
 }
 
-/** What ranks should do with their time is no cause. */
+/** Useful work is not a cause. */
 const USEFUL = ["compute"];
 const PART_COLORS: Readonly<Record<string, string>> = {
   waiting: KIND_COLORS.waiting,

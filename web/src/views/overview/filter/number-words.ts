@@ -54,7 +54,7 @@ function round(value: number): number {
 /** Parts of an axis that a hand can hit. */
 const FINEST = 200;
 
-/** The range between two places of an axis, at round numbers; an end of the axis is no limit. */
+/** The range between two places of an axis, at round numbers; an end of the axis is not a limit. */
 export function rangeBetween(axis: Axis, from: number, to: number): Range | null {
   const min = from <= 0 ? null : roundOn(axis, from);
   const max = to >= 1 ? null : roundOn(axis, to);

@@ -1,10 +1,10 @@
 // All rules in their order, with switches; mutes; and alert channels.
 
 import { useState } from "react";
-import type { RuleAnswer, RuleList } from "../../../api/generated.ts";
+import type { RuleList } from "../../../api/generated.ts";
 import type { Loadable } from "../../../base/loadable.ts";
 import { useMay } from "../../../data/access.ts";
-import { RuleEditor } from "../../../parts/rules/editor/rule-editor.tsx";
+import { type EditedRule, EditedRuleEditor } from "../../../parts/rules/edited-rule.tsx";
 import type { RuleColors } from "../../../parts/rules/rule-colors.ts";
 import type { RuleChanges } from "../../../parts/rules/use-rule-changes.ts";
 import { Button } from "../../../widgets/button.tsx";
@@ -22,7 +22,7 @@ interface RuleBookPaneProps {
 }
 
 export function RuleBookPane({ list, colors, changes }: RuleBookPaneProps) {
-  const [edited, setEdited] = useState<RuleAnswer | "new" | null>(null);
+  const [edited, setEdited] = useState<EditedRule>(null);
   const mayChange = useMay("operator");
   return (
     <div className={styles.book}>
@@ -50,15 +50,7 @@ export function RuleBookPane({ list, colors, changes }: RuleBookPaneProps) {
               )}
             </section>
             <Unreadable faults={unreadable} />
-            {edited && (
-              <RuleEditor
-                key={edited === "new" ? "" : edited.key}
-                rule={edited === "new" ? null : edited}
-                rules={rules}
-                onRemove={changes.remove}
-                onClose={() => setEdited(null)}
-              />
-            )}
+            <EditedRuleEditor edited={edited} rules={rules} onRemove={changes.remove} onClose={() => setEdited(null)} />
           </>
         )}
       </Frame>

@@ -78,7 +78,7 @@ function Comparison({ title, hint, report, measure }: ComparisonProps) {
           />
           {measure === "accuracy" && table.jobs >= MIN_FOR_SHARES && (
             <p>
-              Best lately: {table.speakers.map(({ name, ratio }) => `${name} ${formatRatio(ratio)}`).join(", ")} of the
+              Best lately: {table.chosen.map(({ name, ratio }) => `${name} ${formatRatio(ratio)}`).join(", ")} of the
               jobs
             </p>
           )}

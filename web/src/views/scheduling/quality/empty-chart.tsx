@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import { Icon } from "../../../widgets/icon.tsx";
 import styles from "./quality.module.css";
 
-/** Shares of fewer cases say nothing: 1 of 2 is no 50 %. */
+/** Shares of fewer cases mean nothing: 1 of 2 is not 50 %. */
 export const MIN_FOR_SHARES = 20;
 
 export function EmptyChart({ title, children }: { title: string; children: ReactNode }) {

@@ -120,7 +120,7 @@ describe("a forecast", () => {
     intervals: [],
     plan_at: 0,
     why: {
-      speaker: "simulation",
+      predicted_by: "simulation",
       alone_at: 0,
       uncertain: "nothing",
       run_times_ratio: null,

@@ -153,7 +153,7 @@ describe("a start", () => {
       intervals: [{ from_at: noon, to_at: noon + 2 * HOUR_MS, level: 0.8 }],
       plan_at: noon,
       why: {
-        speaker: "simulation",
+        predicted_by: "simulation",
         alone_at: 0,
         uncertain: "nothing",
         run_times_ratio: null,
