@@ -5,6 +5,5 @@
 ``findings``: what a period shows, as sentences with their numbers.
 ``measured``: what held GPUs did, by their metrics.
 ``prices``: price lists with a history.
-``reconcile``: the difference between our GPU-hours and Slurm's ``sreport``, by cause.
 ``sums``: sums over executions by user, project, partition and so on.
 """

@@ -163,7 +163,7 @@ def period_after(period: Period, zone: tzinfo) -> Period:
 def periods_before(period: Period, zone: tzinfo, count: int) -> list[Period]:
     """The periods of the same kind before this one, oldest first; before one that is none of the calendar, as long ones."""
     kind = find_kind(period, zone)
-    found: list[Period] = []
+    periods: list[Period] = []
     start = period.start
     for _ in range(count):
         if kind is not None:
@@ -171,9 +171,9 @@ def periods_before(period: Period, zone: tzinfo, count: int) -> list[Period]:
         else:
             first = local_date(start, zone) - timedelta(days=_count_days(period, zone))
             before = Period(midnight(first, zone), start)
-        found.append(before)
+        periods.append(before)
         start = before.start
-    return found[::-1]
+    return periods[::-1]
 
 
 def _count_days(period: Period, zone: tzinfo) -> int:

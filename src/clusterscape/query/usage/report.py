@@ -108,11 +108,11 @@ class UsageReportQuery:
         zone = find_timezone(timezone)
         before = periods_before(period, zone, FORMER_PERIODS)
         read = []
-        for one in before:
-            cube = self._usage.cube(one, CalendarStep.YEAR, timezone, measures=False)
+        for period_before in before:
+            cube = self._usage.cube(period_before, CalendarStep.YEAR, timezone, measures=False)
             figures = describe_figures(group_sums(cube.only(names), []).row(0, named=True))
-            read.append(FormerPeriod(name=name_period(one, zone), start=one.start, figures=figures))
-        first = next((place for place, one in enumerate(read) if one.figures.jobs), len(read))
+            read.append(FormerPeriod(name=name_period(period_before, zone), start=period_before.start, figures=figures))
+        first = next((place for place, former in enumerate(read) if former.figures.jobs), len(read))
         return read[first:]
 
     def _capacity(self, answer: UsageAnswer) -> float:
