@@ -37,6 +37,7 @@ BENCHMARKS = (
     "diagnose_speed",
     "diagnosis_open",
     "odd_gpu_detection",
+    "telemetry_stragglers",
     "run_overhead",
     "run_peers",
     "run_ingest",

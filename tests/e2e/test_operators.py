@@ -2,10 +2,11 @@
 
 import re
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 from servers.demo import get_json, wait_until
 from servers.picture import open_held_picture, read_address
 
@@ -48,6 +49,7 @@ def test_waiting_view_counts_gpus_or_workloads_and_keeps_those_apart_that_wait_f
     for name in types:
         expect(legend).to_contain_text(name)
     trend = bar.get_by_role("group", name="Waiting workloads by resource type over the last 24 hours")
+    expect(bar.get_by_text(re.compile(r"^\d\d:00$")).first).to_be_visible()
     trend.focus()
     page.keyboard.press("ArrowLeft")
     expect(trend).to_contain_text(re.compile(r"\d+\sworkloads?"))
@@ -143,12 +145,21 @@ def test_node_is_opened_as_a_whole_from_the_diagnosis_of_one_of_its_workloads(pa
     expect(details.get_by_role("heading", name="Last 6 hours")).to_be_visible()
 
 
+def ticks_stand_apart(heading: Locator) -> bool:
+    """Whether no label of the axis touches the next one."""
+    boxes = [box for tick in heading.locator("i").all() if (box := tick.bounding_box())]
+    return len(boxes) > 1 and all(left["x"] + left["width"] < right["x"] for left, right in pairwise(boxes))
+
+
 def test_queue_has_a_labelled_axis_and_lists_blocked_workloads_after_those_in_line(page: Page, demo_url: str) -> None:
     page.goto("/scheduling")
     table = page.get_by_role("grid", name="Waiting workloads")
     heading = table.get_by_role("columnheader", name=re.compile("^Likely start"))
-    expect(heading).to_contain_text("now")
-    expect(heading).to_contain_text("1 h")
+    for width in (1024, 1440, 1920):
+        page.set_viewport_size({"width": width, "height": 900})
+        expect(heading).to_contain_text("now")
+        expect(heading).to_contain_text(re.compile(r"\d\s[hd]"))
+        wait_until(lambda: ticks_stand_apart(heading))
     expect(table.get_by_role("row").nth(1)).to_be_visible()
     places = [row.get_by_role("gridcell").first.inner_text() for row in table.get_by_role("row").all()[1:]]
     in_line = [bool(re.fullmatch(r"[\d,]+", place)) for place in places]
@@ -163,6 +174,16 @@ def test_diagnosis_begins_where_samples_do_and_its_axes_have_ticks(page: Page, d
     expect(scatter.get_by_text(re.compile(r"^\d+\sW$")).nth(1)).to_be_visible()
     timeline = page.get_by_role("region", name="Timeline", exact=True)
     expect(timeline.get_by_role("button", name=re.compile("Metrics|GPU utilization")).first).to_be_visible()
+    for tick in ("0\u00a0%", "50\u00a0%", "100\u00a0%"):
+        expect(timeline.get_by_text(tick, exact=True).first).to_be_visible()
+    # At this width the head is one line: what to compare with stands beside the rules.
+    page.set_viewport_size({"width": 1440, "height": 900})
+    rules, compare = page.get_by_role("list", name="Rules"), page.get_by_role("combobox", name="Compare with")
+    expect(compare).to_be_visible()
+    above, below = rules.bounding_box(), compare.bounding_box()
+    assert above is not None
+    assert below is not None
+    assert below["y"] < above["y"] + above["height"]
     answer = get_json(f"{demo_url}/api/v1/workloads/{workload}/diagnosis")
     if any("first sample is" in note for note in answer["notes"]):
         expect(timeline).to_contain_text("Begins with the first sample")

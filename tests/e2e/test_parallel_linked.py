@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -180,6 +181,11 @@ def test_graph_and_flow_have_room_when_the_screen_is_small(page: Page, traces: d
         assert box["height"] > 90
         assert box["x"] + box["width"] <= 1024
         assert box["y"] + box["height"] <= 768
+    # All stages of the graph are visible without scrolling.
+    rows = page.get_by_text(re.compile(r"^stage \d$"))
+    expect(rows).to_have_count(4)
+    for row in rows.all():
+        expect(row).to_be_in_viewport(ratio=1)
     OUTPUT.mkdir(exist_ok=True)
     page.screenshot(path=OUTPUT / "parallel-8-both-small.png")
 
@@ -193,6 +199,15 @@ def test_the_flow_fits_the_screen_when_it_is_opened(wide: Page, traces: dict[str
     )
     assert flow(wide).evaluate(fits)
     expect(nodes.last).to_be_in_viewport()
+    # A long flow takes the height, too, and the names of its stages stand apart.
+    drawing, place = flow(wide).locator("svg").bounding_box(), flow(wide).bounding_box()
+    assert drawing is not None
+    assert place is not None
+    assert drawing["height"] > 0.5 * place["height"]
+    stages = flow(wide).locator("xpath=preceding-sibling::div/div")
+    expect(stages).to_have_count(4)
+    names = [stage.bounding_box() for stage in stages.all()]
+    assert all(upper and lower and upper["y"] + 12 < lower["y"] for upper, lower in pairwise(names))
     fit = wide.get_by_role("button", name="Fit")
     expect(fit).to_be_disabled()
     for _ in range(4):

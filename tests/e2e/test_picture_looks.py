@@ -4,6 +4,7 @@ import re
 
 import pytest
 from playwright.sync_api import Page, expect
+from servers.demo import get_json
 from servers.picture import open_held_picture, open_picture, wait_for_rest
 
 pytestmark = pytest.mark.browser
@@ -54,3 +55,30 @@ def test_path_leads_back_when_a_group_is_zoomed_to(page: Page) -> None:
     crumbs.first.click()
     wait_for_rest(page)
     expect(path).to_have_count(0)
+
+
+def test_details_have_actions_on_top_folded_rules_and_eight_units_per_node(page: Page, demo_url: str) -> None:
+    page.set_viewport_size({"width": 1024, "height": 768})
+    running = get_json(f"{demo_url}/api/v1/workloads?state=running&limit=10000")["workloads"]
+    workload = max(running, key=lambda row: len(row["nodes"]))
+    page.goto(f"/?select=workload:{workload['workload']}")
+    details = page.get_by_role("complementary", name="Details")
+    diagnose = details.get_by_role("button", name="Diagnose")
+    expect(diagnose).to_be_in_viewport(ratio=1)
+
+    # A block per node, which is as wide as a node.
+    nodes = details.locator("[data-node]")
+    expect(nodes).to_have_count(len(workload["nodes"]))
+    tops_of = "nodes => nodes.map(node => [...node.children].map(unit => unit.getBoundingClientRect().top))"
+    for tops in nodes.evaluate_all(tops_of):
+        assert len(tops) == 8
+        assert max(tops) - min(tops) < 1
+
+    # Rules that are fine come at a click, and the actions stay where they are meanwhile.
+    rules = details.get_by_role("region", name="Rules")
+    fine = rules.get_by_text(re.compile(r"^\d+ fine"))
+    expect(rules.get_by_text("fine", exact=True).first).to_be_hidden()
+    fine.click()
+    expect(rules.get_by_text("fine", exact=True).first).to_be_visible()
+    details.evaluate("element => element.scrollTo(0, element.scrollHeight)")
+    expect(diagnose).to_be_in_viewport(ratio=1)

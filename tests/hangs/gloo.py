@@ -48,7 +48,7 @@ def hang(kind: str, seed: int, folder: Path, *, pause_s: float = 1.0) -> GlooHan
 
 
 def _look(folder: Path, pids: list[int], kind: str, guilty: int, pause_s: float) -> tuple[Path, ...]:
-    from clusterscape.track.hang_watch import Looker
+    from clusterscape.track.hang_looks import Looker
     from clusterscape.track.processes import ProcessTree, read_stat
 
     looker = Looker(folder, ProcessTree(pids[0]), lambda: int(time.time() * 1000))

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from clusterscape.errors import NotFoundError, SourceError
-from clusterscape.track.hang_watch import ChosenProcesses, Looker, find_processes, read_environ
+from clusterscape.track.hang_looks import ChosenProcesses, Looker, find_processes, read_environ
 
 PYSPY_WITHIN_S = 20.0
 DUMP_WITHIN_S = 10.0

@@ -320,6 +320,8 @@ def judge_looks(folders: Sequence[Path]) -> HangFinding | None:
         event,
         hang_lines(verdict),
         verdict.is_hang,
+        is_settled=verdict.is_settled,
+        is_doubtful=verdict.is_doubtful,
         looks=[write_plain(condense_look(look)) for look in looks[:2]],
         is_partial=looks[-1].is_partial,
     )

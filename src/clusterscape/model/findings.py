@@ -20,6 +20,7 @@ class FindingKind(StrEnum):
     COMMUNICATION_BOUND = "communication_bound"
     IDLE_TAIL = "idle_tail"
     ODD_GPU = "odd_gpu"
+    STRAGGLER = "straggler"
 
 
 class SizeUnit(StrEnum):

@@ -1,7 +1,7 @@
 """What is known of the ranks of a run that no longer makes steps, and the verdict on it.
 
 A look is everything that was read at one moment, from whichever sources there were; missing is None or empty. ``collect/hangs``
-and ``track/hang_watch.py`` make looks, ``analyze/hang`` judges them. Light to import: ``clusterscape run`` uses it.
+and ``track/hang_looks.py`` make looks, ``analyze/hang`` judges them. Light to import: ``clusterscape run`` uses it.
 """
 
 from collections.abc import Mapping
@@ -33,6 +33,9 @@ class HangKind(StrEnum):
     """Not a hang: the numbers advance."""
     UNKNOWN = "unknown"
     """Nothing that was read tells."""
+
+
+LASTING = (HangKind.MISMATCH, HangKind.DEAD, HangKind.DEADLOCK)
 
 
 class Certainty(StrEnum):
@@ -93,7 +96,11 @@ class GroupProgress:
 
 @dataclass(frozen=True, slots=True)
 class ProcessLook:
-    """A process as the kernel describes it. ``state``: R, S, D, T, Z, or X if it does not exist any more."""
+    """A process as the kernel describes it. ``state``: R, S, D, T, Z, or X if it does not exist any more.
+
+    ``waits_on``: the call and the file that the main thread is in, such as ``read /data/shard``. ``io_bytes``: of all reads and
+    writes. ``switches``: how often the main thread gave up the CPU to wait; ``wanted_ms``: how long it ran, or waited for a core.
+    """
 
     pid: int | None = None
     state: str | None = None
@@ -102,6 +109,21 @@ class ProcessLook:
     exit_code: int | None = None
     exit_signal: int | None = None
     ran_out_of_memory: bool = False
+    waits_on: str | None = None
+    io_bytes: int | None = None
+    switches: int | None = None
+    wanted_ms: float | None = None
+    helpers: tuple["HelperLook", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HelperLook:
+    """A process that a rank started: a worker of its data loader, a compiler, a shell. ``frames``: innermost first."""
+
+    pid: int
+    name: str | None = None
+    process: ProcessLook = field(default_factory=ProcessLook)
+    frames: tuple[StackFrame, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +251,16 @@ class HangVerdict:
         """Whether it is surely more than slow: worth an alert."""
         return self.kind not in (HangKind.SLOW, HangKind.UNKNOWN) and HangKind.SLOW not in self.alternatives
 
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether ranks wait for one that works: it may hang, or only be slow."""
+        return self.kind not in (HangKind.SLOW, HangKind.UNKNOWN) and HangKind.SLOW in self.alternatives
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the cause is one that never passes by itself."""
+        return self.is_hang and self.certainty is Certainty.CERTAIN and self.kind in LASTING
+
 
 class RankState(StrEnum):
     """How a rank stands to the pending call of its group."""
@@ -305,3 +337,14 @@ def write_plain(value: Any) -> Any:
 
 def _default_of(attribute: Any) -> object:
     return attribute.default_factory() if attribute.default_factory is not MISSING else attribute.default
+
+
+MOST_RANK = 2**31 - 1
+
+
+def is_consistent(look: HangLook) -> bool:
+    """Whether a look says of itself what a reader of dumps would: ranks under their numbers, calls in groups that it lists."""
+    return all(
+        number == about.rank and 0 <= number <= MOST_RANK and all(call.group in about.groups for call in about.calls)
+        for number, about in look.ranks.items()
+    )

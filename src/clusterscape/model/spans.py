@@ -77,6 +77,10 @@ def make_operators(columns: Mapping[str, object], height: int) -> pl.DataFrame:
     return fill_table(OPERATOR_SCHEMA, columns, height, what="operators")
 
 
+INFERRED_STEP = "Until Optimizer.step "
+"""The name, up to its number, of a step that no profiler marked."""
+
+
 class SpanClass(StrEnum):
     """The type of a span."""
 

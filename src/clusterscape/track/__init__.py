@@ -6,11 +6,13 @@ Imports are light, so that ``import clusterscape`` in a script is fast.
 ``api``: ``clusterscape.run()``.
 ``capture``: describes the model and process groups of a PyTorch run, in addition to its trace.
 ``devices``: which GPUs and MIG instances a run may use.
-``hang_watch``: notices that a run makes no steps, and looks at its ranks.
+``hang_looks``: takes looks at the ranks of a run: stacks, recorder, processes.
+``hang_watch``: notices that a run makes no steps, has its ranks looked at, and shows the verdict.
 ``listeners``: sample hardware metrics.
 ``mlflow``: MLflow on both sides of a run.
 ``places``: folders and files of the tracker.
 ``plans``: lists of runs.
+``process_states``: what a process waits for, and counters of its progress.
 ``processes``: starts processes at a barrier, follows them in /proc, and determines their outcome.
 ``recording_notice``: shows the user which data is recorded.
 ``redaction``: detects and masks secrets.

@@ -442,7 +442,7 @@ export interface FindingAnswer {
 }
 
 /** The type of a finding. */
-export type FindingKind = "imbalance" | "slow_node" | "periodic_dips" | "stall" | "memory_growth" | "throttling" | "communication_bound" | "idle_tail" | "odd_gpu";
+export type FindingKind = "imbalance" | "slow_node" | "periodic_dips" | "stall" | "memory_growth" | "throttling" | "communication_bound" | "idle_tail" | "odd_gpu" | "straggler";
 
 /** An estimate with its 95 % interval; null if it is unbounded or unknown. */
 export interface FindingNumber {

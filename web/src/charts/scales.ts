@@ -73,6 +73,11 @@ export function linearScale(low: number, high: number, most: number, say: (value
   );
 }
 
+/** Ticks of bytes are multiples of powers of 1024; of everything else, of 1. */
+export function bytesUnit(high: number, unit: string | null): number {
+  return unit === "bytes" ? 1024 ** Math.floor(Math.log(Math.max(1, high)) / Math.log(1024)) : 1;
+}
+
 const DURATION_STEPS = [
   ...[1, 2, 5, 10, 20, 30].map((step) => step),
   ...[1, 2, 5, 10, 20, 30].map((step) => step * 60),

@@ -16,6 +16,7 @@
 ``run_data``: the input of a diagnosis, and the thresholds of ``thumb_rules.toml``.
 ``samples``: samples sorted, resampled to one grid, and downsampled for a screen.
 ``signals``: patterns of one time series, each with its error.
+``stragglers``: the GPU for which the others of a synchronous training wait, the kind of delay, and since when.
 """
 
 from clusterscape.analyze.diagnose.bivariate import Density, Mahalanobis, compute_density, compute_mahalanobis

@@ -15,7 +15,7 @@ from clusterscape.analyze.diagnose.run_data import (
     RunData,
     ThumbRule,
     compute_block_error,
-    format_duration,
+    format_seconds,
     read_thumb_rules,
 )
 from clusterscape.analyze.diagnose.series_findings import (
@@ -26,6 +26,7 @@ from clusterscape.analyze.diagnose.series_findings import (
     find_stall,
     find_throttling,
 )
+from clusterscape.analyze.diagnose.stragglers import find_stragglers
 from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.model.findings import Finding, FindingKind, SizeEstimate, SizeUnit
 from clusterscape.model.metrics import METRICS
@@ -180,7 +181,7 @@ def _odd_title(run: RunData, gpu: OddGpu, odd: OddGpus, values: Float64s, metric
     others = odd.ranked[odd.ranked != gpu.column]
     if feature == "lag":
         lag_s = abs(find_lag(values, gpu.column, others, max_lag=40)) * run.step_s
-        phrase += f" by {format_duration(lag_s)} (± {format_duration(run.step_s)})" if lag_s else ""
+        phrase += f" by {format_seconds(lag_s)} (± {format_seconds(run.step_s)})" if lag_s else ""
     if feature == "level":
         level = float(np.nanmedian(values[:, gpu.column]))
         usual = float(np.nanmedian(row_medians(values[:, others])))
@@ -205,14 +206,16 @@ def find_findings(
     explanations: Sequence[Explanation | None],
     odd: OddGpus,
     metric: str,
+    groups: Sequence[Int64s] = (),
 ) -> tuple[Finding, ...]:
-    """All findings about the run, most important first; may be empty."""
+    """All findings about the run, most important first; may be empty. ``groups``: columns of peers."""
     if run.samples.times_ms.size < 2:
         return ()
     rules = read_thumb_rules()
     findings = [finding for kind, find in SERIES_FINDERS.items() for finding in find(run, rules[kind])]
     findings += find_imbalance(run, rules[FindingKind.IMBALANCE], clustering, explanations, metric)
     findings += find_slow_node(run, rules[FindingKind.SLOW_NODE])
+    findings += find_stragglers(run, rules[FindingKind.STRAGGLER], groups)
     if metric in run.samples.metrics:
         findings += describe_odd_gpus(run, rules[FindingKind.ODD_GPU], odd, metric)
     return rank_findings(findings)

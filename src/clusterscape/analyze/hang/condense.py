@@ -8,6 +8,7 @@ MOST_DONE = 40
 MOST_PENDING = 64
 MOST_FRAMES = 16
 MOST_THREADS = 4
+MOST_HELPERS = 12
 
 
 def condense_look(look: HangLook) -> HangLook:
@@ -21,9 +22,14 @@ def _condense(about: RankLook) -> RankLook:
     has_frames = pending if pending < len(about.calls) else len(about.calls) - 1
     first = max(0, pending - MOST_DONE)
     main_first = sorted(about.stacks, key=lambda stack: (not stack.is_main, not stack.owns_gil))[:MOST_THREADS]
+    process = about.process
+    if process is not None:
+        helpers = [replace(helper, frames=helper.frames[:MOST_FRAMES]) for helper in process.helpers[:MOST_HELPERS]]
+        process = replace(process, helpers=tuple(helpers))
     return replace(
         about,
         files=(),
+        process=process,
         calls=tuple(_shorten(call, has_frames=first + place == has_frames) for place, call in enumerate(kept)),
         stacks=tuple(ThreadStack(s.frames[:MOST_FRAMES], s.name, s.owns_gil, s.is_main) for s in main_first),
     )

@@ -1,5 +1,6 @@
 """The verdict on looks at a run: slow or hanging, the first cause among groups that wait for each other, and its class."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -8,13 +9,14 @@ from clusterscape.analyze.hang.stacks import (
     find_occupation,
     fold_stacks,
     is_in_collective,
+    is_in_network,
     main_stack,
     module_of,
     user_frame,
     write_frame,
 )
 from clusterscape.analyze.hang.stalls import Stall, breaks_pattern, find_stalls, order_stalls, run_ranks
-from clusterscape.analyze.hang.wording import ADVICE, name_ranks, write_group, write_title
+from clusterscape.analyze.hang.wording import ADVICE, agree, name_ranks, write_group, write_title
 from clusterscape.model.hangs import (
     Certainty,
     HangKind,
@@ -29,6 +31,8 @@ MOST_STALLED = 64
 """The most groups listed with a verdict, causes first."""
 MOST_COMPARED = 64
 """Of groups that wait for each other, the most ranks whose calls are compared with their own past."""
+LONGEST_WORK_MS = 600_000
+"""The time-out of NCCL's collectives, unless a script sets another one."""
 GPU_BACKENDS = ("nccl", "rccl", "xccl", "ncclx", "hccl", "mccl")
 
 
@@ -45,6 +49,8 @@ class _Cause:
     frame: StackFrame | None = None
     evidence: tuple[str, ...] = ()
     alternatives: tuple[HangKind, ...] = ()
+    does_wait: bool = True
+    """Whether another rank waits for these."""
 
 
 def judge_hang(looks: Sequence[HangLook]) -> HangVerdict:
@@ -60,7 +66,7 @@ def judge_hang(looks: Sequence[HangLook]) -> HangVerdict:
         cause = _find_cause(now, before, stalls, roots, circle)
         if before is None and not _has_timed_out(now):
             cause = _less_sure(cause)
-        cause = _admit_slow(cause, now)
+        cause = _admit_work(_admit_slow(cause, now), now)
     return _verdict(cause, now, stalls, has_two_looks=before is not None)
 
 
@@ -74,7 +80,7 @@ def _verdict(cause: _Cause, now: HangLook, stalls: Sequence[Stall], *, has_two_l
         notes.append("One look cannot tell a hang from a slow rank: take a second look two steps later.")
     return HangVerdict(
         kind=cause.kind,
-        title=write_title(cause.kind, sorted(cause.ranks), cause.occupation, stall),
+        title=_title_of(cause, stall),
         reason=cause.reason[:1].upper() + cause.reason[1:],
         ranks=tuple(sorted(cause.ranks)),
         world_size=world,
@@ -95,6 +101,26 @@ def _verdict(cause: _Cause, now: HangLook, stalls: Sequence[Stall], *, has_two_l
         notes=tuple(notes),
         alternatives=cause.alternatives,
     )
+
+
+def _title_of(cause: _Cause, stall: Stall | None) -> str:
+    title = write_title(cause.kind, sorted(cause.ranks), cause.occupation, stall)
+    does_work = cause.occupation is not None and cause.occupation.progress is not None
+    return f"{title}, and may only be slow" if does_work and HangKind.SLOW in cause.alternatives else title
+
+
+def _admit_work(cause: _Cause, now: HangLook) -> _Cause:
+    """A rank that works is slow, until the others have waited longer than collectives usually may."""
+    progress = cause.occupation.progress if cause.occupation else None
+    if progress is None or not cause.does_wait or cause.kind in (HangKind.SLOW, HangKind.UNKNOWN):
+        return cause
+    since_ms = cause.stall.since_ns // 1_000_000 if cause.stall and cause.stall.since_ns else None
+    is_late = since_ms is not None and now.taken_ms is not None and now.taken_ms - since_ms > LONGEST_WORK_MS
+    if progress.is_sure and not is_late:
+        return replace(cause, kind=HangKind.SLOW, certainty=Certainty.LIKELY)
+    if is_late and not progress.is_sure:
+        return _less_sure(cause)
+    return replace(cause, certainty=Certainty.POSSIBLE, alternatives=(HangKind.SLOW,))
 
 
 def _list_stalled(stalls: Sequence[Stall], first: Stall | None) -> tuple[StalledGroup, ...]:
@@ -191,7 +217,8 @@ def _find_cause(
     now: HangLook, before: HangLook | None, stalls: Sequence[Stall], roots: Sequence[Stall], circle: Sequence[Stall]
 ) -> _Cause:
     if circle:
-        return _judge_circle(circle, now)
+        apart = _find_apart(circle, now)
+        return _judge_absent(apart, now, before) if apart is not None else _judge_circle(circle, now)
     if not roots:
         return _judge_stacks(now, before)
     root = roots[0]
@@ -207,6 +234,26 @@ def _find_cause(
     if root.unstarted:
         return _judge_unstarted(root, now, before)
     return _judge_complete(root, now, before)
+
+
+def _find_apart(circle: Sequence[Stall], now: HangLook) -> Stall | None:
+    """By RAS, a stall of a circle with only those late ranks that are in no collective; None if there are none.
+
+    Hosts run ahead by different numbers of calls, so that RAS sees circles where there are none.
+    """
+    for stall in circle:
+        late = frozenset(
+            rank
+            for rank in stall.absent
+            if (stack := main_stack(now.ranks.get(rank))) is not None and not is_in_collective(stack)
+        )
+        occupations = _occupations(late, now, None)
+        late = frozenset(rank for rank, occupation in occupations.items() if occupation.kind is not HangKind.KERNEL)
+        if stall.source == "RAS" and late:
+            apart = Stall(**{name: getattr(stall, name) for name in Stall.__slots__})
+            apart.absent = late
+            return apart
+    return None
 
 
 def _all_wait_inside(root: Stall, now: HangLook) -> bool:
@@ -238,7 +285,7 @@ def _find_ended(stalls: Sequence[Stall], now: HangLook) -> _Cause | None:
     return _Cause(
         HangKind.DEAD,
         named,
-        f"{name_ranks(sorted(named))} {phrases[0]}; {_waiting_sentence(first)}",
+        f"{name_ranks(sorted(named))} {agree(phrases[0], len(named))}; {_waiting_sentence(first)}",
         Certainty.CERTAIN,
         first,
         occupation,
@@ -294,7 +341,7 @@ def _judge_circle(circle: Sequence[Stall], now: HangLook) -> _Cause:
         HangKind.MISMATCH,
         odd,
         f"Groups wait for each other: {'; '.join(places)}. Ranks call them in different orders.",
-        Certainty.CERTAIN if len(odd) < len(involved | odd) else Certainty.LIKELY,
+        Certainty.CERTAIN if len(odd) < len(involved | odd) and stall.source == "recorder" else Certainty.LIKELY,
         stall,
         frame=user_frame(calls[0].frames) if calls and calls[0].frames else _frame_of(now, rank),
         evidence=tuple(places),
@@ -332,6 +379,9 @@ def _judge_absent(root: Stall, now: HangLook, before: HangLook | None) -> _Cause
             frame=user_frame(last) if last else None,
             evidence=tuple(evidence),
         )
+    idle = {rank: occupation for rank, occupation in occupations.items() if occupation.progress is None}
+    if idle and len(occupations) == len(root.absent):
+        occupations = idle
     kinds = [occupation.kind for occupation in occupations.values()]
     kind = max(set(kinds), key=lambda kind: (kinds.count(kind), kind is not HangKind.ABSENT))
     if kind is HangKind.KERNEL:
@@ -344,7 +394,8 @@ def _judge_absent(root: Stall, now: HangLook, before: HangLook | None) -> _Cause
     return _Cause(
         kind,
         ranks,
-        f"{name_ranks(sorted(ranks))} {occupation.phrase} and did not call {write_group(root)}; {_waiting_sentence(root)}",
+        f"{name_ranks(sorted(ranks))} {agree(occupation.phrase, len(ranks))} and did not call {write_group(root)}; "
+        f"{_waiting_sentence(root)}",
         # RAS as text does not list communicators that agree: another one may have advanced.
         Certainty.CERTAIN if occupation.is_decisive and root.source == "recorder" else Certainty.LIKELY,
         root,
@@ -436,13 +487,15 @@ def _judge_complete(root: Stall, now: HangLook, before: HangLook | None) -> _Cau
         return _Cause(
             occupation.kind,
             frozenset(stopped),
-            f"{name_ranks(sorted(stopped))} {occupation.phrase}; all ranks are in {write_group(root)}.",
+            f"{name_ranks(sorted(stopped))} {agree(occupation.phrase, len(stopped))}; all ranks are in {write_group(root)}.",
             Certainty.CERTAIN,
             root,
             occupation,
             evidence=(occupation.evidence or occupation.phrase,),
         )
     if root.source == "RAS":
+        if elsewhere := _find_elsewhere(now):
+            return _judge_elsewhere(elsewhere, now, root)
         spinning = _find_synchronizing(now)
         if spinning:
             return _Cause(
@@ -474,6 +527,87 @@ def _judge_complete(root: Stall, now: HangLook, before: HangLook | None) -> _Cau
     )
 
 
+def _find_elsewhere(now: HangLook) -> frozenset[int]:
+    """Ranks that wait for their GPU or a collective at another line than most; all of two that differ.
+
+    Only for ranks that launched the same: in lockstep they are at the same line.
+    """
+    places: dict[int, tuple[object, ...]] = {}
+    for rank, look in now.ranks.items():
+        stack = main_stack(look)
+        occupation = find_occupation(look, None, None)
+        is_synchronizing = occupation is not None and occupation.kind is HangKind.KERNEL
+        if stack is None or not (is_in_collective(stack) or is_synchronizing):
+            return frozenset()
+        frame = user_frame(stack.frames)
+        places[rank] = (
+            is_synchronizing,
+            stack.frames[0].function,
+            frame.file if frame else "",
+            frame.line if frame else 0,
+        )
+    counts = Counter(places.values()).most_common(2)
+    if len(counts) < 2:
+        return frozenset()
+    (usual, most), (_, second) = counts
+    if most == second:
+        return frozenset(places) if len(places) == 2 else frozenset()
+    odd = frozenset(rank for rank, place in places.items() if place != usual)
+    return odd if len(odd) < most else frozenset()
+
+
+def _judge_elsewhere(ranks: frozenset[int], now: HangLook, root: Stall | None) -> _Cause:
+    """Ranks that wait at another line than most, with nothing else that tells them apart."""
+    looks = {rank: now.ranks[rank] for rank in sorted(ranks)}
+    synchronizing = {
+        rank: occupation
+        for rank, look in looks.items()
+        if (occupation := find_occupation(look, None, None)) is not None and occupation.kind is HangKind.KERNEL
+    }
+    if 0 < len(synchronizing) < len(ranks):
+        ranks = frozenset(synchronizing)
+    occupation = synchronizing.get(min(ranks))
+    is_kernel = occupation is not None and len(ranks) < len(now.ranks)
+    if not is_kernel and _is_whole_group(ranks, now):
+        return _Cause(
+            HangKind.LINK,
+            ranks,
+            f"{name_ranks(sorted(ranks))} wait in a collective of their own group, and all launched the same.",
+            Certainty.POSSIBLE,
+            root,
+            frame=_frame_of(now, min(ranks)),
+            evidence=("RAS and stacks: all ranks of one group wait at one line, the others at another",),
+            alternatives=(HangKind.KERNEL, HangKind.MISMATCH),
+        )
+    frame = _frame_of(now, min(ranks))
+    what = "GPU" if is_kernel else "collective"
+    return _Cause(
+        HangKind.KERNEL if is_kernel else HangKind.MISMATCH,
+        ranks,
+        f"{name_ranks(sorted(ranks))} {agree('waits', len(ranks))} for {'its' if len(ranks) == 1 else 'their'} {what} at "
+        f"another line than the other ranks.",
+        Certainty.POSSIBLE,
+        root,
+        occupation if is_kernel else None,
+        frame,
+        evidence=("stacks: all ranks wait, these at another line",),
+        alternatives=(HangKind.LINK, HangKind.MISMATCH if is_kernel else HangKind.KERNEL),
+    )
+
+
+def _is_whole_group(ranks: frozenset[int], now: HangLook) -> bool:
+    """Whether the ranks are all members of a smaller group, launched the same there, and wait at one line."""
+    places = run_ranks(now.communicators)
+    groups = [
+        communicator
+        for communicator in now.communicators
+        if frozenset(places[communicator.name].values()) == ranks
+        and len({tuple(sorted(counts.items())) for counts in communicator.counts.values()}) == 1
+    ]
+    lines = {stack.frames[:2] for rank in ranks if (stack := main_stack(now.ranks.get(rank))) is not None}
+    return bool(groups) and len(lines) == 1 and len(ranks) < len(now.ranks)
+
+
 def _find_synchronizing(now: HangLook) -> frozenset[int]:
     """Ranks that wait for their GPU, if they are fewer than the ranks in collectives."""
     by_rank = _occupations(frozenset(now.ranks), now, None)
@@ -489,6 +623,8 @@ def _judge_stacks(now: HangLook, before: HangLook | None) -> _Cause:
     outside = frozenset(observed) - inside
     occupations = _occupations(outside, now, before)
     if not occupations:
+        if elsewhere := _find_elsewhere(now):
+            return _judge_elsewhere(elsewhere, now, None)
         if inside:
             return _Cause(
                 HangKind.LINK,
@@ -504,24 +640,97 @@ def _judge_stacks(now: HangLook, before: HangLook | None) -> _Cause:
             "No rank waits in a collective, as far as the files tell.",
             Certainty.POSSIBLE,
         )
+    if (
+        not inside
+        and all(occupation.kind is HangKind.KERNEL for occupation in occupations.values())
+        and len(outside) > 1
+    ):
+        if elsewhere := _find_elsewhere(now):
+            return _judge_elsewhere(elsewhere, now, None)
+        return _judge_gpus(outside)
+    if not inside:
+        return _judge_apart(occupations, now)
+    idle = {rank: occupation for rank, occupation in occupations.items() if occupation.progress is None}
+    occupations = idle or occupations
     dead = frozenset(rank for rank, occupation in occupations.items() if occupation.kind is HangKind.DEAD)
     kinds = [occupation.kind for occupation in occupations.values()]
     kind = HangKind.DEAD if dead else max(set(kinds), key=kinds.count)
     named = frozenset(rank for rank, occupation in occupations.items() if occupation.kind is kind)
     occupation = occupations[min(named)]
-    others = (
-        f"; {name_ranks(sorted(inside))} {'waits' if len(inside) == 1 else 'wait'} in a collective." if inside else "."
-    )
-    is_sure = occupation.is_decisive and (bool(inside) or len(observed) == 1)
+    others = f"; {name_ranks(sorted(inside))} {'waits' if len(inside) == 1 else 'wait'} in a collective."
     return _Cause(
         kind,
         named,
-        f"{name_ranks(sorted(named))} {occupation.phrase}{others}",
-        Certainty.LIKELY if is_sure else Certainty.POSSIBLE,
+        f"{name_ranks(sorted(named))} {agree(occupation.phrase, len(named))}{others}",
+        Certainty.LIKELY if occupation.is_decisive else Certainty.POSSIBLE,
         None,
         occupation,
         evidence=tuple(filter(None, (occupation.evidence, f"stacks: {_count_ranks(len(inside))} in a collective"))),
         alternatives=(HangKind.LINK, HangKind.MISMATCH) if kind is HangKind.KERNEL else (),
+    )
+
+
+def _judge_gpus(ranks: frozenset[int]) -> _Cause:
+    """All ranks wait for their GPUs: most often inside a collective that was queued before."""
+    return _Cause(
+        HangKind.LINK,
+        frozenset(),
+        "All ranks wait for their GPUs at the same line; without a recorder it is unknown in which collective.",
+        Certainty.POSSIBLE,
+        evidence=(f"stacks: {_count_ranks(len(ranks))} in a synchronizing call",),
+        alternatives=(HangKind.KERNEL, HangKind.MISMATCH),
+    )
+
+
+def _judge_apart(occupations: Mapping[int, Occupation], now: HangLook) -> _Cause:
+    """No rank waits in a collective: only ranks that cannot go on by themselves hang, and only if none works.
+
+    Ranks that have ended are not a cause then: a run may save its model on one rank, after the others have ended.
+    """
+    living = {
+        rank: occupation
+        for rank, occupation in occupations.items()
+        if occupation.kind is not HangKind.DEAD or _has_failed(rank, now)
+    }
+    works = frozenset(rank for rank, occupation in living.items() if occupation.progress is not None)
+    blocked = frozenset(
+        rank
+        for rank, occupation in living.items()
+        if occupation.is_blocked or occupation.kind in (HangKind.DEAD, HangKind.KERNEL)
+    )
+    is_hang = bool(blocked) and not works and not any(is_in_network(now.ranks.get(rank)) for rank in living)
+    candidates = blocked if is_hang else works or frozenset(living) or frozenset(occupations)
+    kinds = [occupations[rank].kind for rank in candidates]
+    kind = max(sorted(set(kinds)), key=kinds.count)
+    named = frozenset(rank for rank in candidates if occupations[rank].kind is kind)
+    occupation = occupations[min(named)]
+    if not is_hang:
+        kind = HangKind.SLOW if works else HangKind.UNKNOWN
+    is_sure = occupation.is_decisive and len(occupations) == 1
+    return _Cause(
+        kind,
+        named,
+        f"{name_ranks(sorted(named))} {agree(occupation.phrase, len(named))}; no rank waits in a collective.",
+        Certainty.LIKELY if is_sure or works else Certainty.POSSIBLE,
+        None,
+        occupation,
+        evidence=tuple(filter(None, (occupation.evidence, "stacks: no rank is in a collective"))),
+        alternatives=_alternatives_apart(kind, len(occupations)),
+        does_wait=False,
+    )
+
+
+def _alternatives_apart(kind: HangKind, ranks: int) -> tuple[HangKind, ...]:
+    if kind is not HangKind.KERNEL:
+        return ()
+    return (HangKind.SLOW,) if ranks == 1 else (HangKind.LINK, HangKind.MISMATCH)
+
+
+def _has_failed(rank: int, now: HangLook) -> bool:
+    """Whether the process did not end by itself."""
+    process = now.ranks[rank].process
+    return process is not None and (
+        process.ran_out_of_memory or bool(process.exit_signal) or process.exit_code not in (None, 0)
     )
 
 

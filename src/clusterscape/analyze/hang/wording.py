@@ -42,6 +42,16 @@ def name_ranks(ranks: Sequence[int]) -> str:
     return f"ranks {', '.join(words[:MOST_NAMED])}{more}"
 
 
+def agree(phrase: str, count: int) -> str:
+    """A phrase about one rank, about several: ``wait for a lock``."""
+    if count == 1:
+        return phrase
+    phrase = phrase.replace("waits for its", "waits for their").replace("that it started", "that they started")
+    first, _, rest = phrase.partition(" ")
+    first = {"is": "are", "has": "have", "was": "were", "does": "do"}.get(first, first.removesuffix("s"))
+    return f"{first} {rest}".replace("or writes", "or write").rstrip()
+
+
 def write_group(stall: "Stall") -> str:
     """``all_reduce number 7 of group 0 (default_pg)``."""
     number = "" if stall.sequence is None else f" number {stall.sequence}"
@@ -68,8 +78,11 @@ def write_title(kind: HangKind, ranks: Sequence[int], occupation: Occupation | N
         case HangKind.LINK:
             return f"All ranks are in {collective}, and no data moves"
         case HangKind.SLOW:
-            return f"Only slow: {name_ranks(ranks)} late" if ranks else "Only slow: the numbers advance"
+            doing = agree(occupation.phrase, len(ranks)) if occupation else "late"
+            return f"Only slow: {name_ranks(ranks)} {doing}" if ranks else "Only slow: the numbers advance"
         case HangKind.UNKNOWN:
+            if occupation and ranks:
+                return f"No rank waits for another: {name_ranks(ranks)} {agree(occupation.phrase, len(ranks))}"
             return "No rank waits in a collective, as far as the files tell"
         case _:
-            return f"{named} {occupation.phrase if occupation else f'did not call {collective}'}"
+            return f"{named} {agree(occupation.phrase, len(ranks)) if occupation else f'did not call {collective}'}"

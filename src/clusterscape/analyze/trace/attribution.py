@@ -67,6 +67,11 @@ COMPUTING_KINDS = (TimeKind.COMPUTE, TimeKind.LAUNCHING, TimeKind.HOST_CODE, Tim
 """In which a host needs a core; compute only where there is no device."""
 BLOCKING_KINDS = (TimeKind.DATA_LOADING, TimeKind.CHECKPOINT, TimeKind.PAUSE, TimeKind.TRANSFERRING, TimeKind.WAITING)
 """In which a host may need a core, or sleep."""
+OVERLAPPED_KINDS = (
+    TimeKind.GARBAGE_COLLECTION, TimeKind.DATA_LOADING, TimeKind.CHECKPOINT, TimeKind.ALLOCATION, TimeKind.START_UP,
+    TimeKind.LAUNCHING,
+)  # fmt: skip
+"""Of the host, and recorded as such: that a host waits for others, too, is not recorded."""
 _Take = Callable[[TimeKind, Times], None]
 """Claims what is left of the times for a kind."""
 _NOTHING = Times(np.zeros(0, np.int64), np.zeros(0, np.int64))
@@ -82,7 +87,9 @@ class Attribution:
     """``seconds`` (kind, rank, step): NaN where a rank lacks the step; ``SLOWER_COMPUTE`` is part of ``COMPUTE`` until the
     work is known (``causes.py``). ``times``: where each kind of a rank lies, ``covered_s`` (kind, rank, step) their length:
     longer than ``seconds`` where the host waited for a core, since nobody recorded when. ``calls`` (rank, step): number of
-    scalar reads that waited for the device; ``loading_s`` (rank, step): data loading, also where the device is busy.
+    scalar reads that waited for the device; ``loading_s`` (rank, step): data loading, also where the device is busy;
+    ``overlapped_s`` (kind, rank, step): what the host does while its device already waits for other ranks, which ``seconds``
+    count as waiting. A rank is compared with all that its peers do.
     """
 
     ranks: tuple[int, ...]
@@ -92,6 +99,7 @@ class Attribution:
     times: Mapping[tuple[int, TimeKind], Times]
     calls: Float64s
     loading_s: Float64s
+    overlapped_s: Mapping[TimeKind, Float64s]
     has_device: frozenset[int]
     has_host: frozenset[int]
 
@@ -116,6 +124,7 @@ def attribute_steps(
     numbers = tuple(int(step) for step in steps["step"].unique().sort())
     seconds = {kind: np.full((len(ranks), len(numbers)), np.nan) for kind in KINDS}
     calls, loading_s = np.zeros((2, len(ranks), len(numbers)))
+    overlapped_s = {kind: np.zeros((len(ranks), len(numbers))) for kind in OVERLAPPED_KINDS}
     times: dict[tuple[int, TimeKind], Times] = {}
     with_device, with_host = set(), set()
     names = _classify_names(spans)
@@ -142,11 +151,22 @@ def attribute_steps(
         reads = mine.scalar_reads
         calls[row, at] = np.searchsorted(reads, end) - np.searchsorted(reads, start)
         loading_s[row, at] = (cover_until(mine.loading, end) - cover_until(mine.loading, start)) / 1e9
+        for kind, overlapped in mine.find_overlapped(divided.get(TimeKind.WAITING, _NOTHING)).items():
+            overlapped_s[kind][row, at] = (cover_until(overlapped, end) - cover_until(overlapped, start)) / 1e9
     divided_s = seconds
     if core_waits is not None:
         divided_s = _take_core_waits(seconds, times, ranks, numbers, core_waits, with_device)
     return Attribution(
-        ranks, numbers, divided_s, seconds, times, calls, loading_s, frozenset(with_device), frozenset(with_host)
+        ranks,
+        numbers,
+        divided_s,
+        seconds,
+        times,
+        calls,
+        loading_s,
+        overlapped_s,
+        frozenset(with_device),
+        frozenset(with_host),
     )
 
 
@@ -247,6 +267,7 @@ class _RankSpans:
         self.has_host = bool((self._on_host & self._is(SpanClass.HOST)).any())
         self._work = work if self.has_device else self._is(SpanClass.HOST) & ~self._is_python
         self._correlation = columns["correlation"].fill_null(-1).to_numpy()
+        self._launches = self._find_launching(columns)
         self._syncs = self._named(TimeKind.SYNCHRONIZATION) & ~self._in_communication(columns)
         syncs = self._syncs
         reads = self._select(self._named(TimeKind.SCALAR_READ))
@@ -298,6 +319,16 @@ class _RankSpans:
             return np.ones(columns.height, bool)
         return is_main
 
+    def _find_launching(self, columns: pl.DataFrame) -> Bools:
+        """Spans of threads that launch kernels, such as the one of the backward pass, which runs hooks."""
+        kernels = self._correlation[self._is_device & self._is(SpanClass.COMPUTE) & (self._correlation >= 0)]
+        if not kernels.size or columns["lane"].null_count():
+            return np.zeros(columns.height, bool)
+        lanes = columns["lane"].to_physical().to_numpy()
+        launches = self._is(SpanClass.LAUNCH) & np.isin(self._correlation, kernels)
+        matches: Bools = np.isin(lanes, np.unique(lanes[launches]))
+        return matches
+
     def divide(self, windows: Times, parts: pl.DataFrame, passes: Times) -> dict[TimeKind, Times]:
         """Disjoint times by kind, which together are the windows."""
         busy = self._select(self._work)
@@ -346,6 +377,19 @@ class _RankSpans:
             TimeKind.START_UP: self._select(self._named(TimeKind.START_UP)),
         }
 
+    def find_overlapped(self, waiting: Times) -> dict[TimeKind, Times]:
+        """What the host does while its device waits for other ranks."""
+        if not self.has_device or not waiting.starts.size:
+            return {}
+        overlapped = {}
+        left = waiting
+        for kind, times in self._explicit_host().items():
+            overlapped[kind] = _intersect(left, times)
+            left = subtract_times(left, times)
+        launching = self._select(self._on_host & ~self._is_python & ~self._syncs)
+        overlapped[TimeKind.LAUNCHING] = subtract_times(_intersect(left, launching), self._select(self._syncs))
+        return overlapped
+
     def _take_copies(self, take: _Take, host: Mapping[TimeKind, Times]) -> None:
         """Copies from the device to the host that no kernel hides, by why the host wants them."""
         copies = self._select(self._is_device & self._is_copy & self._is(SpanClass.MEMORY))
@@ -379,7 +423,7 @@ class _RankSpans:
             long_call = self._is(SpanClass.LAUNCH) & (self._end - self._start >= LONG_CALL_NS)
             take(TimeKind.RUNTIME_CALL, self._select(long_call & (self._code < 0)))
             take(TimeKind.LAUNCHING, working)
-        take(TimeKind.HOST_CODE, self._select(self._is_python & self._is_main & (self._code < 0)))
+        take(TimeKind.HOST_CODE, self._select(self._is_python & (self._is_main | self._launches) & (self._code < 0)))
         if not self.has_device:
             take(TimeKind.HOST_CODE, subtract_times(working, self._select(self._work)))
 

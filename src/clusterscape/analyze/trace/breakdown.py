@@ -54,7 +54,9 @@ def find_steps(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _follow_devices(spans: pl.DataFrame, marked: pl.DataFrame) -> pl.DataFrame:
-    """The steps, each from when its device has finished the one before, or has begun this one; not before the host's mark."""
+    """The steps, each from when its device has finished the one before, or has begun this one; not before the host's mark. The
+    one before the first is not recorded: the first begins with its mark, unless its first kernel had to wait for the device.
+    """
     kinds = [SpanClass.COMPUTE.value, SpanClass.COMMUNICATION.value]
     on_device = pl.col("is_device") & pl.any_horizontal(pl.col("span_class") == kind for kind in kinds)
     work = spans.lazy().filter(on_device & pl.col("step").is_not_null()).group_by("rank", "step")
@@ -63,7 +65,9 @@ def _follow_devices(spans: pl.DataFrame, marked: pl.DataFrame) -> pl.DataFrame:
         return marked
     table = marked.join(extent, on=["rank", "step"], how="left").sort("rank", "step")
     before = pl.col("last_ns").shift(1).over("rank")
+    table = table.join(_find_prompt(spans, table), on=["rank", "step"], how="left")
     lagging = pl.min_horizontal(before, pl.col("first_ns").fill_null(before)).fill_null(pl.col("start_ns"))
+    lagging = pl.when(pl.col("is_prompt").fill_null(False)).then(pl.col("start_ns")).otherwise(lagging)
     table = table.with_columns(pl.max_horizontal("start_ns", lagging).alias("begin_ns"))
     following = pl.col("begin_ns").shift(-1).over("rank")
     end = pl.max_horizontal("end_ns", pl.col("last_ns").fill_null(pl.col("end_ns")))
@@ -71,6 +75,26 @@ def _follow_devices(spans: pl.DataFrame, marked: pl.DataFrame) -> pl.DataFrame:
     return table.select("rank", "step", pl.col("begin_ns").alias("start_ns"), end.alias("end_ns")).filter(
         pl.col("end_ns") > pl.col("start_ns")
     )
+
+
+def _find_prompt(spans: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
+    """rank, step, is_prompt of each rank's first step: whether its first kernel began right after its launch, so that the device
+    had nothing else to do. ``steps``: rank, step, first_ns.
+    """
+    first = steps.group_by("rank", maintain_order=True).first().select("rank", "step", "first_ns")
+    if "correlation" not in spans.columns:
+        return first.select("rank", "step", pl.lit(None, pl.Boolean).alias("is_prompt"))
+    correlated = spans.lazy().filter(pl.col("correlation").is_not_null())
+    kernels = correlated.filter(pl.col("is_device")).select("rank", pl.col("start_ns").alias("first_ns"), "correlation")
+    launches = correlated.filter(pl.col("span_class") == SpanClass.LAUNCH.value).select("rank", "correlation", "end_ns")
+    delays = (
+        first.lazy()
+        .join(kernels, on=["rank", "first_ns"])
+        .join(launches, on=["rank", "correlation"])
+        .group_by("rank", "step")
+        .agg((pl.col("first_ns") - pl.col("end_ns") < PROMPT_NS).any().alias("is_prompt"))
+    )
+    return delays.collect()
 
 
 def find_warm_up(breakdown: pl.DataFrame) -> tuple[int, ...]:
@@ -90,6 +114,8 @@ def find_warm_up(breakdown: pl.DataFrame) -> tuple[int, ...]:
     return tuple(step for step, _, _ in rows[:count])
 
 
+PROMPT_NS = 100_000
+"""An idle device begins a kernel within a few microseconds of its launch, with a profiler within some tens."""
 MAX_WARM_UP = 2
 MIN_STEADY = 3
 WARM_UP_RATIO = 1.15

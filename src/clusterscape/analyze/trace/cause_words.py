@@ -6,8 +6,9 @@ import numpy as np
 import polars as pl
 
 from clusterscape.analyze.trace.attribution import LONG_CALL_NS, Attribution, find_name_kind
-from clusterscape.analyze.trace.breakdown import WORK
+from clusterscape.analyze.trace.breakdown import WORK, is_python_name
 from clusterscape.analyze.trace.causes import Cause
+from clusterscape.analyze.trace.intervals import cover_until
 from clusterscape.analyze.trace.measures import find_extra_work
 from clusterscape.model.arrays import Float64s
 from clusterscape.model.spans import SpanClass
@@ -94,8 +95,8 @@ WORDS = {
     ),
     TimeKind.HOST_CODE: _Words(
         VerdictKind.HOST_CODE,
-        "runs Python code while its device is idle",
-        "Devices are idle while the host runs Python code",
+        "runs Python code between its operators, and computes nothing",
+        "The host runs Python code between operators, and nothing is computed",
         "Move it out of the step, or to a thread that does not hold up launches.",
     ),
     TimeKind.CORE_WAIT: _Words(
@@ -114,7 +115,7 @@ WORDS = {
     ),
     TimeKind.IDLE: _Words(
         VerdictKind.IDLE_DEVICE,
-        "has an idle device",
+        "has an idle device longer than its peers",
         "Devices are idle, and the trace does not say what the host does",
         "Record the host, too (ProfilerActivity.CPU).",
     ),
@@ -126,7 +127,8 @@ def name_verdict(cause: Cause) -> VerdictKind:
     """The kind of verdict that a cause gets."""
     if cause.is_work:
         return VerdictKind.UNEVEN_WORK
-    if cause.rank is not None and TimeKind.SLOWER_COMPUTE in cause.kinds:
+    is_slow = cause.rank is not None and TimeKind.SLOWER_COMPUTE in cause.kinds
+    if is_slow and cause.kind not in (TimeKind.HOST_CODE, TimeKind.IDLE):
         return VerdictKind.SLOW_WORKER
     return WORDS[cause.kind].kind
 
@@ -190,7 +192,9 @@ def write_sentence(cause: Cause, spans: pl.DataFrame, attribution: Attribution) 
 
 
 def find_call(cause: Cause, spans: pl.DataFrame, attribution: Attribution) -> str | None:
-    """The call of the device's runtime that takes most of the cause's time; None for other causes."""
+    """The call of the device's runtime, or the Python function, that takes most of the cause's time; None for other causes."""
+    if cause.kind is TimeKind.HOST_CODE:
+        return _find_function(cause, spans, attribution)
     if cause.kind not in (TimeKind.RUNTIME_CALL, TimeKind.ALLOCATION, TimeKind.START_UP, TimeKind.SYNCHRONIZATION):
         return None
     calls = spans.filter(
@@ -205,6 +209,26 @@ def find_call(cause: Cause, spans: pl.DataFrame, attribution: Attribution) -> st
     sums = table.group_by("name").agg(pl.col("ns").sum()).sort("ns", "name", descending=[True, False])
     wanted = None if cause.kind is TimeKind.RUNTIME_CALL else cause.kind
     return next((name for name in sums["name"] if find_name_kind(name) is wanted), None)
+
+
+def _find_function(cause: Cause, spans: pl.DataFrame, attribution: Attribution) -> str | None:
+    """The most specific Python function that covers most of the cause's time: of those that enclose each other the shortest."""
+    seconds = np.maximum(cause.seconds, 0.0)
+    own = np.nansum(attribution.seconds[cause.kind], axis=1)
+    row = int(np.argmin(own)) if cause.rank is None else attribution.ranks.index(cause.rank)
+    rank = attribution.ranks[row]
+    steps = [step for step, part in zip(attribution.steps, seconds[row], strict=True) if part > 0]
+    chosen = spans.lazy().filter(
+        (pl.col("rank") == rank) & (pl.col("span_class") == SpanClass.HOST.value) & pl.col("step").is_in(steps)
+    )
+    table = chosen.select(pl.col("name").cast(pl.String), "start_ns", "end_ns").collect()
+    start, end = table["start_ns"].to_numpy(), table["end_ns"].to_numpy()
+    times = attribution.times[rank, cause.kind]
+    covered = pl.Series("covered_s", (cover_until(times, end) - cover_until(times, start)) / 1e9)
+    length = pl.Series("length_s", (end - start) / 1e9)
+    sums = table.with_columns(covered, length).group_by("name").agg(pl.col("covered_s", "length_s").sum())
+    sums = sums.filter(pl.col("covered_s") >= MAIN_SHARE * float(seconds[row].sum())).sort("length_s", "name")
+    return next((name for name in sums["name"] if is_python_name(name)), None)
 
 
 def _compare(seconds: Float64s, row: int) -> tuple[float, float]:
@@ -224,9 +248,10 @@ def describe_slow_work(
     evidence: dict[str, float | str] = {"compute_s": own, "peers_compute_s": peers}
     excess_s = float(np.sum([part.sum() for part in cause.removed.values()])) / max(1, len(attribution.steps))
     compute_s = float(cause.removed[TimeKind.SLOWER_COMPUTE].sum()) / max(1, len(attribution.steps))
+    if cause.kind is not TimeKind.SLOWER_COMPUTE:
+        return "", evidence
     if compute_s < MAIN_SHARE * excess_s:
-        kind = cause.kind
-        return f": mostly, its device is idle ({WORDS[kind].of_rank})", evidence
+        return ": mostly, its device is idle", evidence
     extra = find_extra_work(spans, cause.rank, len(attribution.steps))
     if extra is not None and extra[1] > MAIN_SHARE * compute_s:
         evidence |= {"extra_work": extra[0], "extra_work_s": extra[1]}

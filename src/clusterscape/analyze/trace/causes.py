@@ -159,15 +159,22 @@ def _fit_slope(seconds: Float64s, flops: Float64s) -> float:
     return min(max(slope, 0.0), 1.2 * proportional)
 
 
-def compare_with_peers(values: Float64s, groups: Sequence[Int64s]) -> Float64s:
-    """Each rank minus the median of the other ranks of its group (rank, step); a rank alone in its group minus its own median."""
+def compare_with_peers(values: Float64s, groups: Sequence[Int64s], overlapped: Float64s | None = None) -> Float64s:
+    """Each rank minus the median of the other ranks of its group (rank, step); a rank alone in its group minus its own median.
+
+    ``overlapped``: what ranks have in addition while they wait for others: of peers it counts, up to what the rank has.
+    """
     excess = np.full_like(values, np.nan)
     for rows in groups:
         if rows.size == 1:
             excess[rows] = values[rows] - _median(values[rows], axis=1)[:, None]
             continue
         for at in rows:
-            excess[at] = values[at] - _median(values[rows[rows != at]], axis=0)
+            others = rows[rows != at]
+            excess[at] = values[at] - _median(values[others], axis=0)
+            if overlapped is not None:
+                beyond = values[at] - _median(values[others] + overlapped[others], axis=0)
+                excess[at] = np.where(excess[at] > 0, np.clip(beyond, 0.0, None), excess[at])
     return excess
 
 
@@ -332,7 +339,7 @@ class CauseFinder:
     def _excess_of(self, kind: TimeKind) -> Float64s:
         if kind is TimeKind.SLOWER_COMPUTE:
             return self._rest_excess
-        return compare_with_peers(self.attribution.seconds[kind], self.groups)
+        return compare_with_peers(self.attribution.seconds[kind], self.groups, self.attribution.overlapped_s.get(kind))
 
     def _find_kind(self, excess: Float64s, kinds: tuple[TimeKind, ...]) -> list[Cause]:
         floor_s = find_floor(excess, self._step_s)
@@ -340,13 +347,13 @@ class CauseFinder:
         is_affected &= _find_dominant(np.where(is_affected, excess, 0.0))
         cost = np.where(is_affected, excess, 0.0)
         mean_s = cost.sum(axis=1) / np.maximum(1, np.isfinite(excess).sum(axis=1))
-        usual = sum(float(np.nanmedian(self.attribution.seconds[kind])) for kind in kinds)
-        is_rare = kinds[0] in RARE_KINDS and usual < 0.1 * self._min_s
+        is_rare = kinds[0] in RARE_KINDS and self._find_usual(kinds[0]) < 0.1 * self._min_s
         causes = []
-        for row in np.flatnonzero(mean_s > self._min_s):
+        candidates = np.flatnonzero(mean_s > self._min_s)
+        for row in candidates:
             if kinds == (TimeKind.CORE_WAIT,) and self._is_shared(int(row)):
                 continue
-            chance = self._measure_chance(excess, int(row), floor_s)
+            chance = self._measure_chance(excess, int(row), floor_s, candidates)
             is_unlikely = chance is not None and chance <= MAX_CHANCE
             if not (is_rare or is_unlikely or self._is_clear(int(row), cost)):
                 continue
@@ -372,11 +379,23 @@ class CauseFinder:
         others = np.delete(self.attribution.seconds[TimeKind.CORE_WAIT], row, axis=0)
         return bool(others.size) and float(np.nan_to_num(others).mean()) > self._min_s
 
-    def _measure_chance(self, excess: Float64s, row: int, floor_s: float) -> float | None:
+    def _find_usual(self, kind: TimeKind) -> float:
+        """The seconds of a usual step of a usual rank: the lower median over ranks."""
+        usual = _median(self.attribution.seconds[kind], axis=1)
+        return float(np.sort(np.nan_to_num(usual))[(usual.size - 1) // 2])
+
+    def _measure_chance(self, excess: Float64s, row: int, floor_s: float, candidates: Int64s) -> float | None:
+        """Compared with all peers, or with those that are not affected themselves if these are at least as many."""
         peers = next(rows for rows in self.groups if row in rows)
         if peers.size < 2:
             return measure_chance(excess, row, self._generator, floor_s)
-        return measure_chance(excess[peers], int(np.flatnonzero(peers == row)[0]), self._generator, floor_s)
+        chance = measure_chance(excess[peers], int(np.flatnonzero(peers == row)[0]), self._generator, floor_s)
+        unaffected = peers[~np.isin(peers, candidates)]
+        if chance is None or chance <= MAX_CHANCE or not 0 < peers.size - unaffected.size - 1 < unaffected.size:
+            return chance
+        compared = np.append(unaffected, row)
+        among = measure_chance(excess[compared], compared.size - 1, self._generator, floor_s)
+        return chance if among is None else min(chance, among)
 
     def _make_cause(self, row: int, kinds: tuple[TimeKind, ...], cost: Float64s, rhythm: VerdictRhythm) -> Cause:
         """Divide the cost of several kinds by what each has beyond the peers."""
@@ -392,12 +411,11 @@ class CauseFinder:
         return Cause(kinds, rank, removed, rhythm, is_extra_work=is_extra)
 
     def find_shared(self) -> list[Cause]:
-        """What all ranks spend idle time on: the median over ranks of each kind, per step."""
+        """What all ranks spend idle time on: the lower median over ranks of each kind, per step; of two ranks what both spend."""
         causes = []
         for kind in IDLE_KINDS:
             seconds = np.nan_to_num(self.attribution.seconds[kind])
-            common = _median(self.attribution.seconds[kind], axis=0)
-            common = np.nan_to_num(common)
+            common = np.sort(seconds, axis=0)[(seconds.shape[0] - 1) // 2]
             is_affected = common > self._min_s
             if not is_affected.any() or float(np.where(is_affected, common, 0.0).mean()) < self._min_s:
                 continue

@@ -285,8 +285,8 @@ def within_stages(collectives: pl.DataFrame, matches: Matches, ranks: Sequence[R
 def measure_slack(collectives: pl.DataFrame, steps: int, generator: np.random.Generator) -> list[Slack]:
     """Slack of each rank that arrived last, largest first. Time in which it delays several collectives at once counts once."""
     slacks = []
-    for (rank,), mine in collectives.drop_nulls("last_rank").group_by("last_rank"):
-        per_step = np.zeros(max(1, steps))
+    for (rank,), mine in collectives.drop_nulls(["last_rank", "step"]).group_by("last_rank"):
+        per_step = np.zeros(max(1, steps, mine["step"].n_unique()))
         for place, (_, part) in enumerate(mine.group_by("step")):
             arrival = part["arrival_ns"].to_numpy()
             per_step[place] = join_times(arrival - part["gap_ns"].to_numpy(), arrival).length_ns

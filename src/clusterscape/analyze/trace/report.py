@@ -42,7 +42,7 @@ from clusterscape.analyze.trace.pipeline import (
     measure_imbalance,
 )
 from clusterscape.analyze.trace.savings import Saving, rank_causes
-from clusterscape.analyze.trace.unmarked import number_micro_batches, trim_steps
+from clusterscape.analyze.trace.unmarked import number_micro_batches, number_only_step, trim_steps
 from clusterscape.analyze.trace.verdicts import find_verdicts
 from clusterscape.analyze.trace.whatif import (
     GraphError,
@@ -53,7 +53,7 @@ from clusterscape.analyze.trace.whatif import (
 )
 from clusterscape.analyze.trace.work import measure_work
 from clusterscape.model.arrays import Float64s, Int64s
-from clusterscape.model.spans import SpanClass, Trace
+from clusterscape.model.spans import INFERRED_STEP, SpanClass, Trace
 from clusterscape.model.trace_report import TimeKind, TraceVerdict
 
 JUMP_STEPS = 10.0  # a gap between two steps longer than this many steps counts as a clock jump
@@ -103,13 +103,16 @@ def _uneven_steps(trace: Trace) -> list[str]:
             if trace.spans["step"].drop_nulls().len()
             else ["No steps are marked: the whole trace counts as one step."]
         )
+    notes = []
+    if marked["name"].cast(pl.String).str.starts_with(INFERRED_STEP).all():
+        notes.append("No steps are marked: each is taken to end with a call of Optimizer.step.")
     counts = dict(marked.group_by("rank").agg(pl.col("step").n_unique()).sort("rank").iter_rows())
     counts = {facts.rank: counts.get(facts.rank, 0) for facts in trace.ranks}
     if len(set(counts.values())) <= 1:
-        return []
+        return notes
     usual = max(set(counts.values()), key=list(counts.values()).count)
     odd = ", ".join(f"rank {rank} has {count}" for rank, count in list(counts.items()) if count != usual)
-    return [f"Ranks recorded different numbers of steps: most have {usual}, {odd}."]
+    return [*notes, f"Ranks recorded different numbers of steps: most have {usual}, {odd}."]
 
 
 def _clock_jumps(trace: Trace) -> list[str]:
@@ -185,7 +188,7 @@ def analyze_trace(
     report_progress("matching collectives")
     notes = [*trace.notes, *check_trace(trace)]
     note_count = len(trace.notes)
-    trace = number_micro_batches(trim_steps(assign_stages(trace)))
+    trace = number_micro_batches(number_only_step(trim_steps(assign_stages(trace))))
     notes += trace.notes[note_count:]
     matches = match_collectives(trace.spans)
     report_progress("aligning clocks")

@@ -17,7 +17,10 @@ from clusterscape.model.arrays import Float64s
 from clusterscape.model.spans import SpanClass
 
 QUEUED_NS = 500_000
-"""A communication that starts this soon after another one on its lane was queued behind it."""
+QUEUED_ON_DEVICE_NS = 20_000
+"""A communication that starts this soon after another one on its lane was queued behind it; a device needs less time than a
+thread.
+"""
 ROUNDED_NS = 2_000
 """By as much may times that were rounded to microseconds overlap."""
 
@@ -120,7 +123,7 @@ def build_step_graphs(spans: pl.DataFrame, steps: pl.DataFrame, passes: pl.DataF
     numbered = spans if "span" in spans.columns else spans.with_row_index("span")
     communication = numbered.filter(pl.col("collective").is_not_null() & pl.col("step").is_not_null())
     communication = communication.select(
-        "span", "rank", "step", pl.col("lane").cast(pl.String), pl.col("collective").cast(pl.String),
+        "span", "rank", "step", pl.col("lane").cast(pl.String), "is_device", pl.col("collective").cast(pl.String),
         pl.col("process_group").cast(pl.String), "drawn_ns", "end_ns", "matched", "partner",
     )  # fmt: skip
     busy = {int(rank): _Busy.find(spans, passes, int(rank)) for rank in steps["rank"].unique().sort()}
@@ -216,7 +219,8 @@ def _find_anchors(
             at = int(np.searchsorted(keys, row["drawn_ns"], side="right")) - 1
             anchor = ends[at] if at >= 0 and ends[at]["span"] != row["span"] else None
             queued = by_lane.get(row["lane"])
-            if queued is not None and -ROUNDED_NS <= row["drawn_ns"] - queued["end_ns"] < QUEUED_NS:
+            queued_ns = QUEUED_ON_DEVICE_NS if row["is_device"] else QUEUED_NS
+            if queued is not None and -ROUNDED_NS <= row["drawn_ns"] - queued["end_ns"] < queued_ns:
                 anchor = queued
             if anchor is not None:
                 anchors[row["span"]] = anchor
@@ -248,8 +252,10 @@ def _make_step_end(
 
 
 def _is_busy(busy: _Busy, at: int) -> bool:
-    """Whether a kernel runs at ``at``. Copies do not count: gloo copies after it has finished."""
-    place = int(np.searchsorted(busy.kernels.starts, at, side="left")) - 1
+    """Whether a kernel runs at ``at`` that began earlier, rounding of times aside. Copies do not count: gloo copies after it has
+    finished.
+    """
+    place = int(np.searchsorted(busy.kernels.starts, at - ROUNDED_NS, side="left")) - 1
     return place >= 0 and bool(busy.kernels.ends[place] > at)
 
 

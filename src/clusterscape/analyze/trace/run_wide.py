@@ -81,9 +81,11 @@ def _find_exposed(measures: TraceMeasures) -> TraceVerdict | None:
     overlap = next((change for change in measures.changes if change.kind == "overlap"), None)
     simulated_s = transferring_s if overlap is None else overlap.now_s - overlap.then_s
     room_s = BACKWARD_SHARE * compute_s - hidden_s
-    gain_s = max(0.0, min(transferring_s - _find_last_transfer(measures), simulated_s, room_s))
-    if gain_s < max(EXPOSED_SHARE * measures.step_s, measures.min_gain_s):
-        return None
+    most_s = max(0.0, min(transferring_s - _find_last_transfer(measures), simulated_s))
+    gain_s = max(0.0, min(most_s, room_s))
+    least_s = max(EXPOSED_SHARE * measures.step_s, measures.min_gain_s)
+    if gain_s < least_s:
+        return None if most_s < least_s else _describe_bound(measures, most_s, transferring_s, compute_s)
     return TraceVerdict(
         kind=VerdictKind.EXPOSED_COMMUNICATION,
         seconds_per_step=gain_s,
@@ -93,6 +95,25 @@ def _find_exposed(measures: TraceMeasures) -> TraceVerdict | None:
         ),
         evidence={"transferring_s": transferring_s, "compute_s": compute_s, "step_s": measures.step_s},
         advice="Overlap communication with the backward pass (smaller buckets, later parameters first), or send fewer bytes.",
+    )
+
+
+def _describe_bound(measures: TraceMeasures, most_s: float, transferring_s: float, compute_s: float) -> TraceVerdict:
+    """Transfers longer than the compute that could hide them: the links, or the amount of data, decide how long a step is."""
+    return TraceVerdict(
+        kind=VerdictKind.EXPOSED_COMMUNICATION,
+        seconds_per_step=most_s,
+        sentence=(
+            f"Transfers that nothing hides take {transferring_s * 1e3:,.1f} ms of a step of {measures.step_s * 1e3:,.1f} ms, and "
+            f"compute ({compute_s * 1e3:,.1f} ms) is too short to hide them: links or the amount of data limit this run."
+        ),
+        evidence={
+            "transferring_s": transferring_s,
+            "compute_s": compute_s,
+            "step_s": measures.step_s,
+            "unhidden_s": most_s,
+        },
+        advice="Send fewer bytes (larger batches, gradient accumulation, compression), and compare with the links' bandwidth.",
     )
 
 

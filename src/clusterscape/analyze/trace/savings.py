@@ -18,14 +18,19 @@ from clusterscape.model.trace_report import TimeKind
 HIDDEN_SHARE = 0.01
 """A cause of a rank is hidden by another one if removing it alone saves less than this share of the step."""
 
+MAX_JOINT = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """Seconds by step. ``is_hidden``: the most, and only after larger causes are gone."""
+    """Seconds by step. ``is_hidden``: the most, and only after larger causes are gone. ``joint_ranks``: other ranks whose causes
+    delay the same steps about as much: the seconds are saved only without all of them.
+    """
 
     cause: Cause
     seconds: Float64s
     is_hidden: bool
+    joint_ranks: tuple[int, ...] = ()
 
     @property
     def mean_s(self) -> float:
@@ -47,8 +52,27 @@ def rank_causes(causes: Sequence[Cause], graphs: Sequence[StepGraph], attributio
             hidden.append(cause)
         else:
             savings.append(Saving(cause, alone[at], is_hidden=False))
-    savings += [Saving(cause, _most_seconds(cause, attribution), is_hidden=True) for cause in hidden]
+    joint, joint_s = _find_joint(hidden, simulation, least_s)
+    for cause in hidden:
+        if any(cause is other for other in joint):
+            others = sorted({int(other.rank) for other in joint if other.rank not in (None, cause.rank)})
+            savings.append(Saving(cause, joint_s, is_hidden=False, joint_ranks=tuple(others)))
+        else:
+            savings.append(Saving(cause, _most_seconds(cause, attribution), is_hidden=True))
     return savings
+
+
+def _find_joint(hidden: Sequence[Cause], simulation: "_Simulation", least_s: float) -> tuple[list[Cause], Float64s]:
+    """The largest causes that save nothing alone, but do together, and the seconds by step; none if even all save nothing."""
+    ordered = sorted(hidden, key=lambda cause: -float(np.maximum(cause.seconds, 0.0).sum()))[:MAX_JOINT]
+    prefixes = [ordered[: count + 1] for count in range(1, len(ordered))]
+    for group, saved in zip(prefixes, simulation.save(prefixes), strict=True):
+        if float(saved.mean()) < least_s:
+            continue
+        parts = simulation.save([[cause for cause in group if cause is not left_out] for left_out in group])
+        needed = [cause for cause, part in zip(group, parts, strict=True) if (saved - part).mean() >= least_s]
+        return (needed, saved) if len(needed) > 1 else ([], saved)
+    return [], np.zeros(0)
 
 
 def _most_seconds(cause: Cause, attribution: Attribution) -> Float64s:

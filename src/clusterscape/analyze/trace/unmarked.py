@@ -35,6 +35,13 @@ def trim_steps(trace: Trace) -> Trace:
     return replace(trace, spans=spans.with_columns(step), notes=(*trace.notes, note))
 
 
+def number_only_step(trace: Trace) -> Trace:
+    """Without any step, all spans are of step 0."""
+    if not trace.spans.height or trace.spans["step"].drop_nulls().len():
+        return trace
+    return replace(trace, spans=trace.spans.with_columns(pl.lit(0).cast(trace.spans.schema["step"]).alias("step")))
+
+
 def number_micro_batches(trace: Trace) -> Trace:
     """The micro-batch of the compute spans of a pipeline that records none, counted by the messages between stages.
 

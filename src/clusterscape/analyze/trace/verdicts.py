@@ -43,7 +43,8 @@ def find_verdicts(measures: TraceMeasures) -> tuple[TraceVerdict, ...]:
 
 
 def _is_unexplained(verdict: TraceVerdict) -> bool:
-    return verdict.rank is None and verdict.kind in (VerdictKind.HOST_PAUSE, VerdictKind.IDLE_DEVICE)
+    is_idle = verdict.rank is None and verdict.kind in (VerdictKind.HOST_PAUSE, VerdictKind.IDLE_DEVICE)
+    return is_idle or "unhidden_s" in verdict.evidence
 
 
 def _from_savings(measures: TraceMeasures) -> list[TraceVerdict]:
@@ -63,6 +64,10 @@ def _describe_saving(saving: Saving, measures: TraceMeasures) -> TraceVerdict:
     cause = saving.cause
     sentence, evidence = write_sentence(cause, measures.spans, measures.attribution)
     low_s, high_s = (None, None) if saving.is_hidden else find_interval(saving.seconds, measures.generator)
+    if saving.joint_ranks:
+        ranks = " and ".join(map(str, saving.joint_ranks))
+        sentence += f"; rank {ranks} delays the same steps as much: only without both is a step shorter"
+        evidence |= {"joint_ranks": ", ".join(map(str, saving.joint_ranks))}
     sentence += "; a larger cause hides it now." if saving.is_hidden else "."
     return TraceVerdict(
         kind=name_verdict(cause),

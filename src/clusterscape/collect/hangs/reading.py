@@ -16,15 +16,16 @@ import msgspec
 
 from clusterscape.collect.hangs import debug_server, flight_recorder, nccl_ras, stacks
 from clusterscape.errors import ClusterScapeError, SourceError
-from clusterscape.model.hangs import CommunicatorLook, HangLook, ProcessLook, RankLook
+from clusterscape.model.hangs import CommunicatorLook, HangLook, HelperLook, ProcessLook, RankLook
 
 MAX_FILES = 50_000
 MAX_FILE_BYTES = 256 << 20
 OBSERVATIONS = "clusterscape_processes"
-"""Key of a file of observed processes, as ``track/hang_watch.py`` writes it; its value is the version."""
+"""Key of a file of observed processes, as ``track/hang_looks.py`` writes it; its value is the version."""
 _AFTER_RANK = re.compile(r"rank[\s_\-=.]*0*(\d{1,7})(?!\d)", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
 _MAX_RANK = 10_000_000
+MAX_HELPERS = 64
 _RECORDER, _STACKS, _RAS, _PROCESSES = "recorder", "stacks", "RAS", "processes"
 
 
@@ -243,11 +244,17 @@ def _assign_by_number(files: Sequence[_ReadFile]) -> str | None:
     alike: dict[tuple[Path, str], list[_ReadFile]] = {}
     for file in files:
         alike.setdefault((file.path.parent, _DIGITS.sub("#", file.path.name)), []).append(file)
-    if len(alike) == len(files) > 1:  # a folder per rank, or names without numbers
+    if len(alike) == len(files) > 1 and not _are_of_one_rank(files):  # a folder per rank, or names without numbers
         named = [f"{file.path.parent.name}/{file.path.name}" for file in files]
         return _assign_numbered(files, named)
     notes = [_assign_numbered(inside, [file.path.name for file in inside]) for inside in alike.values()]
     return next(filter(None, notes), None)
+
+
+def _are_of_one_rank(files: Sequence[_ReadFile]) -> bool:
+    """Whether dumps of one name in several folders are looks at one rank: they have calls of the same nanosecond."""
+    times = [{call.created_ns for call in _look(file).calls if call.created_ns} for file in files]
+    return len({file.path.name for file in files}) == 1 and bool(set.intersection(*times))
 
 
 def _assign_numbered(files: Sequence[_ReadFile], names: Sequence[str]) -> str | None:
@@ -321,19 +328,44 @@ def _as_int(value: object) -> int | None:
 
 
 def _as_world_size(value: object) -> int | None:
-    """Ranks are listed up to it, so a number that no run has is no world size."""
+    """Ranks are listed up to it, so larger numbers do not count as a world size."""
     size = _as_int(value)
     return size if size is not None and 0 < size <= flight_recorder.MAX_MEMBERS else None
 
 
 def _process_of(entry: Mapping[str, Any]) -> ProcessLook:
-    state, channel = entry.get("state"), entry.get("wait_channel")
+    state, channel, waits_on = entry.get("state"), entry.get("wait_channel"), entry.get("waits_on")
+    wanted_ms = entry.get("wanted_ms")
     return ProcessLook(
         pid=_as_int(entry.get("pid")),
         state=state if isinstance(state, str) else None,
         wait_channel=channel[:100] if isinstance(channel, str) else None,
+        waits_on=waits_on[:500] if isinstance(waits_on, str) else None,
         cpu_ticks=_as_int(entry.get("cpu_ticks")),
+        io_bytes=_as_int(entry.get("io_bytes")),
+        switches=_as_int(entry.get("switches")),
+        wanted_ms=wanted_ms if isinstance(wanted_ms, int | float) and not isinstance(wanted_ms, bool) else None,
+        helpers=_helpers_of(entry.get("helpers")),
         exit_code=_as_int(entry.get("exit_code")),
         exit_signal=_as_int(entry.get("exit_signal")),
         ran_out_of_memory=entry.get("ran_out_of_memory") is True,
     )
+
+
+def _helpers_of(entries: object) -> tuple[HelperLook, ...]:
+    helpers = []
+    for entry in entries[:MAX_HELPERS] if isinstance(entries, list) else ():
+        pid = _as_int(entry.get("pid")) if isinstance(entry, dict) else None
+        if pid is None:
+            continue
+        name, text = entry.get("name"), entry.get("stack")
+        threads = stacks.parse_faulthandler(text) if isinstance(text, str) else ()
+        helpers.append(
+            HelperLook(
+                pid,
+                name[:100] if isinstance(name, str) else None,
+                _process_of({**entry, "helpers": None}),
+                threads[0].frames if threads else (),
+            )
+        )
+    return tuple(helpers)

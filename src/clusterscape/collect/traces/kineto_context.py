@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from clusterscape.model.arrays import Int64s
-from clusterscape.model.spans import Phase, SpanClass
+from clusterscape.model.spans import INFERRED_STEP, Phase, SpanClass
 
 _MICRO_BATCH = re.compile(r"(?:\bmb|micro[-_ ]?batch)[-_ #:]?(\d{1,9})(?!\d)", re.IGNORECASE)
 _PHASES = (
@@ -20,6 +20,9 @@ _PHASES = (
     (Phase.FORWARD, re.compile(r"(?:^|[^a-z])(?:forward|fwd)(?![a-z])", re.IGNORECASE)),
     (Phase.BACKWARD, re.compile(r"(?:^|[^a-z])(?:backward|bwd)(?![a-z])", re.IGNORECASE)),
 )
+OPTIMIZER_CALL = "Optimizer.step#"
+WHOLE_SHARE = 0.9
+"""Of the operators of a step, at the median."""
 SYNC_CALLS = ("cudaStreamSynchronize", "cudaEventSynchronize", "hipStreamSynchronize", "hipEventSynchronize")
 READY_SLACK_NS = 1_000_000
 """A synchronization that starts within this time after a host collective waits for the collective's own input."""
@@ -39,7 +42,10 @@ def find_micro_batch(name: str) -> int | None:
 
 
 def add_step_context(spans: pl.DataFrame) -> pl.DataFrame:
-    """Fill in step, phase, micro_batch, namespace and ready_ns of the spans of one rank."""
+    """Fill in step, phase, micro_batch, namespace and ready_ns of the spans of one rank; without marked steps, add those that end
+    with calls of the optimizer.
+    """
+    spans = _mark_steps(spans)
     call_times = _call_times(spans)
     spans = spans.with_columns(_steps(spans, call_times))
     changes = _context_changes(spans)
@@ -49,6 +55,39 @@ def add_step_context(spans: pl.DataFrame) -> pl.DataFrame:
         spans = spans.with_columns(changes[name].gather(change_rows) for name in ("phase", "micro_batch", "namespace"))
         spans = _remove_own_names(spans)
     return _add_ready_times(spans)
+
+
+def _mark_steps(spans: pl.DataFrame) -> pl.DataFrame:
+    """With step spans between the ends of ``Optimizer.step`` if no steps are marked. What follows the last one is not a
+    step. Neither is what precedes the first one, if it has fewer operators than a step.
+    """
+    name = pl.col("name").cast(pl.String)
+    if (spans["span_class"] == SpanClass.STEP.value).any():
+        return spans
+    calls = spans.filter(
+        (pl.col("span_class") == SpanClass.ANNOTATION.value)
+        & ~pl.col("is_device")
+        & name.str.starts_with(OPTIMIZER_CALL)
+    )
+    if not calls.height:
+        return spans
+    # Of several optimizers that take turns, one is enough.
+    of_one = calls.group_by(name.alias("name"), "lane").len().sort("len", "name", descending=[True, False]).row(0)
+    calls = calls.filter((name == of_one[0]) & (pl.col("lane").cast(pl.String) == str(of_one[1]))).sort("start_ns")
+    on_lane = spans.filter(
+        (pl.col("lane").cast(pl.String) == str(of_one[1]))
+        & (pl.col("span_class").is_in([SpanClass.HOST.value, SpanClass.LAUNCH.value]))
+    )["start_ns"].sort()
+    ends = calls["end_ns"].to_numpy()
+    starts = np.append(int(on_lane.min() or ends[0]), ends[:-1])  # type: ignore[arg-type] # times are integers
+    counts = np.searchsorted(on_lane.to_numpy(), ends) - np.searchsorted(on_lane.to_numpy(), starts)
+    is_whole = (ends > starts) & (counts >= WHOLE_SHARE * np.median(counts))
+    steps = calls.with_columns(
+        pl.Series("start_ns", starts, dtype=pl.Int64),
+        pl.lit(SpanClass.STEP.value).cast(spans.schema["span_class"]).alias("span_class"),
+        pl.Series("name", [f"{INFERRED_STEP}{number}" for number in range(ends.size)]).cast(spans.schema["name"]),
+    )
+    return pl.concat([spans, steps.filter(pl.Series(is_whole))])
 
 
 def _call_times(spans: pl.DataFrame) -> Int64s:

@@ -11,7 +11,11 @@ SIGNAL_BELOW_MAX = 9
 """The signal is SIGRTMAX − 9: libraries use the first and the last real-time signals."""
 FIRST_FD = 250
 """Low file descriptors stay free for the script."""
-FOLDER, STACKS = "looks", "stacks"
+RANK_VARIABLES = (
+    ("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"),
+)  # fmt: skip
+"""Of a process's rank and of the number of ranks: of torchrun, mpirun and srun."""
+FOLDER, STACKS = "looks", ".stacks"
 
 
 def offer(run_folder: str) -> None:
@@ -23,7 +27,7 @@ def offer(run_folder: str) -> None:
     os.makedirs(folder, 0o700, exist_ok=True)  # noqa: PTH103 – pathlib would take longer to import than all of this
     fd = _high(os.open(f"{folder}/{STACKS}", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600))
     faulthandler.register(signal.SIGRTMAX - SIGNAL_BELOW_MAX, file=fd, all_threads=True)
-    if os.environ.get("RANK", "").isdigit() and os.environ.get("WORLD_SIZE", "1") != "1":
+    if any(rank in os.environ and os.environ.get(size, "1") != "1" for rank, size in RANK_VARIABLES):
         import _thread
 
         _thread.start_new_thread(_answer, (folder,))

@@ -1,4 +1,4 @@
-// The parts of details panels: a head with title and close button, and cards.
+// The parts of details panels: a head with title, actions and close button, which stays in view, and cards.
 
 import type { ReactNode } from "react";
 import { select } from "../../state/changes.ts";
@@ -16,9 +16,11 @@ interface PanelHeadProps {
   readonly title: string;
   readonly tag?: ReactNode;
   readonly detail?: ReactNode;
+  /** Buttons that stay in view while the panel scrolls. */
+  readonly actions?: ReactNode;
 }
 
-export function PanelHead({ kind, title, tag, detail }: PanelHeadProps) {
+export function PanelHead({ kind, title, tag, detail, actions }: PanelHeadProps) {
   const change = useChangeScreen();
   return (
     <header className={styles.head}>
@@ -31,6 +33,7 @@ export function PanelHead({ kind, title, tag, detail }: PanelHeadProps) {
         {tag}
       </div>
       {detail && <div className={styles.detail}>{detail}</div>}
+      {actions && <div className={styles.actions}>{actions}</div>}
     </header>
   );
 }

@@ -1,4 +1,5 @@
-// Every rule with its result for a workload, or for one of its GPUs, and the measured values.
+// Every rule with its result for a workload, or for one of its GPUs, and the measured values. Rules that are fine, or not
+// evaluated, are folded.
 
 import { formatPlural, isKnown, MISSING } from "../../base/format.ts";
 import { formatAgo, formatDuration } from "../../base/time.ts";
@@ -24,18 +25,42 @@ export function WorkloadRules({ workload, unit = null }: WorkloadRulesProps) {
       {(value) => {
         const applicable = sumVerdicts(rules, value, unit).filter(({ state }) => state !== "out of scope");
         if (applicable.length === 0) return <p className={styles.none}>No rule has been evaluated yet.</p>;
-        return (
+        const list = (shown: readonly RuleVerdict[]) => (
           <ul>
-            {applicable.map((verdict) => (
+            {shown.map((verdict) => (
               <li key={verdict.rule.key}>
                 <Verdict verdict={verdict} color={toCssColor(colors, verdict.rule.key)} />
               </li>
             ))}
           </ul>
         );
+        const notable = applicable.filter(isNotable);
+        const folded = applicable.filter((verdict) => !isNotable(verdict));
+        return (
+          <>
+            {notable.length > 0 ? list(notable) : <p className={styles.none}>No rule is broken.</p>}
+            {folded.length > 0 && (
+              <details className={styles.folded}>
+                <summary>{describeFolded(folded)}</summary>
+                {list(folded)}
+              </details>
+            )}
+          </>
+        );
       }}
     </Frame>
   );
+}
+
+function isNotable({ state }: RuleVerdict): boolean {
+  return state === "broken" || state === "past";
+}
+
+/** `6 fine · 2 not evaluated`. */
+function describeFolded(folded: readonly RuleVerdict[]): string {
+  const fine = folded.filter(({ state }) => state !== "not judged").length;
+  const unknown = folded.length - fine;
+  return [fine > 0 && `${fine} fine`, unknown > 0 && `${unknown} not evaluated`].filter(Boolean).join(" · ");
 }
 
 function Verdict({ verdict, color }: { verdict: RuleVerdict; color: string }) {

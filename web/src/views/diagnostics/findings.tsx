@@ -85,7 +85,8 @@ export function Findings({ answer, subject, mostOdd = MAX_ODD }: FindingsProps) 
 
 export function describeEvidence(finding: FindingAnswer): string {
   const numbers = Object.entries(finding.numbers).map(
-    ([name, number]) => `${name.replaceAll("_", " ")} ${formatEstimate(number)}`,
+    // The unit, which a name ends with, stands after the number.
+    ([name, number]) => `${name.replace(/_s$/, "").replaceAll("_", " ")} ${formatEstimate(number)}`,
   );
   return [
     formatSize(finding),

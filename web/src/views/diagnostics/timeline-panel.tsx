@@ -28,7 +28,8 @@ const DEFAULT_METRICS = [
   "memory_used_bytes",
 ];
 const DEFAULT_COUNT = 3;
-const NAME_PX = 104;
+/** Name and axis of a metric. */
+const NAME_PX = 144;
 const NO_SPANS: readonly TimeRange[] = [];
 
 interface TimelinePanelProps {

@@ -5,7 +5,7 @@ import type { DiagnosisAnswer, WorkloadEvent } from "../../api/generated.ts";
 import type { SeriesLine } from "../../api/series.ts";
 import { Axis } from "../../charts/axis.tsx";
 import { type ChartSpan, LineChart, type TimeRange } from "../../charts/line-chart.tsx";
-import { timeScale } from "../../charts/scales.ts";
+import { bytesUnit, linearScale, timeScale } from "../../charts/scales.ts";
 import type { DiagnosticsPage } from "../../state/diagnostics.ts";
 import { EventStrip } from "./event-strip.tsx";
 import styles from "./timeline-panel.module.css";
@@ -13,6 +13,8 @@ import { drawShapes } from "./timeline-shapes.ts";
 import { findDomain, valueAt } from "./timelines.ts";
 import { findMetric, formatValue, formatWindow } from "./words.ts";
 
+/** Of the axis of a metric, at most about so many: rows are low. */
+const VALUE_TICKS = 2.5;
 /** Width of an axis label. */
 const LABEL_PX = 84;
 
@@ -158,18 +160,13 @@ function MetricRow(props: MetricRowProps) {
     <>
       <div className={styles.name}>
         <b data-drawn-label={true}>{metric?.label ?? name}</b>
-        {readings.length > 0 ? (
-          readings.map(({ key, color, value }) => (
-            <span key={key} style={{ color }}>
-              {formatValue(value, metric?.unit)}
-            </span>
-          ))
-        ) : (
-          <span>
-            {formatValue(low, metric?.unit)} – {formatValue(high, metric?.unit)}
+        {readings.map(({ key, color, value }) => (
+          <span key={key} style={{ color }}>
+            {formatValue(value, metric?.unit)}
           </span>
-        )}
+        ))}
       </div>
+      <Ticks low={low} high={high} unit={metric?.unit} />
       <div className={styles.chart}>
         <LineChart
           label={`${metric?.label ?? name} from ${formatWindow(startMs, endMs)}, ${formatValue(low, metric?.unit)} to ${formatValue(high, metric?.unit)}; arrow keys move the cursor, Shift with arrow keys selects a range, Enter zooms, Escape shows all`}
@@ -188,5 +185,23 @@ function MetricRow(props: MetricRowProps) {
         />
       </div>
     </>
+  );
+}
+
+/** Round values left of a chart; those at its ends stand within it, away from the next row's. */
+function Ticks({ low, high, unit }: { low: number; high: number; unit: string | undefined }) {
+  const say = (value: number) => formatValue(value, unit);
+  const scale = linearScale(low, high, VALUE_TICKS, say, bytesUnit(high, unit ?? null));
+  return (
+    <div className={styles.ticks} aria-hidden="true">
+      {scale.ticks.map(({ at, text }) => {
+        const place = `${scale.place(at) * 100}%`;
+        return (
+          <span key={at} data-drawn-label={true} style={{ bottom: place, translate: `0 ${place}` }}>
+            {text}
+          </span>
+        );
+      })}
+    </div>
   );
 }

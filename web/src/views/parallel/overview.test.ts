@@ -3,7 +3,7 @@ import type { TraceReportAnswer, Verdict } from "../../api/generated.ts";
 import type { MareyRow } from "../../api/marey.ts";
 import type { TraceSteps } from "../../api/traces-client.ts";
 import { findWorst, listCauses } from "./causes.ts";
-import { fitScale } from "./flow/use-viewport.ts";
+import { fitScale, stretchScale } from "./flow/use-viewport.ts";
 import { findMarkRows, markVerdict } from "./graph/highlight.ts";
 import { findIdleStretches, toNsWindow, toShares } from "./overview.ts";
 import { findCut, type Step, windowOf } from "./steps.ts";
@@ -161,5 +161,12 @@ describe("a flow", () => {
     expect(fitScale(layout(400, 1200), { width: 1000, height: 600 })).toBeCloseTo(0.5);
     expect(fitScale(layout(100, 100), { width: 1000, height: 600 })).toBeCloseTo(1.2);
     expect(fitScale(layout(100, 100), { width: 0, height: 0 })).toBe(1);
+  });
+
+  it("takes the free height where it is drawn small, but is never distorted where names are read", () => {
+    expect(stretchScale(layout(8000, 400), { height: 600 }, 0.125)).toBeCloseTo(20 / 26);
+    expect(stretchScale(layout(8000, 400), { height: 100 }, 0.125)).toBeCloseTo(0.23);
+    expect(stretchScale(layout(8000, 4000), { height: 600 }, 0.15)).toBeCloseTo(0.15);
+    expect(stretchScale(layout(1000, 100), { height: 600 }, 0.8)).toBe(0.8);
   });
 });

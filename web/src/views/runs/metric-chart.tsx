@@ -5,7 +5,7 @@ import type { Quantity } from "../../base/format.ts";
 import { Axis } from "../../charts/axis.tsx";
 import { useSize } from "../../charts/canvas.tsx";
 import { type ChartBand, type ChartLine, LineChart, type TimeRange } from "../../charts/line-chart.tsx";
-import { findLast, linearScale } from "../../charts/scales.ts";
+import { bytesUnit, findLast, linearScale } from "../../charts/scales.ts";
 import type { RunAxis } from "../../state/runs.ts";
 import styles from "./charts.module.css";
 import { UnfinishedMark } from "./legend.tsx";
@@ -93,11 +93,6 @@ export function MetricChart({ title, unit, axis, lines, range, cursor, onCursor,
       )}
     </section>
   );
-}
-
-/** Ticks of bytes are multiples of powers of 1024. */
-function bytesUnit(high: number, unit: Quantity | null): number {
-  return unit === "bytes" ? 1024 ** Math.floor(Math.log(Math.max(1, high)) / Math.log(1024)) : 1;
 }
 
 /** Seconds up to two minutes, minutes up to two hours, then hours. */

@@ -5,7 +5,6 @@ import { openView } from "../../../state/changes.ts";
 import type { ViewName } from "../../../state/screen.ts";
 import { useChangeScreen, useViewNames } from "../../../state/use-screen.ts";
 import { Button } from "../../../widgets/button.tsx";
-import styles from "./actions.module.css";
 
 interface ActionsProps {
   /** Null: units of several. */
@@ -29,15 +28,14 @@ export function Actions(state: ActionsProps) {
   const change = useChangeScreen();
   const views = useViewNames();
   const shown = ACTIONS.filter(({ view, isUseful }) => views.includes(view) && isUseful(state));
-  if (shown.length === 0 && state.workload === null) return null;
   return (
-    <div className={styles.actions}>
+    <>
       {shown.map(({ view, title }, index) => (
         <Button key={title} look={index === 0 ? "primary" : "plain"} onClick={() => change(openView(view))}>
           {title}
         </Button>
       ))}
       {state.workload !== null && <TraceButton workload={state.workload} />}
-    </div>
+    </>
   );
 }

@@ -27,7 +27,7 @@ export function SelectionActions({ units, rows, selection }: SelectionActionsPro
   const showRows = () => change((screen) => showTable("units")(showWithin(selection)(screen)));
   const unit = units.snapshot.names("unit");
   return (
-    <div className={styles.actions}>
+    <>
       <Button onClick={showOnly}>{isOnly ? "Show all again" : "Filter to these"}</Button>
       <Button onClick={showRows}>Show as table</Button>
       <ExportMenu
@@ -43,6 +43,6 @@ export function SelectionActions({ units, rows, selection }: SelectionActionsPro
           {problem}
         </p>
       )}
-    </div>
+    </>
   );
 }

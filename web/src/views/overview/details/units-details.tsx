@@ -48,7 +48,20 @@ function UnitsDetails({ selection }: { selection: Selection }) {
   const { kind, title, path } = headOf(selection, rows.length);
   return (
     <Panel>
-      <PanelHead kind={kind} title={title} detail={path} />
+      <PanelHead
+        kind={kind}
+        title={title}
+        detail={path}
+        actions={
+          loaded.value &&
+          rows.length > 0 && (
+            <>
+              <Actions workload={null} isWaiting={!holdsUnits(loaded.value, rows)} />
+              <SelectionActions units={loaded.value} rows={rows} selection={selection} />
+            </>
+          )
+        }
+      />
       <Frame
         source={mapLoadable(loaded, (units) => ({ units, rows }))}
         what="the units"
@@ -97,7 +110,6 @@ function Content({ units, rows, selection }: { units: Units; rows: readonly numb
           The link cannot hold all of these units and names only the first ones. Share a group or a filter instead.
         </p>
       )}
-      <SelectionActions units={units} rows={rows} selection={selection} />
       <RulesCard units={units} rows={rows} workload={null} />
       {totals.states.requested > 0 && <WhyTheyWait units={units} rows={rows} />}
       {sampled.length > 0 && (
@@ -130,9 +142,14 @@ function Content({ units, rows, selection }: { units: Units; rows: readonly numb
           </ul>
         </Card>
       )}
-      <Actions workload={null} isWaiting={totals.gpus === 0} />
     </>
   );
+}
+
+/** Whether any of them exists: the others are requested only. */
+function holdsUnits({ snapshot }: Units, rows: readonly number[]): boolean {
+  const kind = snapshot.names("kind");
+  return rows.some((row) => nameAt(kind, row) !== "requested");
 }
 
 /** Existing units only: requested GPUs have no history. */

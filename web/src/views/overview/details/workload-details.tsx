@@ -49,6 +49,7 @@ function Content({ detail }: { detail: WorkloadDetail }) {
         title={workload.name ?? workload.workload}
         tag={<Tag tone={WORKLOAD_TONES[workload.state]}>{stateWords(workload.state)}</Tag>}
         detail={<Owner workload={workload} />}
+        actions={<Actions workload={workload.workload} isWaiting={workload.state === "waiting"} />}
       />
       {workload.state === "waiting" && <WhyItWaits workload={workload} />}
       <Card label="Facts">
@@ -61,6 +62,7 @@ function Content({ detail }: { detail: WorkloadDetail }) {
             units={units}
             rows={rows}
             most={MOST_MARKS}
+            isByNode
             onChoose={(unit) => change(select({ kind: "unit", key: unit }))}
           />
         </Card>
@@ -78,7 +80,6 @@ function Content({ detail }: { detail: WorkloadDetail }) {
           />
         </Card>
       )}
-      <Actions workload={workload.workload} isWaiting={workload.state === "waiting"} />
     </>
   );
 }

@@ -32,8 +32,10 @@ export interface LayoutRequest {
 const LABEL_PX = [19, 15] as const;
 /** What a letter of it takes on average, written small. */
 const LETTER_PX = 6.2;
-/** Bars are too narrow for names that lie: they get room for names that stand. */
-const STANDING_LABEL_PX = 76;
+/** Bars are too narrow for names that lie: they get room for the longest name that stands, within limits. */
+const [LEAST_STANDING_PX, MOST_STANDING_PX] = [76, 124];
+const STANDING_LETTER_PX = 6.8;
+const STANDING_MARGIN_PX = 12;
 /** Groups that are narrower than this on average cannot show a name when seen whole. */
 const NARROWEST_LABELED_PX = 44;
 
@@ -99,17 +101,27 @@ function packToFit(request: LayoutRequest): PackedLayout {
   const scale = fitScale(first.bounds, space);
   const labelHeights = view.layers.map((layer, index) => {
     const isNarrow = meanWidth(first, index + 1) * scale < narrowestLabeled(first, index, layer.layout);
-    if (isNarrow && layer.layout === "fillX") return STANDING_LABEL_PX / scale;
+    if (isNarrow && layer.layout === "fillX") return standingRoom(first, index) / scale;
     if (isNarrow && index > 0) return 0;
     return (LABEL_PX[index] ?? LABEL_PX[1]) / scale;
   });
   return packUnits({ ...input, options: { ...input.options, labelHeights, letterWidth: LETTER_PX / scale } });
 }
 
+/** For the longest name of a layer, written upwards. */
+function standingRoom({ layers }: UnitLayout, index: number): number {
+  const needed = STANDING_MARGIN_PX + longestLabel(layers[index]) * STANDING_LETTER_PX;
+  return Math.min(MOST_STANDING_PX, Math.max(LEAST_STANDING_PX, needed));
+}
+
+function longestLabel(layer: UnitLayout["layers"][number] | undefined): number {
+  return layer?.labels.reduce((most, label) => Math.max(most, label.length), 0) ?? 0;
+}
+
 /** What a group must have to show its name when seen whole; of hosts, whose names are short and alike, the name itself. */
 function narrowestLabeled({ layers }: UnitLayout, index: number, layout: LayoutKind): number {
   const layer = layers[index];
-  const longest = layer?.labels.reduce((most, label) => Math.max(most, label.length), 0) ?? 0;
+  const longest = longestLabel(layer);
   // Names of bars lie where all of them can, else all stand.
   if (layout === "fillX") return Math.max(NARROWEST_LABELED_PX, Math.min(longest, LETTERS_OF_BAR) * LETTER_PX);
   if (layer?.attribute !== "node") return NARROWEST_LABELED_PX;

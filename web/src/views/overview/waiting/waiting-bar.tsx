@@ -1,10 +1,13 @@
 // Above the picture of what waits: what a square counts, and waiting workloads or GPUs by resource type over the last day.
 
-import { useMemo } from "react";
+import { useMemo, useRef } from "react";
 import type { Timeline, WaitingTrend } from "../../../api/generated.ts";
 import { DAY_MS } from "../../../base/durations.ts";
 import { formatPlural } from "../../../base/format.ts";
 import { formatInstant } from "../../../base/time.ts";
+import { Axis } from "../../../charts/axis.tsx";
+import { useSize } from "../../../charts/canvas.tsx";
+import { timeScale } from "../../../charts/scales.ts";
 import { StackedTimeline, type TimelineSeries } from "../../../charts/stacked-timeline.tsx";
 import { useTimeline } from "../../../data/queries.ts";
 import { isOfQueue, type ShownUnits } from "../../../layout/grammar.ts";
@@ -22,6 +25,8 @@ import styles from "./waiting-bar.module.css";
 /** As the time bar asks for a day, so that both share one answer. */
 const POINTS = 240;
 const HEIGHT = 44;
+/** Of a label of the axis, with its space. */
+const LABEL_PX = 84;
 const UNKNOWN = "unknown type";
 
 const COUNTS: readonly { readonly value: ShownUnits; readonly title: string }[] = [
@@ -61,6 +66,10 @@ function Trend({ timeline, isOfWorkloads }: { timeline: Timeline; isOfWorkloads:
   const now = useNow();
   const series = useMemo(() => toSeries(timeline.waiting, isOfWorkloads), [timeline.waiting, isOfWorkloads]);
   const what = isOfWorkloads ? "workload" : "GPU";
+  const startMs = timeline.time_ms[0] ?? timeline.start;
+  const steps = Math.max(1, timeline.time_ms.length);
+  const place = useRef<HTMLDivElement>(null);
+  const { width } = useSize(place);
   return (
     <>
       <ul className={styles.legend} aria-label="Resource types">
@@ -73,9 +82,9 @@ function Trend({ timeline, isOfWorkloads }: { timeline: Timeline; isOfWorkloads:
       </ul>
       <StackedTimeline
         label={`Waiting ${what}s by resource type over the last 24 hours`}
-        startMs={timeline.time_ms[0] ?? timeline.start}
+        startMs={startMs}
         stepMs={timeline.step_ms}
-        steps={Math.max(1, timeline.time_ms.length)}
+        steps={steps}
         series={series}
         range={null}
         height={HEIGHT}
@@ -84,6 +93,13 @@ function Trend({ timeline, isOfWorkloads }: { timeline: Timeline; isOfWorkloads:
         none="nothing waited"
         onRange={(range) => range && change(travelTo(toMinute(Math.min(range.toMs, now))))}
       />
+      <div ref={place}>
+        <Axis
+          scale={timeScale(startMs, startMs + timeline.step_ms * steps, width / LABEL_PX)}
+          side="below"
+          length={width}
+        />
+      </div>
     </>
   );
 }

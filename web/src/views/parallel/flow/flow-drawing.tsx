@@ -7,12 +7,14 @@ import styles from "./flow.module.css";
 import { cellsAt, edgePath, fitLabel, MAX_SHARDS, placeShards } from "./geometry.ts";
 import { type Box, CELL, type FlowLayout, NODE_HEIGHT } from "./layout.ts";
 import { isShown, MARK_COLORS, MARK_PATHS, MARK_TITLES, splitColor, toneOf } from "./looks.ts";
+import { FAR_SCALE } from "./use-viewport.ts";
 
 interface FlowDrawingProps {
   readonly flow: FlowAnswer;
   readonly layout: FlowLayout;
   readonly viewport: Box;
   readonly scale: number;
+  readonly scaleY: number;
   /** Above the drawing, in px. */
   readonly pad: number;
   readonly selected: number | null;
@@ -26,7 +28,7 @@ interface FlowDrawingProps {
 }
 
 export const FlowDrawing = memo(function FlowDrawing(props: FlowDrawingProps) {
-  const { flow, layout, viewport, scale, pad, selected, chosen, running, shown, onSelect, onOpen } = props;
+  const { flow, layout, viewport, scale, scaleY, pad, selected, chosen, running, shown, onSelect, onOpen } = props;
   const isPartly = running?.some((count) => count === 0) ?? false;
   const isVisible = (left: number, right: number) => right >= viewport.x && left <= viewport.x + viewport.width;
   const { x, width } = layout;
@@ -45,8 +47,9 @@ export const FlowDrawing = memo(function FlowDrawing(props: FlowDrawingProps) {
       data-far={scale < FAR_SCALE || undefined}
       data-partly={isPartly || undefined}
       width={layout.size.width * scale}
-      height={layout.size.height * scale}
+      height={layout.size.height * scaleY}
       viewBox={`0 0 ${layout.size.width} ${layout.size.height}`}
+      preserveAspectRatio="none"
     >
       {layout.blocks.map((box, block) =>
         isVisible(box.x, box.x + box.width) ? (
@@ -82,9 +85,6 @@ export const FlowDrawing = memo(function FlowDrawing(props: FlowDrawingProps) {
     </svg>
   );
 });
-
-/** Below this scale names are too small to read: nodes are drawn in the color of what they are. */
-const FAR_SCALE = 0.5;
 
 interface EdgeProps {
   readonly edge: FlowEdge;

@@ -5,12 +5,13 @@ import { formatPlural } from "../../../base/format.ts";
 import styles from "./flow.module.css";
 import type { FlowLayout } from "./layout.ts";
 
-/** Rows closer than this have no room for a second line. */
-const MIN_PITCH_PX = 34;
+/** Rows closer than this have no room for a second line, or for any. */
+const [MIN_PITCH_PX, MIN_LINE_PX] = [34, 15];
 
 interface LabelsProps {
   readonly flow: FlowAnswer;
   readonly layout: FlowLayout;
+  /** The vertical one. */
   readonly scale: number;
   readonly top: number;
   /** Above the flow, in px. */
@@ -18,11 +19,13 @@ interface LabelsProps {
 }
 
 export function FlowLabels({ flow, layout, scale, top, pad }: LabelsProps) {
+  const pitch = layout.stages.length > 1 ? (layout.size.height / layout.stages.length) * scale : MIN_PITCH_PX;
+  const every = Math.max(1, Math.ceil(MIN_LINE_PX / pitch));
   return (
     <div className={styles.labels}>
       {flow.stages.map(({ stage, ranks }, at) => {
+        if (at % every > 0) return null;
         const box = layout.stages[at];
-        const pitch = layout.stages.length > 1 ? (layout.size.height / layout.stages.length) * scale : MIN_PITCH_PX;
         const middle = box
           ? (box.y + Math.min(box.height, 60) / 2) * scale + pad - top - (pitch >= MIN_PITCH_PX ? 16 : 8)
           : 0;

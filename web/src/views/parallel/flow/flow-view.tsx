@@ -146,10 +146,10 @@ const MARGIN = 40;
 
 function FlowPane(props: FlowPaneProps) {
   const { flow, layout, viewport, selected, isHidden, onKeyDown } = props;
-  const { box, scale } = viewport;
+  const { box, scale, scaleY } = viewport;
   return (
     <>
-      {!isHidden && <FlowLabels flow={flow} layout={layout} scale={scale} top={viewport.top} pad={viewport.pad} />}
+      {!isHidden && <FlowLabels flow={flow} layout={layout} scale={scaleY} top={viewport.top} pad={viewport.pad} />}
       <section
         ref={viewport.scroller}
         className={styles.scroll}
@@ -167,6 +167,7 @@ function FlowPane(props: FlowPaneProps) {
           layout={layout}
           viewport={{ ...box, x: box.x - MARGIN, width: box.width + 2 * MARGIN }}
           scale={scale}
+          scaleY={scaleY}
           pad={viewport.pad}
           selected={selected}
           chosen={props.chosen}

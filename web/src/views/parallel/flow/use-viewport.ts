@@ -2,7 +2,7 @@
 
 import { type RefObject, type UIEvent, useEffect, useRef, useState } from "react";
 import { useSize } from "../../../charts/canvas.tsx";
-import type { Box, FlowLayout } from "./layout.ts";
+import { type Box, type FlowLayout, NODE_HEIGHT } from "./layout.ts";
 
 /** Of one step of the zoom. */
 const ZOOM = 1.4;
@@ -11,12 +11,20 @@ const [MIN_SCALE, MAX_SCALE] = [0.04, 1.5];
 const MAX_FIT = 1.2;
 /** Of the free height, above the flow: the middle of a picture is seen above that of its frame. */
 const PAD_SHARE = 0.4;
+/** Below this scale names are too small to read: nodes are drawn in the color of what they are. */
+export const FAR_SCALE = 0.5;
+/** Nodes without names are stretched to at most this height. */
+const FAR_NODE_PX = 20;
+/** Of the height, what a stretched flow takes. */
+const STRETCH_SHARE = 0.92;
 /** The first scale at a node that was asked for: its name is readable. */
 const READABLE_SCALE = 0.85;
 
 export interface Viewport {
   readonly scroller: RefObject<HTMLElement | null>;
   readonly scale: number;
+  /** Vertical scale: a long flow that is drawn small is stretched to the free height. */
+  readonly scaleY: number;
   /** In units of the layout. */
   readonly box: Box;
   /** Vertical scroll offset, in px. */
@@ -45,25 +53,27 @@ export function useViewport(layout: FlowLayout, initialNode: number | null): Vie
   const [corner, setCorner] = useState({ left: 0, top: 0 });
   const fitted = fitScale(layout, size);
   const scale = chosen ?? fitted;
+  const scaleY = stretchScale(layout, size, scale);
   const box = {
     x: corner.left / scale,
-    y: corner.top / scale,
+    y: corner.top / scaleY,
     width: size.width / scale,
-    height: size.height / scale,
+    height: size.height / scaleY,
   };
   const moveTo = (x: number, y?: number) =>
     scroller.current?.scrollTo({
       left: x * scale - size.width / 2,
-      ...(y === undefined ? {} : { top: y * scale - size.height / 2 }),
+      ...(y === undefined ? {} : { top: y * scaleY - size.height / 2 }),
     });
   const positionOf = (node: number) => [layout.x[node] ?? 0, layout.y[node] ?? 0] as const;
   useInitialScroll(initialNode, size.width, (node) => moveTo(...positionOf(node)));
   return {
     scroller,
     scale,
+    scaleY,
     box,
     top: corner.top,
-    pad: Math.max(0, size.height - layout.size.height * scale) * PAD_SHARE,
+    pad: Math.max(0, size.height - layout.size.height * scaleY) * PAD_SHARE,
     onScroll: ({ currentTarget }) => setCorner({ left: currentTarget.scrollLeft, top: currentTarget.scrollTop }),
     isFitted: chosen === null,
     rescale: (by) => setChosen(Math.max(MIN_SCALE, Math.min(MAX_SCALE, scale * ZOOM ** by))),
@@ -82,6 +92,13 @@ export function fitScale(layout: FlowLayout, size: { readonly width: number; rea
   if (size.width === 0) return 1;
   const scale = Math.min(size.width / layout.size.width, size.height / layout.size.height);
   return Math.max(MIN_SCALE, Math.min(MAX_FIT, scale));
+}
+
+/** The vertical scale at a horizontal one: larger only where names are not drawn anyway and the height is free. */
+export function stretchScale(layout: FlowLayout, size: { readonly height: number }, scale: number): number {
+  if (scale >= FAR_SCALE) return scale;
+  const free = (STRETCH_SHARE * size.height) / layout.size.height;
+  return Math.max(scale, Math.min(free, FAR_NODE_PX / NODE_HEIGHT));
 }
 
 /** Once, as soon as the width is known. */

@@ -20,8 +20,8 @@ const PITCHES: readonly Pitch[] = [
 ];
 const MAX_LANE = 34;
 const MIN_LANE = 9;
-/** Above the first row. */
-const MARGIN = 14;
+/** Above the first row and below the last; less where the rows would just not fit. */
+const [MIN_MARGIN, MARGIN] = [4, 14];
 
 export interface PlacedRows extends RowPlaces {
   readonly pitch: Float32Array;
@@ -32,13 +32,15 @@ export interface PlacedRows extends RowPlaces {
 export function placeRows(rows: readonly Pick<MareyRow, "depth">[], heightPx: number): PlacedRows {
   const pitches = rows.map(({ depth }) => PITCHES[Math.min(depth, PITCHES.length - 1)] ?? (PITCHES[0] as Pitch));
   const weight = pitches.reduce((sum, { weight: rowWeight }) => sum + rowWeight, 0);
-  const unit = (heightPx - 2 * MARGIN) / Math.max(1, weight);
+  const least = pitches.reduce((sum, { min }) => sum + min, 0);
+  const margin = Math.max(MIN_MARGIN, Math.min(MARGIN, Math.floor((heightPx - least) / 2)));
+  const unit = (heightPx - 2 * margin) / Math.max(1, weight);
   const [top, height, pitch] = [0, 0, 0].map(() => new Float32Array(rows.length)) as [
     Float32Array,
     Float32Array,
     Float32Array,
   ];
-  let y = MARGIN;
+  let y = margin;
   pitches.forEach((limits, at) => {
     const room = Math.min(limits.max, Math.max(limits.min, unit * limits.weight));
     const lane = Math.min(MAX_LANE, Math.max(MIN_LANE, room * limits.lane));
@@ -47,7 +49,7 @@ export function placeRows(rows: readonly Pick<MareyRow, "depth">[], heightPx: nu
     top[at] = Math.round(y + Math.min((room - lane) / 2, MAX_LANE));
     y += room;
   });
-  return { top, height, pitch, total: Math.ceil(y + MARGIN) };
+  return { top, height, pitch, total: Math.ceil(y + margin) };
 }
 
 /** The row whose lane contains `y`, or null between lanes. */

@@ -48,15 +48,13 @@ export function ViolationDetails({ workload, rule }: ViolationDetailsProps) {
         title={detail.value?.workload.name ?? workload}
         tag={detail.value && <Tag>{detail.value.workload.state.replaceAll("_", " ")}</Tag>}
         detail={detail.value ? <Owner workload={detail.value.workload} /> : null}
+        actions={detail.value && <ViewButtons workload={workload} />}
       />
       <Frame source={detail} what="the workload">
         {(value) => (
-          <>
-            <ViewButtons workload={workload} />
-            <Card label="Facts">
-              <Facts facts={facts(value.workload)} />
-            </Card>
-          </>
+          <Card label="Facts">
+            <Facts facts={facts(value.workload)} />
+          </Card>
         )}
       </Frame>
       {verdicts.value && verdicts.value.violations.length > 0 && (
@@ -90,14 +88,14 @@ function ViewButtons({ workload }: { workload: string }) {
   const change = useChangeScreen();
   const views = useViewNames();
   return (
-    <div className={styles.links}>
+    <>
       {VIEW_BUTTONS.filter(({ view }) => views.includes(view)).map(({ view, title }) => (
         <Button key={view} onClick={() => change(openView(view))}>
           {title}
         </Button>
       ))}
       <HangButton workload={workload} />
-    </div>
+    </>
   );
 }
 

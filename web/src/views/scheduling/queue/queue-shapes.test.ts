@@ -5,7 +5,7 @@ import { CLOSED, FREE, findChangedHolders, layOutNodes, placeSpans, readMoment }
 import { describeForecast } from "./forecast-form.tsx";
 import { toSteps } from "./slip-waterfall.tsx";
 import { formatDifference } from "./what-if-panel.tsx";
-import { formatChange, makeAxis } from "./words.ts";
+import { fitTicks, formatChange, makeAxis } from "./words.ts";
 
 describe("the axis of starts", () => {
   it("places now at 0, the last time at 1, and spreads near times", () => {
@@ -14,6 +14,13 @@ describe("the axis of starts", () => {
     expect(axis.place(100 * HOUR_MS)).toBe(1);
     expect(axis.place(HOUR_MS)).toBeCloseTo(0.1);
     expect(axis.ticks.map(({ title }) => title)).toEqual(["1 h", "6 h", "1 d", "3 d"]);
+  });
+
+  it("shows only ticks that have room", () => {
+    const titles = (widthPx: number) => fitTicks(makeAxis(0, [40 * HOUR_MS]), widthPx).map(({ title }) => title);
+    expect(titles(300)).toEqual(["1 h", "6 h", "1 d"]);
+    expect(titles(150)).toEqual(["6 h", "1 d"]);
+    expect(titles(0)).toEqual([]);
   });
 
   it("covers two hours where nothing is planned", () => {

@@ -1,10 +1,12 @@
 // A likely start on the axis that all rows share: the interval as a bar, the median as a dot, the latest start by time limits as
 // a tick, the scheduler's estimate as a diamond.
 
+import { useRef } from "react";
 import type { LikelyStart } from "../../../api/generated.ts";
 import { formatShortDuration } from "../../../base/time.ts";
+import { useSize } from "../../../charts/canvas.tsx";
 import styles from "./start-bar.module.css";
-import type { StartAxis } from "./words.ts";
+import { fitTicks, type StartAxis } from "./words.ts";
 
 interface StartBarProps {
   readonly axis: StartAxis;
@@ -39,12 +41,14 @@ export function StartBar({ axis, likely, plannedAt, schedulerAt = null }: StartB
   );
 }
 
-/** The ticks of the axis, for the heading above the bars. */
+/** The ticks of the axis that have room, for the heading above the bars. */
 export function StartScale({ axis }: { axis: StartAxis }) {
+  const place = useRef<HTMLSpanElement>(null);
+  const { width } = useSize(place);
   return (
-    <span className={styles.scale} aria-hidden="true">
+    <span ref={place} className={styles.scale} aria-hidden="true">
       <i style={{ left: 0 }}>now</i>
-      {axis.ticks.map(({ atMs, title }) => (
+      {fitTicks(axis, width).map(({ atMs, title }) => (
         <i key={atMs} style={{ left: `${axis.place(atMs) * 100}%` }}>
           {title}
         </i>

@@ -32,16 +32,20 @@ export function Story({ workload }: { workload: string }) {
         title={row?.name ?? details?.name ?? workload}
         tag={row && <Tag>{describePosition(row)}</Tag>}
         detail={row ? <Owner row={row} /> : details ? describeOwner(details) : null}
-      />
-      <Frame source={story} what="the explanation">
-        {(value) => (
-          <>
-            <div className={styles.links}>
+        actions={
+          story.value && (
+            <>
               <Button onClick={() => change(isOver ? openView("overview") : showWaiting)}>Show in the overview</Button>
               {isOver && details?.started_at != null && (
                 <Button onClick={() => change(openView("diagnostics"))}>Diagnose</Button>
               )}
-            </div>
+            </>
+          )
+        }
+      />
+      <Frame source={story} what="the explanation">
+        {(value) => (
+          <>
             <Explanation story={value} />
             {value.changes.length > 0 && <SoonerChanges story={value} />}
             {value.parts.length > 0 && row && <PriorityFactors parts={value.parts} priority={row.priority} />}

@@ -126,7 +126,7 @@ export function describeRun(choice: WhatIfChoice, isSimulated: boolean): string 
 }
 
 const CERTAINTY: Readonly<Record<PlacementEvidence["certainty"], string>> = {
-  sure: "current, inferred",
+  sure: "current",
   likely: "probably current",
   assumed: "assumed",
 };
@@ -225,7 +225,9 @@ function NodesForm({ partitions, onAdd }: NodesFormProps) {
           ))}
         </select>
       )}
-      <Button type="submit">Add</Button>
+      <Button type="submit" disabled={kind !== "drain" && names.length === 0}>
+        Add
+      </Button>
     </form>
   );
 }

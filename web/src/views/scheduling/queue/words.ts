@@ -74,6 +74,21 @@ export interface StartAxis {
   readonly ticks: readonly { readonly atMs: number; readonly title: string }[];
 }
 
+/** A letter of a tick's label, and the least space between two. */
+const [LETTER_PX, LABEL_GAP_PX] = [6, 6];
+
+/** The ticks whose labels fit side by side, after "now" at the start. */
+export function fitTicks({ place, ticks }: StartAxis, widthPx: number): StartAxis["ticks"] {
+  let end = "now".length * LETTER_PX;
+  return ticks.filter(({ atMs, title }) => {
+    const half = (title.length * LETTER_PX) / 2;
+    const middle = place(atMs) * widthPx;
+    if (middle - half < end + LABEL_GAP_PX || middle + half > widthPx + LABEL_GAP_PX) return false;
+    end = middle + half;
+    return true;
+  });
+}
+
 const TICKS_H: readonly (readonly [number, string])[] = [
   [1, "1 h"],
   [6, "6 h"],
