@@ -6,7 +6,8 @@
 ``query``: usage by user, project and so on, and budgets.
 """
 
+from clusterscape.analyze.usage.calendar import FORMS, CalendarStep
 from clusterscape.query.usage.query import UsageQuery
 from clusterscape.query.usage.report import UsageReportQuery
 
-__all__ = ["UsageQuery", "UsageReportQuery"]
+__all__ = ["FORMS", "CalendarStep", "UsageQuery", "UsageReportQuery"]

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from clusterscape.analyze.usage.calendar import FORMS, CalendarStep
 from clusterscape.query.bounds import Name
+from clusterscape.query.usage import FORMS, CalendarStep
 from clusterscape.query.usage.answers import BudgetAnswer, UsageAnswer, UsageKey, UsageReport
 from clusterscape.query.usage.query import MAX_GROUPS
 from clusterscape.serve.redaction import RedactedRoute
