@@ -22,6 +22,7 @@ from clusterscape.cli import (
     init,
     job,
     listing,
+    mail,
     migrate,
     monthly,
     plan,
@@ -120,6 +121,11 @@ app.command(
         "clusterscape report --month 2026-10 --project nlp --output nlp.html",
     ),
 )(monthly.monthly)
+app.command(
+    "mail",
+    rich_help_panel=INSPECT,
+    epilog=example("clusterscape mail", "clusterscape mail waste"),
+)(mail.mail)
 app.command(
     "diagnose",
     rich_help_panel=INSPECT,

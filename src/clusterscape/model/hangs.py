@@ -110,6 +110,7 @@ class ProcessLook:
     exit_signal: int | None = None
     ran_out_of_memory: bool = False
     waits_on: str | None = None
+    is_thread_in_socket: bool = False
     io_bytes: int | None = None
     switches: int | None = None
     wanted_ms: float | None = None

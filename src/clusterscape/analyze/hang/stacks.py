@@ -108,6 +108,8 @@ def find_occupation(now: RankLook | None, before: RankLook | None, elapsed_s: fl
 
 def is_in_network(look: RankLook | None) -> bool:
     """Whether a thread waits for the network."""
+    if look is not None and look.process is not None and look.process.is_thread_in_socket:
+        return True
     inner = [frame.file for stack in (look.stacks if look else ()) for frame in stack.frames[:2]]
     return any(file.endswith(name) for file in inner for name in _NETWORK_FILES)
 

@@ -342,6 +342,7 @@ def _process_of(entry: Mapping[str, Any]) -> ProcessLook:
         wait_channel=channel[:100] if isinstance(channel, str) else None,
         waits_on=waits_on[:500] if isinstance(waits_on, str) else None,
         cpu_ticks=_as_int(entry.get("cpu_ticks")),
+        is_thread_in_socket=entry.get("is_thread_in_socket") is True,
         io_bytes=_as_int(entry.get("io_bytes")),
         switches=_as_int(entry.get("switches")),
         wanted_ms=wanted_ms if isinstance(wanted_ms, int | float) and not isinstance(wanted_ms, bool) else None,
