@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from clusterscape.errors import ClusterScapeError
-from clusterscape.model import UnixMs, Workload
+from clusterscape.model import UnixMs, Workload, WorkloadId
 from clusterscape.model.access import Account
 from clusterscape.model.durations import HOUR_MS, MINUTE_MS
 from clusterscape.query.context import QueryContext
@@ -136,10 +136,8 @@ class JobMailer:
 
     def _find_records(self, requests: Sequence[MailRequest]) -> dict[str, Workload]:
         """The records of jobs by the key of their request; those with a task's raw number are looked up one by one."""
-        ids = {request.key: qualify(request.job or "") for request in requests}
-        stored = {
-            workload.id: workload for workload in self._context.records.find_workloads([*dict.fromkeys(ids.values())])
-        }
+        ids = {request.key: WorkloadId(qualify(request.job or "")) for request in requests}
+        stored = {workload.id: workload for workload in self._context.records.find_workloads(set(ids.values()))}
         records = {key: stored[job] for key, job in ids.items() if job in stored}
         for request in requests[:MAX_CARDS]:
             if request.key not in records and (job := find_workload(self._context.records, request.job or "")):
