@@ -5,7 +5,8 @@ Budgets: at most 5 % worse than the best simple guess, 87–93 % coverage, 100 m
 jobs, after the first, which compiles. Methods and constants were chosen on the logs marked "chosen on"; the others were held
 back. Logs are left out where the reference data is absent. Processor time is measured: forecasts run on one core. ``--sample N``
 forecasts fewer jobs of each log; ``--log NAME`` selects logs; ``--keep FOLDER`` (or FORECASTS_KEPT_AT) keeps the simulated
-futures of each log, so that a next run only chooses among the guesses again.
+futures of each log, so that a next run only chooses among the guesses again. ``--regimes SEED``
+also forecasts made-up logs, with the same budgets.
 """
 
 import argparse
@@ -18,9 +19,11 @@ import numpy as np
 import polars as pl
 
 from benchmarks.report import Report
+from benchmarks.wait_regimes import REGIMES, make_log
 from clusterscape.analyze.jobs.features import JobTable, RunHistory, to_job_table
 from clusterscape.analyze.jobs.runtime_forest import train_forest
 from clusterscape.collect.job_traces import read_trace
+from clusterscape.model.jobs import JobTrace
 from clusterscape.services.backtest.forecasting import Forecaster, QueueState
 from clusterscape.services.backtest.report import PUBLISHED_WITHIN_MINUTE, WaitReport, replay_jobs, report_waits
 from clusterscape.services.backtest.running import BacktestChoices, backtest
@@ -133,9 +136,12 @@ def measure_answer(report: Report) -> None:
 def measure_log(report: Report, log: Log, choices: BacktestChoices, keep: Path | None) -> None:
     """Errors, coverage and width on the last 30 % of a log."""
     path = find_log(log.parts)
-    if path is None:
-        return
-    trace = read_trace(path)
+    if path is not None:
+        measure_trace(report, log, read_trace(path), choices, keep)
+
+
+def measure_trace(report: Report, log: Log, trace: JobTrace, choices: BacktestChoices, keep: Path | None) -> None:
+    """The same for a log that is read."""
     size = log.total or trace.total or 1
     jobs = replay_jobs(trace, size, recorded=log.recorded)
     begin = time.process_time()
@@ -197,6 +203,7 @@ def main() -> None:
     parser.add_argument(
         "--keep", type=Path, default=os.environ.get(KEPT_FORECASTS), help="folder of finished forecasts"
     )
+    parser.add_argument("--regimes", type=int, metavar="SEED", help="also forecast the made-up logs of this seed")
     options = parser.parse_args()
     keep = None if options.keep is None else Path(options.keep)
     choices = BacktestChoices(sample=options.sample, oracles=options.oracles)
@@ -205,6 +212,11 @@ def main() -> None:
     for log in LOGS:
         if not options.log or log.name in options.log:
             measure_log(report, log, choices, keep)
+    for regime in REGIMES if options.regimes is not None else ():
+        name = f"{regime.__name__.replace('_', ' ')} ({options.regimes})"
+        if not options.log or name in options.log:
+            made = Log(name, (), None, recorded=True, chosen_on=False)
+            measure_trace(report, made, make_log(regime, options.regimes), choices, keep)
     report.publish()
 
 

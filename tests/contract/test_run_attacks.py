@@ -11,7 +11,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 from clusters.opened import metrics_of, records_of
-from clusters.private_site import ADA, BOB, NOW, PEOPLE, PrivateSite, private_site, run, units_of
+from clusters.private_site import ADA, BOB, NOW, PEOPLE, PrivateSite, job, private_site, run, units_of
 from clusters.site_contents import Thing, read_contents
 from fastapi.testclient import TestClient
 from httpx2 import Response
@@ -114,6 +114,40 @@ def test_samples_of_a_gpu_stay_when_a_run_names_it(attacked: Attacked) -> None:
     assert held == [], "the scheduler says that the GPU is somebody else's"
     line = attacked.get("/runs/spy").json()["series"]
     assert [(row["unit"], row["place"]) for row in line] == [(f"run:spy/at/{gpu}", gpu)], "its own view still has it"
+
+
+def test_hang_is_not_shown_on_a_job_when_a_run_of_another_user_names_it(attacked: Attacked) -> None:
+    number = job(BOB).removeprefix("slurm:")
+    ranks = encode_event({"event": "ranks", "job": f"{BOB}-host:29500", "slurm_job": number, "ranks": [0]})
+    assert attacked.send("spy", begin("spy") + ranks + looks()).status_code == 200
+    assert [row["run"] for row in attacked.get("/hangs").json()["rows"]] == ["spy", run(ADA)]
+    assert attacked.get(f"/hangs?workload={job(BOB)}", by="operator").json()["rows"] == []
+    assert attacked.get(f"/runs/{run(BOB)}/hang", by=BOB).json()["runs"] == [run(BOB)]
+
+
+def looks(**rank: object) -> bytes:
+    """Two looks at one rank."""
+    look = {"ranks": {"0": {"rank": 0, "process": {"state": "D"}, **rank}}, "world_size": 1}
+    events = [{"event": "hang_look", "at": NOW - 4000, "number": number, "look": look} for number in (1, 2)]
+    return b"".join(map(encode_event, events))
+
+
+def test_hangs_answer_when_a_look_contradicts_itself_or_is_too_large(attacked: Attacked) -> None:
+    groups = {"0": {"enqueued": 2, "completed": 1, "members": [0, 1]}}
+    call = {"group": "0", "sequence": 2, "operation": "all_reduce"}
+    far = f"send {'9' * 5000}->1"
+    odd: dict[str, tuple[dict[str, object], bool]] = {
+        "unlisted": ({"has_recorder": True, "calls": [call]}, False),
+        "misplaced": ({"rank": 5}, False),
+        "negative": ({"rank": -1}, False),
+        "far": ({"has_recorder": True, "groups": groups, "calls": [call | {"operation": far, "is_p2p": True}]}, True),
+        "crowded": ({"groups": {str(at): {"enqueued": at} for at in range(1000)}}, False),
+    }
+    for name, (rank, is_kept) in odd.items():
+        assert attacked.send(name, begin(name) + looks(**rank)).status_code == 200
+        assert attacked.get(f"/runs/{name}").json()["left_out"] == ({} if is_kept else {"looks": 2}), name
+        assert attacked.get(f"/runs/{name}/hang").status_code == 200, name
+        assert attacked.get("/hangs", by="operator").status_code == 200, name
 
 
 # what is malformed

@@ -262,6 +262,26 @@ EVENTS: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.fixed_dictionaries({"event": st.just("process"), "rank": st.integers(0, 2)}),
     st.fixed_dictionaries({"event": st.just("moment"), "moment": st.just("running"), "at": st.just(1_794_799_999_000)}),
     st.fixed_dictionaries({"event": st.just("end"), "state": st.just("failed"), "at": st.just(1_794_800_000_000)}),
+    st.fixed_dictionaries(
+        {
+            "event": st.just("ranks"),
+            "job": st.sampled_from([f"{person}-host:29500" for person in PEOPLE]),
+            "ranks": st.lists(st.integers(0, 3), max_size=4),
+            "slurm_job": st.sampled_from([None, *(job(person).removeprefix("slurm:") for person in PEOPLE)]),
+        }
+    ),
+    st.fixed_dictionaries(
+        {
+            "event": st.just("hang_look"),
+            "at": st.just(1_794_799_999_500),
+            "number": st.integers(1, 2),
+            "look": st.just({"ranks": {"0": {"rank": 0}}, "world_size": 2}),
+        }
+    ),
+    st.fixed_dictionaries(
+        {"event": st.just("hang"), "at": st.just(1_794_799_999_600), "kind": st.just("absent"), "title": st.just("t")}
+    ),
+    st.fixed_dictionaries({"event": st.just("hang_end"), "at": st.just(1_794_799_999_700)}),
 )
 
 
@@ -299,8 +319,24 @@ def hostile(check: Callable[[WatchedSite, Write, str], list[str]], watched: Watc
     send()
 
 
-def test_runs_and_samples_of_others_stay_when_hostile_pieces_are_sent(watched: WatchedSite) -> None:
-    hostile(check_call, watched, 150)
+def test_runs_samples_and_hangs_of_others_stay_when_hostile_pieces_are_sent(watched: WatchedSite) -> None:
+    before = hangs_of_jobs(watched)
+    hostile(check_call, watched, 200)
+    assert hangs_of_jobs(watched) == before
+    assert read_hangs(watched, ""), "some looks were taken in"
+
+
+def hangs_of_jobs(watched: WatchedSite) -> list[tuple[str, set[str]]]:
+    """By the Slurm job and by the run of each person, users of the runs that are shown as its hang; own ones aside."""
+    names = [(person, name) for person in PEOPLE for name in (job(person), f"run:{run(person)}")]
+    return [(name, read_hangs(watched, f"?workload={name}") - {person}) for person, name in names]
+
+
+def read_hangs(watched: WatchedSite, query: str) -> set[str]:
+    """Users of the runs of an answer to the operator."""
+    answer = watched.client.get(f"/api/v1/hangs{query}", headers={"x-as": "operator"})
+    assert answer.status_code == 200, answer.text
+    return {row["user"] for row in answer.json()["rows"]}
 
 
 def gather(watched: WatchedSite, examples: int) -> list[str]:

@@ -43,6 +43,37 @@ WORDS = (
     "nan",
     "batch-size",
 )
+CALLS = [
+    {"group": "0", "sequence": 4, "operation": "all_reduce", "input_sizes": [[8, 2]], "types": ["f"], "is_done": True},
+    {"group": "0", "sequence": 5, "operation": "all_reduce", "input_sizes": [[8, 2]], "state": "started", "order": 1},
+    {"group": "0", "sequence": 6, "operation": "send 0->1", "is_p2p": True, "order": 2, "created_ns": NOW * 10**6},
+]
+COMMUNICATORS = [
+    {
+        "name": f"c{at}", "size": 2, "counts": {"0": {"AllReduce": at}, "1": {"AllReduce": 1}}, "dead": [1],
+        "processes": {"0": ["n1", 7]}, "errors": {"1": "e"}, "unresponsive": [1],
+    }
+    for at in range(3)
+]  # fmt: skip
+LOOK = {
+    "ranks": {
+        str(rank): {
+            "rank": rank,
+            "has_recorder": True,
+            "backend": "nccl",
+            "groups": {"0": {"enqueued": 6, "completed": 4, "members": [0, 1], "description": "default_pg"}},
+            "calls": CALLS[: 3 - rank],
+            "stacks": [
+                {"frames": [{"function": "f", "file": "a.py", "line": 3}], "is_main": True, "name": "MainThread"}
+            ],
+            "process": {"pid": 7, "state": "S", "wait_channel": "futex", "cpu_ticks": 9},
+        }
+        for rank in range(2)
+    },
+    "communicators": COMMUNICATORS,
+    "world_size": 2,
+    "notes": ["n"],
+}
 TEMPLATES: tuple[dict[str, Any], ...] = (
     {
         "event": "run", "run": MINE, "user": "mallory", "name": "a.py", "host": "n1", "devices": ["0", "1"], "pid": 7,
@@ -61,6 +92,10 @@ TEMPLATES: tuple[dict[str, Any], ...] = (
     {"event": "listener", "listener": "nvml", "state": "failed", "message": "m", "ticks": 3, "missed": 1},
     {"event": "exception", "text": "ValueError: x"},
     {"event": "hang", "at": NOW - 150, "kind": "absent", "title": "t", "ranks": [1], "since": NOW - 160, "evidence": ["e"]},
+    {"event": "ranks", "job": "10.0.0.1:29500", "slurm_job": "4711", "ranks": [0, 1], "world_size": 2},
+    {"event": "hang_look", "at": NOW - 140, "number": 1, "look": LOOK},
+    {"event": "hang_look", "at": NOW - 130, "number": 2, "look": LOOK},
+    {"event": "hang_look", "at": NOW - 130, "number": 2, "look": {"ranks": {"0": {"rank": 0}}, "communicators": COMMUNICATORS}},
     {"event": "hang_end", "at": NOW - 120},
     {"event": "leftovers", "count": 2, "at": NOW},
     {"event": "dropped", "samples": 5},
@@ -143,7 +178,12 @@ class Watched:
         stored = self.records.run(MINE)
         if stored is not None:
             assert stored.damage is None, stored.damage
-            shown += [queries.runs.one(MINE), queries.runs.metrics([MINE])]
+            shown += [
+                queries.runs.one(MINE),
+                queries.runs.metrics([MINE]),
+                queries.hangs.one(MINE),
+                queries.hangs.all(),
+            ]
             names = [series.metric for series in queries.runs.one(MINE).series][:20]
             for axis in ("time", "step", "epoch"):
                 request = LineRequest(runs=[MINE], metrics=[*(names or ["loss"]), "joules_per_work"], axis=axis)

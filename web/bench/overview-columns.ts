@@ -193,7 +193,7 @@ function computeByRows(
   return { passing: colors.length > 0 ? passing.length : 0, counted };
 }
 
-/** Of the processor, not of the wall: what else the machine does is no part of it. */
+/** Of the processor, not of the wall: other work of the machine does not count. */
 function timeMs(work: () => unknown): number {
   const begin = process.threadCpuUsage();
   work();

@@ -1,10 +1,26 @@
-"""Limits the decompressed size of a file. Bytes are counted during decompression; the module itself decompresses nothing."""
+"""What is checked when a file is read: that it is one, and that it is not too large after decompression.
 
-from clusterscape.errors import TooLargeError
+Bytes are counted during decompression; the module itself decompresses nothing.
+"""
+
+import stat
+from pathlib import Path
+
+from clusterscape.errors import SourceError, TooLargeError
 
 FREE_BYTES = 16 * 2**20
 """Up to this decompressed size the ratio is not limited."""
 RATIO_SETTING = "limits.uploads.decompression_ratio"
+
+
+def check_is_file(path: Path) -> None:
+    """Raise SourceError if the path is a pipe or a device, which may never end; OSError if it cannot be read at all.
+
+    A folder passes: what can be done with it is up to the reader.
+    """
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise SourceError(f"{path} is a pipe or a device, not a file", hint="Write its content to a file first.")
 
 
 class UnpackedSize:

@@ -110,6 +110,7 @@ class ProcessLook:
     exit_signal: int | None = None
     ran_out_of_memory: bool = False
     waits_on: str | None = None
+    is_thread_in_socket: bool = False
     io_bytes: int | None = None
     switches: int | None = None
     wanted_ms: float | None = None
@@ -337,3 +338,14 @@ def write_plain(value: Any) -> Any:
 
 def _default_of(attribute: Any) -> object:
     return attribute.default_factory() if attribute.default_factory is not MISSING else attribute.default
+
+
+MOST_RANK = 2**31 - 1
+
+
+def is_consistent(look: HangLook) -> bool:
+    """Whether a look says of itself what a reader of dumps would: ranks under their numbers, calls in groups that it lists."""
+    return all(
+        number == about.rank and 0 <= number <= MOST_RANK and all(call.group in about.groups for call in about.calls)
+        for number, about in look.ranks.items()
+    )

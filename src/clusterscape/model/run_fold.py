@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 from msgspec import Struct
 
-from clusterscape.model.hangs import write_plain
+from clusterscape.model.hangs import is_consistent, write_plain
 from clusterscape.model.run_events import (
     Ended,
     EnvironmentDescribed,
@@ -45,6 +45,9 @@ MOST_HANGS = 20
 MOST_LOOKED_RANKS = 256
 MOST_LOOKED_CALLS = 128
 MOST_LOOKED_FRAMES = 256
+MOST_LOOKED_GROUPS = 512
+MOST_LOOKED_COMMUNICATORS = 2048
+MOST_LOOKED_NOTES = 256
 MOST_COUNT = 2**53
 _EPOCH = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,9})?")
 
@@ -203,8 +206,15 @@ def _end_of(event: Ended) -> RunEnd:
 def _keep_look(event: HangLooked, run: StoredRun) -> None:
     """Keep the newest two looks, within what a tracker sends of one machine."""
     look = event.look
-    if len(look.ranks) > MOST_LOOKED_RANKS or any(
+    is_odd = (
+        len(look.ranks) > MOST_LOOKED_RANKS
+        or len(look.communicators) > MOST_LOOKED_COMMUNICATORS
+        or len(look.notes) > MOST_LOOKED_NOTES
+        or not is_consistent(look)
+    )
+    if is_odd or any(
         len(about.calls) > MOST_LOOKED_CALLS
+        or len(about.groups) > MOST_LOOKED_GROUPS
         or sum(len(stack.frames) for stack in about.stacks) > MOST_LOOKED_FRAMES
         or sum(1 + len(helper.frames) for helper in (about.process.helpers if about.process else ()))
         > MOST_LOOKED_FRAMES

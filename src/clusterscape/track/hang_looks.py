@@ -260,7 +260,7 @@ def find_job(environ: Mapping[str, str]) -> str | None:
 
 
 def find_rank(environ: Mapping[str, str]) -> tuple[str, str, bool]:
-    """Rank and number of ranks, as torchrun or mpirun sets them, else as srun does; empty if the process is no rank.
+    """Rank and number of ranks, as torchrun or mpirun sets them, else as srun does; empty if the process is not a rank.
 
     The last value: whether a launcher of ranks set them.
     """

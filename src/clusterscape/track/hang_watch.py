@@ -20,12 +20,12 @@ from clusterscape.track.processes import MemoryKills, ProcessTree
 
 POLL_S = 0.5
 LEAST_GAPS = 4
-"""Fewer pauses between logged steps are no rhythm: then eight of the longest may pass, and a minute."""
+"""Fewer pauses between logged steps do not make a rhythm: then eight of the longest may pass, and a minute."""
 WITHOUT_RHYTHM_S = 60.0
 WARM_UP_GAPS, SETTLED_GAPS = 3, 20
 """The first pauses compile, fill caches and connect: they count as long ones only until there are enough others."""
 LEAST_SILENCE_S = 5.0
-"""Shorter pauses are no hang, whatever the rhythm: the kernel, a disk or a neighbour may take that long."""
+"""Shorter pauses are not a hang, whatever the rhythm: the kernel, a disk or a neighbour may take that long."""
 MOST_SILENT_STEPS_S = 10.0
 KEPT_GAPS = 512
 LEAST_APART_S = 1.0
@@ -110,7 +110,7 @@ class Rhythm:
 
     @property
     def tolerance_s(self) -> float | None:
-        """The longest pause that is no stall (s); None before the first one."""
+        """The longest pause that is not a stall (s); None before the first one."""
         if not self._gaps:
             return None
         longest = self._longest if self._count > SETTLED_GAPS else max(self._longest, self._longest_of_warm_up)

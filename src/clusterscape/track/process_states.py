@@ -15,6 +15,7 @@ _CALLS = {
                 206: "write", 211: "write", 25: "lock", 32: "lock", 82: "sync", 83: "sync"},
 }  # fmt: skip
 """System calls with a file descriptor as first argument that may wait: read, pread64, readv, recvfrom, recvmsg and their like."""
+MOST_THREADS = 512
 _SWITCHES = re.compile(rb"^voluntary_ctxt_switches:\s*(\d+)", re.MULTILINE)
 
 
@@ -25,7 +26,8 @@ def observe_process(pid: int) -> dict[str, Any]:
         "pid": pid,
         "state": stat.state if stat else "X",
         "wait_channel": _channel(pid),
-        "waits_on": _waits_on(pid),
+        "waits_on": _waits_on(pid, str(pid)),
+        "is_thread_in_socket": _is_thread_in_socket(pid),
         "cpu_ticks": stat.cpu_ticks if stat else None,
         "io_bytes": _io_bytes(pid),
         "wanted_ms": _wanted_ms(pid),
@@ -59,10 +61,20 @@ def _channel(pid: int) -> str | None:
         return None
 
 
-def _waits_on(pid: int) -> str | None:
-    """The call and the file that the main thread waits in: ``read /data/shard``, ``read a socket``, ``read standard input``."""
+def _is_thread_in_socket(pid: int) -> bool:
+    """Whether a thread other than the main one reads or writes a socket. Those of PyTorch's backends poll theirs."""
     try:
-        words = Path(f"/proc/{pid}/syscall").read_text().split()
+        with os.scandir(f"/proc/{pid}/task") as entries:
+            threads = [entry.name for _, entry in zip(range(MOST_THREADS), entries, strict=False)]
+    except OSError:
+        return False
+    return any((_waits_on(pid, thread) or "").endswith(" a socket") for thread in threads if thread != str(pid))
+
+
+def _waits_on(pid: int, thread: str) -> str | None:
+    """The call and the file that a thread waits in: ``read /data/shard``, ``read a socket``, ``read standard input``."""
+    try:
+        words = Path(f"/proc/{pid}/task/{thread}/syscall").read_text().split()
         call = _CALLS.get(platform.machine(), {}).get(int(words[0]))
         if call is None or len(words) < 2:
             return None

@@ -114,6 +114,32 @@ def test_forecasts_keep_their_promise_when_the_sampled_ones_do_not(forecast_site
     assert np.abs(reported.quantiles_s[:, 3] - 18_000).max() < 2_500
 
 
+def test_forecasts_are_calibrated_when_thousands_of_workloads_wait(forecast_site: SmallCluster) -> None:
+    """Two thousand come per day and wait for a day, twice as long as sampled; all of the newest 2,000 still wait."""
+    waits, keeper = open_forecasts(forecast_site)
+    random = np.random.default_rng(5)
+    logged = []
+    for place in range(6000):
+        sampled = 43_200.0 * float(random.lognormal(0, 0.3))
+        age_ms = int((6000 - place) * 43_200)
+        wait = 2.0 * sampled * float(random.lognormal(0, 0.1))
+        logged.append(
+            LoggedForecast(
+                f"slurm:{place}", NOW - age_ms, [sampled] * 7, [sampled] * 7, 0.01, 2000,
+                wait if wait * 1000 < age_ms else None, partition="gpu", guesses_s=[100.0] * len(GUESSES),
+            )
+        )  # fmt: skip
+    keeper.add(logged)
+    judge = waits.log.judge()
+    assert judge.count > 100
+    questions = WaitQuestions(
+        np.full((1, len(GUESSES)), 100.0), np.full((1, 7), 43_200.0), WaitBins(np.array([0.01]), np.array([2000.0]))
+    )
+    reported = judge.predict(questions, np.array([True]))
+    assert reported.quantiles_s[0, 0] < 86_400 < reported.quantiles_s[0, -1]
+    assert reported.quantiles_s[0, 3] > 60_000
+
+
 def test_forecasts_of_before_are_read_when_they_have_no_guesses(forecast_site: SmallCluster) -> None:
     waits, keeper = open_forecasts(forecast_site)
     old = {

@@ -20,7 +20,7 @@ from clusterscape.analyze.diagnose.features import compute_pooled_scale
 from clusterscape.analyze.diagnose.findings import find_findings
 from clusterscape.analyze.diagnose.outliers import OddGpus
 from clusterscape.analyze.diagnose.peers import Peers, find_odd_among_peers, find_peers
-from clusterscape.analyze.diagnose.run_data import Limits, RunData, format_duration
+from clusterscape.analyze.diagnose.run_data import Limits, RunData, format_seconds
 from clusterscape.analyze.diagnose.samples import order_samples, resample
 from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.model.findings import Finding
@@ -207,7 +207,7 @@ def _describe_gaps(run: RunData) -> list[str]:
     if gaps.size == 0:
         return []
     places = "one gap" if gaps.size == 1 else f"{gaps.size} gaps"
-    return [f"There are no samples of any GPU for {format_duration(float(gaps.sum()))} in total ({places})."]
+    return [f"There are no samples of any GPU for {format_seconds(float(gaps.sum()))} in total ({places})."]
 
 
 def _describe_replaced(run: RunData, is_known: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> list[str]:

@@ -15,7 +15,7 @@ from clusterscape.analyze.diagnose.run_data import (
     RunData,
     ThumbRule,
     compute_block_error,
-    format_duration,
+    format_seconds,
     read_thumb_rules,
 )
 from clusterscape.analyze.diagnose.series_findings import (
@@ -181,7 +181,7 @@ def _odd_title(run: RunData, gpu: OddGpu, odd: OddGpus, values: Float64s, metric
     others = odd.ranked[odd.ranked != gpu.column]
     if feature == "lag":
         lag_s = abs(find_lag(values, gpu.column, others, max_lag=40)) * run.step_s
-        phrase += f" by {format_duration(lag_s)} (± {format_duration(run.step_s)})" if lag_s else ""
+        phrase += f" by {format_seconds(lag_s)} (± {format_seconds(run.step_s)})" if lag_s else ""
     if feature == "level":
         level = float(np.nanmedian(values[:, gpu.column]))
         usual = float(np.nanmedian(row_medians(values[:, others])))

@@ -126,8 +126,8 @@ def compute_block_error(values: Float64s, *, blocks: int = 12) -> float:
     return float(1.96 * means.std(ddof=1) / blocks**0.5)
 
 
-def format_duration(seconds: float) -> str:
-    """``0.3 s``, ``45 s``, ``12 min``, ``3.5 h``, ``2.1 d``."""
+def format_seconds(seconds: float) -> str:
+    """A measured time in one unit: ``0.3 s``, ``45 s``, ``12 min``, ``3.5 h``, ``2.1 d``."""
     if abs(seconds) < 1.0:
         return f"{seconds:.1g} s"
     for limit, size, unit in ((120.0, 1.0, "s"), (7_200.0, 60.0, "min"), (172_800.0, 3_600.0, "h")):

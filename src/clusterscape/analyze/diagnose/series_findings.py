@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from clusterscape.analyze.diagnose.run_data import RunData, ThumbRule, compute_block_error, count_gpus, format_duration
+from clusterscape.analyze.diagnose.run_data import RunData, ThumbRule, compute_block_error, count_gpus, format_seconds
 from clusterscape.analyze.diagnose.signals import Dips, Growth, find_change_point, find_dips, fit_growth, sum_increases
 from clusterscape.model.arrays import Float64s, Int64s
 from clusterscape.model.findings import Finding, FindingKind, SizeEstimate, SizeUnit
@@ -36,7 +36,7 @@ def _describe_dips(run: RunData, rule: ThumbRule, metric: str, dips: Dips) -> Fi
     is_long = dips.period_s >= rule["checkpoint_period_s"]
     cause = "checkpoints or validation" if is_long else "data loading"
     low_s, high_s = dips.period_s - dips.period_error_s, dips.period_s + dips.period_error_s
-    every = f"every {format_duration(dips.period_s)} (± {format_duration(dips.period_error_s)})"
+    every = f"every {format_seconds(dips.period_s)} (± {format_seconds(dips.period_error_s)})"
     return Finding(
         kind=FindingKind.PERIODIC_DIPS,
         severity=Severity.WARNING if dips.share >= 0.1 else Severity.INFO,
@@ -83,7 +83,7 @@ def find_stall(run: RunData, rule: ThumbRule) -> Iterator[Finding]:
     yield Finding(
         kind=FindingKind.STALL,
         severity=Severity.CRITICAL,
-        title=f"Stalled for {format_duration(lasted_s)} (start ± {format_duration(max(error_s, run.step_s))}) on "
+        title=f"Stalled for {format_seconds(lasted_s)} (start ± {format_seconds(max(error_s, run.step_s))}) on "
         f"{count_gpus(gpus, len(run.units))}: busy, but at {change.after / change.before:.0%} of the power or activity before; "
         f"{format_hours(hours)} GPU-hours.",
         reason=rule.reason,
@@ -122,7 +122,7 @@ def find_memory_growth(run: RunData, rule: ThumbRule) -> Iterator[Finding]:
         return
     soonest, latest = (limit - growth.last) / growth.high_per_s, (limit - growth.last) / growth.low_per_s
     when = (
-        f"full in {format_duration(left_s)} ({format_duration(soonest)} – {format_duration(latest)})"
+        f"full in {format_seconds(left_s)} ({format_seconds(soonest)} – {format_seconds(latest)})"
         if left_s > 0
         else "full"
     )
@@ -263,7 +263,7 @@ def find_idle_tail(run: RunData, rule: ThumbRule) -> Iterator[Finding]:
     error_h = columns.size * run.step_s / 3600.0
     usual_s = float(np.median(tail_s[columns]))
     never = bool((last_busy[columns] < 0).all())
-    activity = "did no work" if never else f"did no work for the last {format_duration(usual_s)}"
+    activity = "did no work" if never else f"did no work for the last {format_seconds(usual_s)}"
     yield Finding(
         kind=FindingKind.IDLE_TAIL,
         severity=Severity.WARNING,

@@ -3,7 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from clusterscape.model.hangs import HangLook, ProcessLook, RankLook
+from clusterscape.model.hangs import CommunicatorLook, HangLook, ProcessLook, RankLook
+
+MOST_COMMUNICATORS = 16_384
+"""Of one job; the first ones are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,9 +35,12 @@ def _join(looks: Sequence[HangLook], ended: Mapping[int, ProcessLook]) -> HangLo
     for rank, process in ended.items():
         ranks[rank] = RankLook(rank, process=process)
     world_size = max((look.world_size for look in looks if look.world_size), default=None)
-    communicators = {
-        communicator.name: communicator for look in looks for communicator in look.communicators
-    }  # every node lists those of the whole job
+    # Every node lists those of the whole job.
+    listed = (communicator for look in looks for communicator in look.communicators)
+    communicators: dict[str, CommunicatorLook] = {}
+    for communicator in listed:
+        if len(communicators) < MOST_COMMUNICATORS or communicator.name in communicators:
+            communicators[communicator.name] = communicator
     return HangLook(
         dict(sorted(ranks.items())),
         tuple(communicators.values()),

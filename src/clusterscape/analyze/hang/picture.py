@@ -9,6 +9,8 @@ from clusterscape.model.hangs import GroupRow, HangLook, HangReport, HangSource,
 
 MOST_RANKS = 16_384
 MOST_ROWS = 24
+MOST_TRIED_ROWS = 64
+"""Rows of one kind. What fits in none is not drawn: groups with a pending call come first."""
 """The most kinds of groups; those with most ranks in pending calls stay."""
 STATES = tuple(RankState)
 _PLACES = {state: place for place, state in enumerate(STATES)}
@@ -83,11 +85,13 @@ def _list_groups(look: HangLook) -> list[_Group]:
     ]
     if not groups:
         groups = _list_communicators(look)
+    by_name: dict[str, list[tuple[frozenset[int], Stall]]] = {}
+    for (name, members), stall in stalls.items():
+        by_name.setdefault(name, []).append((members, stall))
     for group in groups:
         group.ended = ended & group.members
         group.stall = stalls.get((group.name, group.members)) or next(
-            (stall for (name, members), stall in stalls.items() if name == group.name and group.members <= members),
-            None,
+            (stall for members, stall in by_name.get(group.name, ()) if group.members <= members), None
         )
         if group.stall is not None:
             group.members |= group.stall.members
@@ -108,10 +112,12 @@ def _list_communicators(look: HangLook) -> list[_Group]:
 def _arrange(groups: Sequence[_Group]) -> list[_Row]:
     """Groups of one kind share a row as long as no rank is in two of them."""
     rows: dict[str, list[_Row]] = {}
-    for group in groups:
+    for group in sorted(groups, key=lambda group: group.stall is None):
         alike = rows.setdefault(group.kind, [])
-        row = next((row for row in alike if not row.ranks & group.members), None)
+        row = next((row for row in alike if row.ranks.isdisjoint(group.members)), None)
         if row is None:
+            if len(alike) >= MOST_TRIED_ROWS:
+                continue
             row = _Row(group.kind if not alike else f"{group.kind} ({len(alike) + 1})")
             alike.append(row)
         row.groups.append(group)

@@ -108,6 +108,8 @@ def find_occupation(now: RankLook | None, before: RankLook | None, elapsed_s: fl
 
 def is_in_network(look: RankLook | None) -> bool:
     """Whether a thread waits for the network."""
+    if look is not None and look.process is not None and look.process.is_thread_in_socket:
+        return True
     inner = [frame.file for stack in (look.stacks if look else ()) for frame in stack.frames[:2]]
     return any(file.endswith(name) for file in inner for name in _NETWORK_FILES)
 
@@ -200,7 +202,7 @@ def _blame_helper(
     for helper in process.helpers if process else ():
         own = _as_rank(helper)
         occupation = _find_state(own, _as_rank(earlier[helper.pid]) if helper.pid in earlier else None, elapsed_s)
-        # An idle worker waits for its next task, which is no work of its own.
+        # An idle worker waits for its next task, which is not work.
         is_idle = occupation is None or (not own.stacks and occupation.kind is HangKind.DEADLOCK)
         if occupation is None or is_idle or not (occupation.is_blocked or occupation.kind is HangKind.DEAD):
             continue
@@ -221,7 +223,7 @@ def _as_rank(helper: HelperLook) -> RankLook:
     """A helper as if it were a rank, with the part of its stack that is its own and not a queue's or its parent's."""
     frames = helper.frames
     end = next((place for place, frame in enumerate(frames) if any(name in frame.file for name in _WORKER_FILES)), None)
-    own = frames[:end] if end is not None else frames
+    own = tuple(frame for frame in frames[:end] if not any(name in frame.file for name in _LOADER))
     has_work = any(not NOT_USER.search(frame.file) for frame in own)
     stacks = (ThreadStack(own, is_main=True),) if has_work else ()
     return RankLook(-1, stacks=stacks, process=helper.process)

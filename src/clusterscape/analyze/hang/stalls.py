@@ -6,7 +6,7 @@ so groups are the nodes of a graph, and the first cause is where its arrows end.
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -34,7 +34,9 @@ FREE_SIZES = (
 """Parts of names of operations whose sizes may differ between ranks."""
 SAME_SIZES = ("reduce_scatter", "all_gather", "allgather")
 """Operations whose names contain a word of ``FREE_SIZES``, and whose sizes must be equal nevertheless."""
-_P2P = re.compile(r"(send|recv) (\d+)(?:->|<-)(\d+)")
+MOST_CAUSES = 64
+"""Stalls that one stall is said to wait for."""
+_P2P = re.compile(r"(send|recv) ([0-9]{1,9})(?:->|<-)([0-9]{1,9})")
 
 GroupKey = tuple[str, tuple[int, ...] | None]
 
@@ -343,19 +345,24 @@ def order_stalls(stalls: Sequence[Stall]) -> tuple[list[Stall], list[Stall]]:
     for stall in stalls:
         if stall.odd:
             continue  # a wrong call explains itself
-        causes = {
-            id(other): other
-            for rank in stall.laggards
-            for other in waits_in.get(rank, ())
-            if other is not stall and (other.laggards or other.missing or other.is_running)
-        }
-        stall.victim_of = list(causes.values())
+        stall.victim_of = list(_find_causes(stall, waits_in))
     roots = [stall for stall in stalls if not stall.victim_of]
     with_cause = [stall for stall in roots if stall.laggards or stall.missing]
     circle: list[Stall] = []
     if not with_cause:
         circle = _find_circle(stalls)
     return sorted(with_cause or roots, key=_age), sorted(circle, key=_age)
+
+
+def _find_causes(stall: Stall, waits_in: Mapping[int, Sequence[Stall]]) -> Iterable[Stall]:
+    causes: dict[int, Stall] = {}
+    for rank in stall.laggards:
+        for other in waits_in.get(rank, ()):
+            if other is not stall and (other.laggards or other.missing or other.is_running):
+                causes[id(other)] = other
+                if len(causes) == MOST_CAUSES:
+                    return causes.values()
+    return causes.values()
 
 
 def _age(stall: Stall) -> tuple[bool, int, int]:
@@ -366,7 +373,9 @@ def _find_circle(stalls: Sequence[Stall]) -> list[Stall]:
     """Follow the arrows until a stall comes again."""
     start = next((stall for stall in stalls if stall.victim_of), None)
     path: list[Stall] = []
-    while start is not None and start not in path:
+    places: dict[int, int] = {}
+    while start is not None and id(start) not in places:
+        places[id(start)] = len(path)
         path.append(start)
         start = start.victim_of[0] if start.victim_of else None
-    return path[path.index(start) :] if start is not None else []
+    return path[places[id(start)] :] if start is not None else []

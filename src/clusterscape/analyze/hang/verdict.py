@@ -217,7 +217,8 @@ def _find_cause(
     now: HangLook, before: HangLook | None, stalls: Sequence[Stall], roots: Sequence[Stall], circle: Sequence[Stall]
 ) -> _Cause:
     if circle:
-        return _judge_circle(circle, now)
+        apart = _find_apart(circle, now)
+        return _judge_absent(apart, now, before) if apart is not None else _judge_circle(circle, now)
     if not roots:
         return _judge_stacks(now, before)
     root = roots[0]
@@ -233,6 +234,26 @@ def _find_cause(
     if root.unstarted:
         return _judge_unstarted(root, now, before)
     return _judge_complete(root, now, before)
+
+
+def _find_apart(circle: Sequence[Stall], now: HangLook) -> Stall | None:
+    """By RAS, a stall of a circle with only those late ranks that are in no collective; None if there are none.
+
+    Hosts run ahead by different numbers of calls, so that RAS sees circles where there are none.
+    """
+    for stall in circle:
+        late = frozenset(
+            rank
+            for rank in stall.absent
+            if (stack := main_stack(now.ranks.get(rank))) is not None and not is_in_collective(stack)
+        )
+        occupations = _occupations(late, now, None)
+        late = frozenset(rank for rank, occupation in occupations.items() if occupation.kind is not HangKind.KERNEL)
+        if stall.source == "RAS" and late:
+            apart = Stall(**{name: getattr(stall, name) for name in Stall.__slots__})
+            apart.absent = late
+            return apart
+    return None
 
 
 def _all_wait_inside(root: Stall, now: HangLook) -> bool:
@@ -537,8 +558,27 @@ def _find_elsewhere(now: HangLook) -> frozenset[int]:
 
 def _judge_elsewhere(ranks: frozenset[int], now: HangLook, root: Stall | None) -> _Cause:
     """Ranks that wait at another line than most, with nothing else that tells them apart."""
-    occupation = find_occupation(now.ranks[min(ranks)], None, None)
-    is_kernel = occupation is not None and occupation.kind is HangKind.KERNEL and len(ranks) < len(now.ranks)
+    looks = {rank: now.ranks[rank] for rank in sorted(ranks)}
+    synchronizing = {
+        rank: occupation
+        for rank, look in looks.items()
+        if (occupation := find_occupation(look, None, None)) is not None and occupation.kind is HangKind.KERNEL
+    }
+    if 0 < len(synchronizing) < len(ranks):
+        ranks = frozenset(synchronizing)
+    occupation = synchronizing.get(min(ranks))
+    is_kernel = occupation is not None and len(ranks) < len(now.ranks)
+    if not is_kernel and _is_whole_group(ranks, now):
+        return _Cause(
+            HangKind.LINK,
+            ranks,
+            f"{name_ranks(sorted(ranks))} wait in a collective of their own group, and all launched the same.",
+            Certainty.POSSIBLE,
+            root,
+            frame=_frame_of(now, min(ranks)),
+            evidence=("RAS and stacks: all ranks of one group wait at one line, the others at another",),
+            alternatives=(HangKind.KERNEL, HangKind.MISMATCH),
+        )
     frame = _frame_of(now, min(ranks))
     what = "GPU" if is_kernel else "collective"
     return _Cause(
@@ -553,6 +593,19 @@ def _judge_elsewhere(ranks: frozenset[int], now: HangLook, root: Stall | None) -
         evidence=("stacks: all ranks wait, these at another line",),
         alternatives=(HangKind.LINK, HangKind.MISMATCH if is_kernel else HangKind.KERNEL),
     )
+
+
+def _is_whole_group(ranks: frozenset[int], now: HangLook) -> bool:
+    """Whether the ranks are all members of a smaller group, launched the same there, and wait at one line."""
+    places = run_ranks(now.communicators)
+    groups = [
+        communicator
+        for communicator in now.communicators
+        if frozenset(places[communicator.name].values()) == ranks
+        and len({tuple(sorted(counts.items())) for counts in communicator.counts.values()}) == 1
+    ]
+    lines = {stack.frames[:2] for rank in ranks if (stack := main_stack(now.ranks.get(rank))) is not None}
+    return bool(groups) and len(lines) == 1 and len(ranks) < len(now.ranks)
 
 
 def _find_synchronizing(now: HangLook) -> frozenset[int]:
@@ -632,7 +685,7 @@ def _judge_gpus(ranks: frozenset[int]) -> _Cause:
 def _judge_apart(occupations: Mapping[int, Occupation], now: HangLook) -> _Cause:
     """No rank waits in a collective: only ranks that cannot go on by themselves hang, and only if none works.
 
-    Ranks that have ended are no cause then: a run may save its model on one rank, after the others have ended.
+    Ranks that have ended are not a cause then: a run may save its model on one rank, after the others have ended.
     """
     living = {
         rank: occupation

@@ -23,6 +23,7 @@ Z = 1.959963984540054
 DRAWS = 1000
 MAX_WEIGHTS = 4_000_000
 """Users × draws: with more users fewer draws suffice, and the weights stay below 16 MiB."""
+MIN_DRAWS = 200
 VALUE_BINS = 512
 
 
@@ -76,13 +77,20 @@ def measure_draws(value: float, draws: Float64s) -> Measured:
 
 
 class Resamples:
-    """Cluster bootstrap: users are drawn with replacement, so that a user's jobs are kept together."""
+    """Cluster bootstrap: users are drawn with replacement, so that a user's jobs are kept together.
+
+    More users than MAX_WEIGHTS / MIN_DRAWS are joined at random to that many groups, which are drawn in their place.
+    """
 
     def __init__(self, groups: Int64s, random: np.random.Generator) -> None:
         """``groups``: the user of each job; jobs without a user (−1) count as one more user."""
         self._groups = np.where(groups < 0, groups.max(initial=-1) + 1, groups)
         self.count = int(self._groups.max(initial=-1)) + 1
-        self.draws = int(np.clip(MAX_WEIGHTS // max(1, self.count), 200, DRAWS))
+        most = MAX_WEIGHTS // MIN_DRAWS
+        if self.count > most:
+            self._groups = (random.permutation(self.count) % most)[self._groups]
+            self.count = most
+        self.draws = int(np.clip(MAX_WEIGHTS // max(1, self.count), MIN_DRAWS, DRAWS))
         chosen = random.integers(0, self.count, size=(self.draws, self.count))
         places = chosen + np.arange(self.draws)[:, None] * self.count
         weights = np.bincount(places.ravel(), minlength=self.draws * self.count)

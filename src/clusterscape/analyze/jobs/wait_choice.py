@@ -3,8 +3,9 @@
 The point with the smallest median error of the newest forecasts wins: a simulation, the plan (both also shifted by their past
 errors), or a simple guess. The interval is made of the past errors of the base with the smallest interval score, weighted by age
 (Barber et al. 2023) and with jobs that still wait as censored (Kaplan–Meier). Its miss rate follows the misses (Gibbs & Candès
-2021), so that coverage returns to the nominal level when the world changes. A wait counts once it is over, or once it has
-outlasted its interval. One forecast costs O(candidates × WINDOW log WINDOW).
+2021), so that coverage returns to the nominal level when the world changes; forecasts whose outcome is not known yet count with
+the misses that their rate promises (Smith 1957), or the rate would swing. A wait counts once it is over, or once it has outlasted
+its interval; of many that are open together only some count. One forecast costs O(candidates × WINDOW log WINDOW).
 """
 
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ import numpy as np
 
 from clusterscape.analyze.jobs.wait_guesses import GUESSES, PLAN
 from clusterscape.analyze.jobs.wait_intervals import INTERVALS, LEVELS, MIDDLE, WaitBins, to_scale
-from clusterscape.model.arrays import Float64s, Int64s
+from clusterscape.model.arrays import Bools, Float64s, Int64s
 
 SIMULATION = len(GUESSES)
 RAW = (*GUESSES, "simulation")
@@ -31,8 +32,11 @@ NARROWEST = 0.05
 GRID: Float64s = np.array([0.002, 0.005, 0.01, 0.015, *np.arange(1, 50) / 50, 0.985, 0.99, 0.995, 0.998])
 _NOMINAL = sorted(INTERVALS, reverse=True)
 TARGETS: Float64s = np.array([1.0 - nominal for nominal in _NOMINAL])
-STEP = 0.05
+STEP = 0.1
 """Step of the miss rates after each outcome."""
+
+MOST_TOGETHER = 25.0
+"""The number of simultaneously open forecasts above which only some of them decide about later ones."""
 
 FORGET = 0.995
 """Weight of a forecast relative to the next newer one of its context (Barber et al. 2023 use 0.99)."""
@@ -129,10 +133,11 @@ def walk_forward(
     ends = np.zeros((count, bases, 2))
     centers, scales = questions.centers()
     wait_s = np.ascontiguousarray(wait_s, np.float64)
+    decides = select_deciding(made_s, wait_s)
     now_s = max(now_s, float(made_s[-1])) if count else now_s
     walk(
-        made_s, wait_s, questions.points(), centers, scales, _SHIFTED_BASES, questions.chains(), GRID, TARGETS,
-        STEP, FORGET, reported, points, choices, rates, lists, counts, ends,
+        now_s, made_s, wait_s, questions.points(), centers, scales, _SHIFTED_BASES, questions.chains(), decides, GRID,
+        TARGETS, STEP, FORGET, reported, points, choices, rates, lists, counts, ends,
     )  # fmt: skip
     is_raw = choices[:, 0] < 0
     reported[is_raw] = questions.sampled_s[is_raw]
@@ -145,6 +150,17 @@ def walk_forward(
     waits = int(np.isfinite(wait_s).sum()) if (chosen >= 0).all() else 0
     chooser = WaitChooser(waits, chosen[:, 0].copy(), chosen[:, 1].copy(), tables, rates)
     return ReportedWaits(reported, choices[:, 0].copy(), _name_bases(choices[:, 1])), chooser
+
+
+def select_deciding(made_s: Float64s, wait_s: Float64s) -> Bools:
+    """Which forecasts decide about later ones: all, but evenly fewer where more than MOST_TOGETHER were open when they were made.
+
+    Jobs that wait at the same time wait for the same events: hundreds of one burst alone must not decide about later ones.
+    """
+    over = np.searchsorted(np.sort(made_s + wait_s), made_s, side="right")
+    share = MOST_TOGETHER / np.maximum(np.arange(len(made_s)) - over, MOST_TOGETHER)
+    decides: Bools = np.diff(np.floor(np.cumsum(share) + 1e-9), prepend=0.0) > 0
+    return decides
 
 
 def _name_bases(bases: Int64s) -> Int64s:

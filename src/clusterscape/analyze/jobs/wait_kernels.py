@@ -241,9 +241,9 @@ def gather_context(
 
 
 @njit(cache=True, nogil=True)
-def adapt(rate: float, target: float, step: float, missed: float) -> float:
-    """The next miss rate (Gibbs & Candès 2021). At least −1, so that a burst of misses is over after some hundred outcomes."""
-    return min(max(rate + step * (target - missed), -1.0), 1.0)
+def bound_rate(rate: float) -> float:
+    """A miss rate in [−1, 1], so that a burst of outcomes is over after some hundred others."""
+    return min(max(rate, -1.0), 1.0)
 
 
 @njit(cache=True, nogil=True)
@@ -289,6 +289,7 @@ def predict_wait(
 
 @njit(cache=True, nogil=True)
 def walk(
+    now_s: float,
     made: Float64s,
     wait: Float64s,
     raw: Float64s,
@@ -296,6 +297,7 @@ def walk(
     scales: Float64s,
     shifted: Int64s,
     chains: Int64s,
+    decides: Bools,
     grid: Float64s,
     targets: Float64s,
     step: float,
@@ -310,8 +312,9 @@ def walk(
 ) -> None:
     """Every forecast in the order of ``made``, each from what was known then; ``wait``: infinite if the job has not started.
 
-    Sets ``reported`` (NaN if too few waits were known), ``points``, ``choices`` (point, base; −1: too few) and, as they are
-    after the last forecast, the miss ``rates`` of the intervals and the context ``lists`` with their ``counts``.
+    ``decides``: forecasts whose outcomes count. Sets ``reported`` (NaN if too few waits were known), ``points``, ``choices``
+    (point, base; −1: too few) and, as they are at ``now_s``, the miss ``rates`` of the intervals and the context
+    ``lists`` with their ``counts``.
     """
     count, bases, intervals = made.size, centers.shape[1], targets.size
     known_at = made + wait
@@ -319,14 +322,16 @@ def walk(
     tables = np.empty((bases, grid.size))
     is_judged = np.zeros((count, intervals), np.bool_)
     is_open = np.zeros(count, np.bool_)
+    # Misses expected of the forecasts that are not judged yet, less the target; and the rates without them.
+    expected, pending, judged_rates = np.zeros((count, intervals)), np.zeros(intervals), rates.copy()
     settled = first_open = 0
-    for row in range(count):
-        now = made[row]
+    for row in range(count + 1):
+        now = made[row] if row < count else now_s
         while settled < count and known_at[order[settled]] <= now:
             past = order[settled]
             settled += 1
             is_open[past] = False
-            if choices[past, 1] < 0:
+            if choices[past, 1] < 0 or not decides[past]:
                 continue
             for place in range(intervals):
                 if not is_judged[past, place]:
@@ -334,17 +339,24 @@ def walk(
                     is_inside = (
                         reported[past, place] - 1.0 <= wait[past] <= reported[past, reported.shape[1] - 1 - place] + 1.0
                     )
-                    rates[place] = adapt(rates[place], targets[place], step, 0.0 if is_inside else 1.0)
+                    missed = 0.0 if is_inside else 1.0
+                    judged_rates[place] = bound_rate(judged_rates[place] + step * (targets[place] - missed))
+                    pending[place] -= expected[past, place]
         while first_open < row and not is_open[first_open]:
             first_open += 1
         for past in range(first_open, row):
             # A job that still waits past the end of its interval has missed it, although its wait is not known.
-            if is_open[past] and choices[past, 1] >= 0:
+            if is_open[past] and choices[past, 1] >= 0 and decides[past]:
                 for place in range(intervals):
                     end = reported[past, reported.shape[1] - 1 - place]
                     if not is_judged[past, place] and now - made[past] > end + 1.0:
                         is_judged[past, place] = True
-                        rates[place] = adapt(rates[place], targets[place], step, 1.0)
+                        judged_rates[place] = bound_rate(judged_rates[place] + step * (targets[place] - 1.0))
+                        pending[place] -= expected[past, place]
+        for place in range(intervals):
+            rates[place] = bound_rate(judged_rates[place] - step * pending[place])
+        if row == count:
+            break
         is_open[row] = True
         rows = gather_context(now, chains[row], lists, counts, made, wait, WINDOW, FEWEST)
         choices[row] = -1
@@ -363,6 +375,12 @@ def walk(
                 reported[row],
             )  # fmt: skip
             choices[row, 0], choices[row, 1] = point, base
+            if decides[row]:
+                for place in range(intervals):
+                    expected[row, place] = max(rates[place], 0.0) - targets[place]
+                    pending[place] += expected[row, place]
+        if not decides[row]:
+            continue
         for depth in range(chains.shape[1]):
             context = chains[row, depth]
             lists[context, counts[context]] = row

@@ -244,11 +244,17 @@ def _assign_by_number(files: Sequence[_ReadFile]) -> str | None:
     alike: dict[tuple[Path, str], list[_ReadFile]] = {}
     for file in files:
         alike.setdefault((file.path.parent, _DIGITS.sub("#", file.path.name)), []).append(file)
-    if len(alike) == len(files) > 1:  # a folder per rank, or names without numbers
+    if len(alike) == len(files) > 1 and not _are_of_one_rank(files):  # a folder per rank, or names without numbers
         named = [f"{file.path.parent.name}/{file.path.name}" for file in files]
         return _assign_numbered(files, named)
     notes = [_assign_numbered(inside, [file.path.name for file in inside]) for inside in alike.values()]
     return next(filter(None, notes), None)
+
+
+def _are_of_one_rank(files: Sequence[_ReadFile]) -> bool:
+    """Whether dumps of one name in several folders are looks at one rank: they have calls of the same nanosecond."""
+    times = [{call.created_ns for call in _look(file).calls if call.created_ns} for file in files]
+    return len({file.path.name for file in files}) == 1 and bool(set.intersection(*times))
 
 
 def _assign_numbered(files: Sequence[_ReadFile], names: Sequence[str]) -> str | None:
@@ -322,7 +328,7 @@ def _as_int(value: object) -> int | None:
 
 
 def _as_world_size(value: object) -> int | None:
-    """Ranks are listed up to it, so a number that no run has is no world size."""
+    """Ranks are listed up to it, so larger numbers do not count as a world size."""
     size = _as_int(value)
     return size if size is not None and 0 < size <= flight_recorder.MAX_MEMBERS else None
 
@@ -336,6 +342,7 @@ def _process_of(entry: Mapping[str, Any]) -> ProcessLook:
         wait_channel=channel[:100] if isinstance(channel, str) else None,
         waits_on=waits_on[:500] if isinstance(waits_on, str) else None,
         cpu_ticks=_as_int(entry.get("cpu_ticks")),
+        is_thread_in_socket=entry.get("is_thread_in_socket") is True,
         io_bytes=_as_int(entry.get("io_bytes")),
         switches=_as_int(entry.get("switches")),
         wanted_ms=wanted_ms if isinstance(wanted_ms, int | float) and not isinstance(wanted_ms, bool) else None,

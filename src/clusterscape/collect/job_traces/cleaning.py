@@ -102,7 +102,7 @@ MAX_UNKNOWN_STATUSES = 20
 """Unknown statuses that have a note of their own; the others share one."""
 MAX_NAME_CHARACTERS = 256
 LATEST_S = 4_102_444_800
-"""The year 2100. A later submission is no Unix time in seconds: most often it is in milliseconds."""
+"""The year 2100. Later submissions are not Unix times in seconds, but mostly in milliseconds."""
 MAX_DURATION_S = 100 * 365 * 86_400
 """A century. Longer waits, run times and limits are placeholders or errors."""
 SMALLEST = 1e-6
@@ -251,7 +251,9 @@ class Cleaner:
         reason = "bytes that are not UTF-8 were read as Latin-1"
         self.notes.add("repaired", reason, faults.undecodable, faults.undecodable_lines)
         if faults.is_cut_off:
-            self.notes.add("kept", "the compressed file is truncated: only the part before that is read", 1, [])
+            self.notes.add(
+                "kept", "the compressed file is truncated or damaged: only the part before that is read", 1, []
+            )
         elif faults.damage is not None:
             self.notes.add("kept", f"{faults.damage}: only the part before that is read", 1, [])
 

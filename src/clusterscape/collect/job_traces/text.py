@@ -20,7 +20,7 @@ from typing import IO, BinaryIO, cast
 
 import zstandard
 
-from clusterscape.collect.unpacking import UnpackedSize
+from clusterscape.collect.unpacking import UnpackedSize, check_is_file
 from clusterscape.errors import SourceError, TooLargeError
 from clusterscape.settings.limits import UploadLimits
 
@@ -35,7 +35,8 @@ MAX_WINDOW_BYTES = 2**27
 SAMPLE_BYTES = 512
 MIN_UTF16_BYTES = 16
 
-_DAMAGED = (EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
+_COMPRESSED = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zst"}
+"""The first bytes of compressed files. Suffixes are not trusted: browsers unpack files without renaming them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,27 +88,30 @@ class FileFaults:
 
 @contextmanager
 def open_bytes(source: TraceSource) -> Iterator[IO[bytes]]:
-    """Open a file and decompress it according to its suffix: gz, bz2, xz, zst or none."""
+    """Open a file and decompress it: gz, bz2, xz, zst or none."""
     try:
+        check_is_file(source.path)
         with source.path.open("rb") as raw:
-            yield cast("IO[bytes]", _BoundedStream(_open_decompressed(source.path.suffix, raw), raw, source))
+            yield cast("IO[bytes]", _BoundedStream(_open_decompressed(raw), raw, source))
+    except EOFError as error:
+        raise SourceError(f"cannot decompress {source}: {error}", hint="Is the copy complete?") from error
     except OSError as error:
         raise SourceError(f"cannot read {source}: {error.strerror or error}") from error
-    except _DAMAGED as error:
-        raise SourceError(f"{source} does not match its suffix, or is damaged: {error}") from error
 
 
-def _open_decompressed(suffix: str, raw: BinaryIO) -> io.BufferedIOBase:
-    if suffix == ".zst":
-        decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES)
-        return cast("io.BufferedIOBase", decompressor.stream_reader(raw, read_across_frames=True))
-    if suffix == ".gz":
-        return gzip.GzipFile(fileobj=raw)
-    if suffix == ".bz2":
-        return bz2.BZ2File(raw)
-    if suffix == ".xz":
-        return io.BufferedReader(_Xz(raw))
-    return cast("io.BufferedIOBase", raw)
+def _open_decompressed(raw: io.BufferedReader) -> io.BufferedIOBase:
+    start = raw.peek(max(map(len, _COMPRESSED)))
+    match next((kind for first, kind in _COMPRESSED.items() if start.startswith(first)), None):
+        case "gz":
+            return gzip.GzipFile(fileobj=raw)
+        case "bz2":
+            return bz2.BZ2File(raw)
+        case "xz":
+            return io.BufferedReader(_Xz(raw))
+        case "zst":
+            decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES)
+            return cast("io.BufferedIOBase", decompressor.stream_reader(raw, read_across_frames=True))
+    return raw
 
 
 class _BoundedStream:
@@ -116,7 +120,7 @@ class _BoundedStream:
     def __init__(self, stream: io.BufferedIOBase, raw: BinaryIO, source: TraceSource) -> None:
         self._stream = stream
         self._decoder: codecs.IncrementalDecoder | None = None
-        self._is_begun = False
+        self._is_begun = self._is_classic_mac = False
         limits = source.limits
         self._size = None
         if limits is not None:
@@ -125,16 +129,23 @@ class _BoundedStream:
         self._raw = raw
 
     def read1(self, size: int) -> bytes:
-        """Read up to ``size`` bytes; empty at the end."""
+        """Read up to ``size`` bytes; empty at the end. Raises EOFError where compressed data ends too early or is damaged."""
         while True:
-            part = self._stream.read1(size)
+            try:
+                part = self._stream.read1(size)
+            except (zlib.error, lzma.LZMAError, zstandard.ZstdError, OSError) as error:
+                # Damage found by gzip and bz2 is an OSError without a number.
+                if isinstance(error, OSError) and error.errno is not None:
+                    raise
+                raise EOFError(str(error)) from error
             if self._size is not None:
                 self._size.add(len(part), packed_bytes=self._raw.tell())
             if not self._is_begun:
                 self._is_begun = True
                 self._decoder = _find_decoder(part)
+                self._is_classic_mac = b"\r" in part and NEW_LINE not in part
             if self._decoder is None:
-                return part
+                return part.replace(b"\r", NEW_LINE) if self._is_classic_mac else part
             text = self._decoder.decode(part, final=not part)
             if text or not part:
                 return text.removeprefix("\ufeff").encode("utf-8", "replace")
@@ -196,7 +207,7 @@ def read_start(source: TraceSource, size: int = 65_536) -> str:
         try:
             while len(start) < size and (part := cast("_BoundedStream", stream).read1(STEP_BYTES)):
                 start += part
-        except _DAMAGED:
+        except EOFError:
             if not start:
                 raise
     return start[:size].decode("utf-8-sig", "replace")
@@ -245,7 +256,7 @@ def read_block(stream: IO[bytes], faults: FileFaults, most: int | None = None) -
     while size < most:
         try:
             part = cast("_BoundedStream", stream).read1(min(most - size, STEP_BYTES))
-        except _DAMAGED:
+        except EOFError:
             faults.is_cut_off = True
             break
         if not part:

@@ -67,7 +67,7 @@ _MIB_OF = {"K": 2.0**-10, "": 1.0, "M": 1.0, "G": 2.0**10, "T": 2.0**20, "P": 2.
 
 
 def read_mebibytes(text: str) -> int | None:
-    """MiB of ``128G`` or ``350M``; Slurm's units are powers of 1024. None if it is no size, or zero."""
+    """MiB of ``128G`` or ``350M``; Slurm's units are powers of 1024. None if it is not a size, or zero."""
     match = _MEMORY.fullmatch(text.strip())
     return None if match is None else round(float(match[1]) * _MIB_OF[match[2]]) or None
 

@@ -2,6 +2,7 @@
 name, else its position. A truncated file is read up to the truncation.
 """
 
+import codecs
 import re
 import sys
 import tarfile
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from isal import isal_zlib
 
-from clusterscape.collect.unpacking import UnpackedSize
+from clusterscape.collect.unpacking import UnpackedSize, check_is_file
 from clusterscape.errors import SourceError, TooLargeError
 
 if TYPE_CHECKING:
@@ -29,6 +30,13 @@ _PIECE_BYTES = 1 << 12
 _MAX_LENGTH = sys.maxsize - 1
 MAX_DIGITS = 18  # of a number in a name
 MAX_RANK_DIGITS = 9
+_MARKS = {
+    codecs.BOM_UTF8: "",
+    codecs.BOM_UTF32_LE: "utf-32-le",  # before UTF-16, with whose mark it begins
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
 _GZIP = 31  # wbits of zlib: with a gzip header, the largest window
 _Damaged: type[Exception] = isal_zlib.IsalError  # type: ignore[assignment]  # its type stubs declare an instance, not a class
 
@@ -74,8 +82,13 @@ def find_trace_files(paths: Sequence[Path], limits: "UploadLimits | None" = None
     max_files = sys.maxsize if limits is None else limits.trace_files
     files: dict[tuple[Path, str | None], TraceFile] = {}
     for path in paths:
-        if not path.exists():
-            raise SourceError(f"no such file or folder: {path}", hint="Give a trace file, a folder or a tar archive.")
+        try:
+            check_is_file(path)
+        except FileNotFoundError:
+            hint = "Give a trace file, a folder or a tar archive."
+            raise SourceError(f"no such file or folder: {path}", hint=hint) from None
+        except OSError as error:
+            raise SourceError(f"cannot read {path}: {error.strerror}", hint="Is the path complete?") from error
         for file in _files_of(path):
             files.setdefault((file.path, file.member), replace(file, limits=limits))
             if len(files) > max_files:
@@ -114,14 +127,23 @@ def _files_of(path: Path) -> Iterator[TraceFile]:
 
 
 def read_content(file: TraceFile) -> Content:
-    """Read and decompress a file. A truncated gzip stream is decompressed up to the truncation."""
+    """Read and decompress a file; text becomes UTF-8. A truncated gzip stream is decompressed up to the truncation."""
     raw = _read_raw(file)
     if raw[:2] != b"\x1f\x8b":
-        return Content(raw)
+        return Content(to_utf8(raw))
     try:
-        return Content(_decompress(raw, file.new_size_limit()))
+        return Content(to_utf8(_decompress(raw, file.new_size_limit())))
     except (EOFError, _Damaged):
-        return Content(_decompress_partially(raw, file.new_size_limit()), "its gzip stream is truncated or damaged")
+        data = to_utf8(_decompress_partially(raw, file.new_size_limit()))
+        return Content(data, "its gzip stream is truncated or damaged")
+
+
+def to_utf8(data: bytes) -> bytes:
+    """Text that starts with a byte-order mark as UTF-8 without one; all other bytes as they are."""
+    for mark, encoding in _MARKS.items():
+        if data.startswith(mark):
+            return data[len(mark) :].decode(encoding, "replace").encode() if encoding else data[len(mark) :]
+    return data
 
 
 def _read_raw(file: TraceFile) -> bytes:

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Sequence
 from enum import StrEnum
 
-from clusterscape.collect.traces.files import TraceFile, natural_key, read_content
+from clusterscape.collect.traces.files import TraceFile, natural_key, read_content, to_utf8
 from clusterscape.errors import SourceError
 from clusterscape.model.spans import Trace
 
@@ -64,9 +64,9 @@ def _read_head(file: TraceFile) -> bytes:
             member = archive.extractfile(file.member)
             head = member.read(HEAD_BYTES) if member else b""
     if head[:2] != b"\x1f\x8b":
-        return head
+        return to_utf8(head)
     try:
-        return zlib.decompressobj(wbits=31).decompress(head, HEAD_BYTES)
+        return to_utf8(zlib.decompressobj(wbits=31).decompress(head, HEAD_BYTES))
     except (zlib.error, gzip.BadGzipFile):
         return b""
 
@@ -102,6 +102,6 @@ def _read_mindspore(file: TraceFile) -> Trace:
     if file.member is None:
         for path in sorted(file.path.parent.glob("*scope*"), key=lambda path: natural_key(path.name)):
             scope_file = TraceFile(path, limits=file.limits)
-            if detect_format(scope_file) is TraceFormat.MINDSPORE_SCOPES:
+            if path.is_file() and detect_format(scope_file) is TraceFormat.MINDSPORE_SCOPES:
                 scopes |= parse_scopes(read_content(scope_file))
     return parse_timeline(read_content(file), file.title, scopes)

@@ -58,8 +58,8 @@ def add_step_context(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _mark_steps(spans: pl.DataFrame) -> pl.DataFrame:
-    """With step spans between the ends of ``Optimizer.step`` if no steps are marked. What follows the last one is no step, nor
-    what precedes the first one, if it has fewer operators than a step.
+    """With step spans between the ends of ``Optimizer.step`` if no steps are marked. What follows the last one is not a
+    step. Neither is what precedes the first one, if it has fewer operators than a step.
     """
     name = pl.col("name").cast(pl.String)
     if (spans["span_class"] == SpanClass.STEP.value).any():

@@ -194,8 +194,8 @@ class MemoryColumns:
         self._arguments += [event.args or _NO_ARGUMENTS for event in marks]
 
     def build(self, base_ns: int) -> pl.DataFrame | None:
-        """``time_ns`` and the ``bytes`` allocated from then on, for the device with the largest maximum; for the host if there
-        are no device events. None if nothing was recorded.
+        """``time_ns`` and the ``bytes`` allocated from then on, for the device with the largest maximum; for the host if only
+        it has events. None if nothing was recorded.
         """
         table = pl.DataFrame(
             {

@@ -94,6 +94,8 @@ def _read_files(
     formats = [_detect(file) for file in files]
     known_formats = {trace_format for trace_format in formats if trace_format is not None}
     if not known_formats:
+        if not files[0].size_bytes:
+            raise SourceError(f"{files[0].title} is empty", hint="Is the copy complete?")
         raise SourceError(
             f"unknown trace format: {files[0].title}", hint="See docs/guide/traces.md for the supported formats."
         )

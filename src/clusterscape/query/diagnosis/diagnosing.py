@@ -22,7 +22,7 @@ from clusterscape.analyze.diagnose import (
 )
 from clusterscape.analyze.diagnose.diagnosis import By
 from clusterscape.analyze.diagnose.findings import FEATURE_PHRASES
-from clusterscape.analyze.diagnose.run_data import format_duration
+from clusterscape.analyze.diagnose.run_data import format_seconds
 from clusterscape.model import METRICS, UnitId
 from clusterscape.model.findings import Finding, FindingKind, SizeEstimate
 from clusterscape.query.diagnosis.answers import (
@@ -98,7 +98,7 @@ def analyze_window(
     notes = list(diagnosis.notes)
     if fine.step_ms is not None and metric is not None:
         notes.append(
-            f"There are too many samples to compare all: values are means over {format_duration(fine.step_ms / 1000)}."
+            f"There are too many samples to compare all: values are means over {format_seconds(fine.step_ms / 1000)}."
         )
     return AnalyzedWindow(diagnosis, findings, tuple(notes))
 

@@ -268,7 +268,7 @@ class DiagnosisQuery:
 
     def _describe_missing(self, holding: WorkloadHolding, times_ms: Int64s) -> list[str]:
         """Notes if samples begin late or end early, and whether more are being loaded."""
-        from clusterscape.analyze.diagnose.run_data import format_duration
+        from clusterscape.analyze.diagnose.run_data import format_seconds
 
         if holding.window is None or times_ms.size == 0:
             return []
@@ -281,11 +281,9 @@ class DiagnosisQuery:
             why = "earlier samples were not collected, or are no longer stored"
             if loaded_at is not None and holding.now - loaded_at < LOADING_MS:
                 why = "earlier samples are still being loaded"
-            notes.append(
-                f"The first sample is {format_duration(late_ms / 1000)} after the start of this window: {why}."
-            )
+            notes.append(f"The first sample is {format_seconds(late_ms / 1000)} after the start of this window: {why}.")
         if early_ms > least_ms:
-            notes.append(f"The last sample is {format_duration(early_ms / 1000)} before the end of this window.")
+            notes.append(f"The last sample is {format_seconds(early_ms / 1000)} before the end of this window.")
         return notes
 
     def _analyze(self, holding: WorkloadHolding, options: ComparisonOptions) -> CachedDiagnosis:

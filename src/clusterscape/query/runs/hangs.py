@@ -10,7 +10,7 @@ import polars as pl
 from clusterscape.analyze.hang.joining import MachineLooks, join_looks
 from clusterscape.analyze.hang.picture import report_hang
 from clusterscape.errors import NotFoundError
-from clusterscape.model.hangs import HangLook, HangReport, ProcessLook
+from clusterscape.model.hangs import HangLook, HangReport, ProcessLook, is_consistent
 from clusterscape.model.ids import UnitId, UnixMs, WorkloadId
 from clusterscape.model.runs import RunRecord, StoredRun
 from clusterscape.model.xids import find_xid
@@ -22,6 +22,8 @@ SAME_STALL_MS = 600_000
 """Looks of one job that lie further apart are of different stalls."""
 KEPT_ANSWERS = 64
 MOST_UNITS = 16_384
+MOST_LOOK_BYTES = 128 * 2**20
+"""Looks of one job that are joined, as JSON: those of about 7,000 ranks. Machines beyond count as without a look."""
 MOST_NAMED = 6
 GPU_METRICS = ("gpu_util_ratio", "power_watts", "power_limit_watts")
 BUSY_RATIO, IDLE_RATIO = 0.95, 0.05
@@ -164,11 +166,13 @@ class HangQuery:
         machines: list[MachineLooks] = []
         hosts: list[str] = []
         missing: list[str] = []
+        room = MOST_LOOK_BYTES
         for other in job:
             stored = self._records.run(other.run)
             if stored is None or stored.damage is not None:
                 continue
-            is_of_stall = bool(stored.detail.looks) and newest - _looked_at(other) <= SAME_STALL_MS
+            room -= len(msgspec.json.encode(stored.detail.looks))
+            is_of_stall = bool(stored.detail.looks) and newest - _looked_at(other) <= SAME_STALL_MS and room >= 0
             ended = _ended_ranks(stored, newest)
             if is_of_stall or ended:
                 machines.append(MachineLooks(looks=_looks_of(stored) if is_of_stall else (), ended=ended))
@@ -229,9 +233,11 @@ def _looks_of(stored: StoredRun) -> list[HangLook]:
     looks = []
     for plain in stored.detail.looks:
         try:
-            looks.append(msgspec.convert(plain, HangLook, strict=False))
+            look = msgspec.convert(plain, HangLook, strict=False)
         except msgspec.ValidationError:
             continue
+        if is_consistent(look):
+            looks.append(look)
     return looks
 
 

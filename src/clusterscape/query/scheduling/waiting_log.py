@@ -12,7 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from clusterscape.analyze.jobs.wait_choice import NOT_CHOSEN, ReportedWaits, WaitChooser, WaitQuestions, walk_forward
+from clusterscape.analyze.jobs.wait_choice import (
+    NOT_CHOSEN,
+    ReportedWaits,
+    WaitChooser,
+    WaitQuestions,
+    select_deciding,
+    walk_forward,
+)
 from clusterscape.analyze.jobs.wait_guesses import GUESSES, PastWaits, guess_waits, select_past_waits
 from clusterscape.analyze.jobs.wait_intervals import LEVELS, MIDDLE, WaitBins
 from clusterscape.model.arrays import Bools, Float64s, Int64s
@@ -26,7 +33,7 @@ MIN_OUTCOMES = 60
 """With fewer outcomes of one kind, forecasts of both kinds decide."""
 
 NEWEST = 1500
-"""Number of newest forecasts of a kind that decide."""
+"""Number of newest forecasts of a kind that decide, of those that ``select_deciding`` keeps."""
 
 
 def find_stage(waited_s: float) -> int:
@@ -215,12 +222,13 @@ def _judge_kind(forecasts: Sequence[LoggedForecast], partitions: Mapping[str | N
     )
     queue: Int64s = np.array([partitions[forecast.partition] for forecast in forecasts], np.int64)
     past = select_past_waits(made_s + wait, wait, bins, queue)
-    newest = slice(max(0, len(forecasts) - NEWEST), None)
-    sampled = np.array([forecast.sampled_s for forecast in forecasts[newest]], np.float64).reshape(-1, len(LEVELS))
-    guesses = np.array([_guesses(forecast) for forecast in forecasts[newest]], np.float64).reshape(-1, len(GUESSES))
-    questions = WaitQuestions(guesses, sampled, WaitBins(bins.size_ratio[newest], bins.ahead[newest]))
+    # The newest 1,500 of a busy site are of one day, and most of their jobs still wait.
+    rows = np.flatnonzero(select_deciding(made_s, wait))[-NEWEST:]
+    sampled = np.array([forecasts[row].sampled_s for row in rows], np.float64).reshape(-1, len(LEVELS))
+    guesses = np.array([_guesses(forecasts[row]) for row in rows], np.float64).reshape(-1, len(GUESSES))
+    questions = WaitQuestions(guesses, sampled, WaitBins(bins.size_ratio[rows], bins.ahead[rows]))
     now = float(np.max(np.where(np.isfinite(wait), made_s + wait, made_s), initial=0.0))
-    chooser = walk_forward(questions, made_s[newest], wait[newest], now)[1] if len(forecasts) else NOT_CHOSEN
+    chooser = walk_forward(questions, made_s[rows], wait[rows], now)[1] if len(forecasts) else NOT_CHOSEN
     return _Kind(chooser, past)
 
 

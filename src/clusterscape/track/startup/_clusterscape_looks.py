@@ -15,7 +15,7 @@ RANK_VARIABLES = (
     ("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"),
 )  # fmt: skip
 """Of a process's rank and of the number of ranks: of torchrun, mpirun and srun."""
-FOLDER, STACKS = "looks", "stacks"
+FOLDER, STACKS = "looks", ".stacks"
 
 
 def offer(run_folder: str) -> None:

@@ -27,6 +27,7 @@ INSIDE = (StackFrame("all_reduce", "/v/torch/distributed/distributed_c10d.py", 1
 LOADER = (StackFrame("_try_get_data", "/v/torch/utils/data/dataloader.py", 1284), StackFrame("fit", "/x/train.py", 4))
 WORKER = (
     StackFrame("read_remote", "/x/data.py", 22),
+    StackFrame("fetch", "/v/torch/utils/data/_utils/fetch.py", 33),
     StackFrame("_worker_loop", "/v/torch/utils/data/_utils/worker.py", 349),
     StackFrame("fit", "/x/train.py", 4),
 )
@@ -121,6 +122,8 @@ def test_nothing_hangs_when_one_process_sleeps_or_waits_for_its_user(process: Pr
 def test_one_process_hangs_when_it_waits_for_a_lock_and_none_of_its_threads_is_in_the_network() -> None:
     alone = judge((at("write"), LOCKED), (at("write"), LOCKED), does_other_wait=False)
     assert (alone.kind, alone.is_hang, alone.is_settled) == (HangKind.DEADLOCK, True, False)
+    receiving = replace(LOCKED, is_thread_in_socket=True)
+    assert not judge((at("join"), receiving), (at("join"), receiving), does_other_wait=False).is_hang
     upload = ThreadStack((StackFrame("readinto", "/usr/lib/python3.11/socket.py", 706),), name="upload")
     look = HangLook(
         {0: RankLook(0, stacks=(ThreadStack(at("write"), is_main=True), upload), process=LOCKED)}, taken_ms=BEGUN_MS

@@ -1,5 +1,7 @@
 """Intervals compared with published numbers and with other implementations, and their coverage."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -59,6 +61,22 @@ def test_sums_are_exact_when_every_user_is_drawn_once() -> None:
     sums = resamples.sums(np.array([1.0, 2.0, 4.0, 8.0]), np.array([0, 1, 1, -1]), 2)
     assert resamples.count == 3
     assert sums[0].tolist() == [1.0, 6.0]
+
+
+def test_memory_is_bounded_and_the_interval_right_when_every_job_has_its_own_user() -> None:
+    """Half a million users: 200 draws of each would take gigabytes."""
+    users = 500_000
+    fails = (np.arange(users) % 4 == 0).astype(float)
+    tracemalloc.start()
+    resamples = Resamples(np.arange(users), np.random.default_rng(0))
+    shares = resamples.shares(fails, np.ones(users))[:, 0]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200 * 2**20
+    assert resamples.draws == 200
+    assert shares.mean() == pytest.approx(0.25, abs=0.001)
+    # The standard error of the share of independent jobs.
+    assert shares.std() == pytest.approx(np.sqrt(0.25 * 0.75 / users), rel=0.2)
 
 
 def test_medians_scatter_as_theory_says_when_jobs_are_resampled() -> None:

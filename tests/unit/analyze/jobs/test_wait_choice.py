@@ -6,7 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from clusterscape.analyze.jobs.wait_choice import CANDIDATES, NOT_CHOSEN, WaitQuestions, says_little, walk_forward
+from clusterscape.analyze.jobs import wait_choice
+from clusterscape.analyze.jobs.wait_choice import (
+    CANDIDATES,
+    NOT_CHOSEN,
+    WaitQuestions,
+    says_little,
+    select_deciding,
+    walk_forward,
+)
 from clusterscape.analyze.jobs.wait_guesses import GUESSES, SIMPLE, guess_waits, select_past_waits
 from clusterscape.analyze.jobs.wait_intervals import (
     INTERVALS,
@@ -117,6 +125,52 @@ def test_the_simulation_alone_loses_coverage_and_to_a_constant_when_it_is_of_ano
     raw = {coverage.nominal: coverage.covered for coverage in measure_coverage(log.questions.sampled_s, log.wait_s)}
     assert raw[0.9] < 0.3
     assert np.median(np.abs(log.questions.sampled_s[:, MIDDLE] - log.wait_s)) > 20 * np.median(log.wait_s)
+
+
+def floods(seed: int, size: int = 300, count: int = 16) -> MadeLog:
+    """Hundreds of jobs come in half a minute and start together; each flood waits as long as it happens to."""
+    random = np.random.default_rng(seed)
+    jobs = size * count
+    made = np.concatenate([flood * 40 * 3600.0 + np.arange(float(size)) / 10 for flood in range(count)])
+    wait = np.repeat(np.rint(7200 * random.lognormal(0, 1, count)), size)
+    bins, queue = WaitBins(np.full(jobs, 0.01), np.full(jobs, 20.0)), np.zeros(jobs, np.int64)
+    guesses = guess_waits(select_past_waits(made + wait, wait, bins, queue), made, bins, queue, 8 * wait)
+    sampled = np.full((jobs, 1), 7200.0) * np.linspace(0.9, 1.1, len(LEVELS))
+    return MadeLog(WaitQuestions(guesses, sampled, bins), made, wait)
+
+
+def test_intervals_hold_when_hundreds_of_jobs_wait_for_the_same_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixteen floods are sixteen outcomes, not five thousand: where all count, the newest flood alone decides."""
+    log = floods(1)
+    first = len(log.wait_s) // 4
+    assert measure_coverage(log.reported()[first:], log.wait_s[first:])[-1].covered > 0.75
+    monkeypatch.setattr(wait_choice, "MOST_TOGETHER", 1e9)
+    assert measure_coverage(log.reported()[first:], log.wait_s[first:])[-1].covered < 0.5
+
+
+def test_forecasts_decide_evenly_when_more_than_some_are_open_at_the_same_time() -> None:
+    made = np.arange(1000.0)
+    assert select_deciding(made, np.full(1000, 20.0)).all()
+    assert select_deciding(np.zeros(10), np.full(10, np.inf)).all()
+    decides = select_deciding(made, np.full(1000, 250.0))
+    assert decides[:25].all()
+    assert 45 <= decides[500:].sum() <= 55  # a tenth, because 250 are open
+    assert np.diff(np.flatnonzero(decides[500:])).max() <= 11
+
+
+def test_intervals_are_calibrated_when_thousands_wait_at_the_same_time() -> None:
+    """Of the newest 3,000 forecasts no outcome is known: older ones must decide."""
+    random = np.random.default_rng(2)
+    count, open_count = 7500, 3000
+    made = np.sort(random.uniform(0, count * 30.0, count))
+    wait = open_count * 30.0 * random.lognormal(0, 0.1, count)
+    bins = WaitBins(np.full(count, 0.01), np.full(count, float(open_count)))
+    simulated = wait * random.lognormal(0.5, 0.2, count)
+    sampled = simulated[:, None] * np.linspace(0.99, 1.01, len(LEVELS))
+    log = MadeLog(WaitQuestions(np.repeat(simulated[:, None], len(GUESSES), axis=1), sampled, bins), made, wait)
+    reported, wait = log.reported()[6000:], wait[6000:]
+    assert measure_coverage(reported, wait)[-1].covered == pytest.approx(0.93, abs=0.06)
+    assert measure_coverage(sampled[6000:], wait)[-1].covered < 0.05
 
 
 def test_later_outcomes_do_not_matter_when_a_forecast_was_made() -> None:

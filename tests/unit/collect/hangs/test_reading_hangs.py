@@ -22,7 +22,10 @@ def write_dumps(folder: Path, names: list[str]) -> None:
     simulation = simulate("absent", 0)
     for number, name in enumerate(names):
         document = dump_of(simulation, 0, "2.10", 2000)
-        document["entries"] = [entry | {"input_sizes": [[100 + number]]} for entry in document["entries"]]
+        document["entries"] = [
+            entry | {"input_sizes": [[100 + number]], "time_created_ns": entry["time_created_ns"] + number}
+            for entry in document["entries"]
+        ]
         document["pg_config"] = {}
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -54,6 +57,12 @@ def test_two_looks_are_read_when_each_rank_has_two_dumps(tmp_path: Path) -> None
     write_dumps(tmp_path / "second", ["rank0", "rank1"])
     assert [sorted(look.ranks) for look in read_looks([tmp_path / "first", tmp_path / "second"])] == [[0, 1], [0, 1]]
     assert [sorted(look.ranks) for look in read_looks([tmp_path])] == [[0, 1], [0, 1]]
+
+
+def test_dumps_of_one_rank_are_two_looks_when_no_name_says_rank(tmp_path: Path) -> None:
+    for folder in ("look1", "look2"):
+        write_dumps(tmp_path / folder, ["host1.trace"])
+    assert [sorted(look.ranks) for look in read_looks([tmp_path])] == [[1], [1]]
 
 
 def test_other_files_are_read_when_some_are_damaged(tmp_path: Path) -> None:

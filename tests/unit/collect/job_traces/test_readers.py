@@ -160,8 +160,8 @@ def test_error_lists_the_known_formats_when_a_format_is_unknown(tmp_path: Path) 
         read_trace(write(tmp_path, "submit_time,wait_time,gpu_num\n1,2,3\n"), "lumos")
     with pytest.raises(SourceError, match="cannot read"):
         read_trace(tmp_path / "nowhere.swf")
-    with pytest.raises(SourceError, match=r"cannot read|does not match its suffix"):
-        read_trace(write(tmp_path, SWF, "plain.gz"))
+    with pytest.raises(SourceError, match=r"cannot read .*: Is a directory"):
+        read_trace(tmp_path)
 
 
 SACCT = """JobID|User|Account|Partition|Submit|Start|End|Elapsed|Timelimit|NCPUS|NNodes|AllocTRES|State

@@ -1,11 +1,17 @@
 """Job traces as strangers have them: unknown ends, absurd numbers, foreign encodings, cut files. Nothing but our own errors."""
 
+import bz2
 import gzip
 import json
+import lzma
+import os
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import pytest
+import zstandard
 from hostile.memory import MIB, measure
 from typer.testing import CliRunner
 from unit.collect.job_traces.test_readers import SACCT, noted, rows, sacct_job, swf_lines, write
@@ -131,7 +137,7 @@ def test_beginning_is_kept_when_a_compressed_file_is_cut(tmp_path: Path, keep: f
     packed = gzip.compress(text.encode())
     trace = read_trace(write(tmp_path, packed[: int(len(packed) * keep)], "trace.swf.gz"))
     assert 0 < len(trace) < 3000
-    assert noted(trace)["the compressed file is truncated: only the part before that is read"][0] == "kept"
+    assert noted(trace)["the compressed file is truncated or damaged: only the part before that is read"][0] == "kept"
 
 
 def test_beginning_is_kept_when_compressed_json_is_cut(tmp_path: Path) -> None:
@@ -143,8 +149,50 @@ def test_beginning_is_kept_when_compressed_json_is_cut(tmp_path: Path) -> None:
 
 
 def test_error_says_so_when_nothing_of_a_compressed_file_is_left(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="does not match its suffix, or is damaged"):
+    with pytest.raises(SourceError, match="cannot decompress"):
         read_trace(write(tmp_path, gzip.compress(SACCT.encode())[:12], "trace.swf.gz"))
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
+def test_beginning_is_kept_when_a_compressed_file_is_damaged_in_the_middle(
+    tmp_path: Path, compress: Callable[[bytes], bytes]
+) -> None:
+    random = np.random.default_rng(0)
+    text = swf_lines(*({1: str(place), 3: str(random.integers(1, 10**6))} for place in range(80_000)))
+    packed = bytearray(compress(text.encode()))
+    middle = len(packed) * 4 // 5
+    packed[middle : middle + 8] = b"damaged!"
+    trace = read_trace(write(tmp_path, bytes(packed), "trace.swf"))
+    assert 20_000 < len(trace) < 80_000
+    assert "the compressed file is truncated or damaged: only the part before that is read" in noted(trace)
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress, zstandard.compress, bytes])
+@pytest.mark.parametrize("name", ["trace.swf", "trace.swf.gz"])
+def test_rows_are_the_same_when_the_suffix_does_not_say_how_a_file_is_compressed(
+    tmp_path: Path, compress: Callable[[bytes], bytes], name: str
+) -> None:
+    text = swf_lines({1: "1"}, {1: "2"})
+    assert rows(read_trace(write(tmp_path, compress(text.encode()), name))) == rows(
+        read_trace(write(tmp_path, text, "plain.swf"))
+    )
+
+
+def test_rows_are_the_same_when_lines_end_as_on_an_old_mac(tmp_path: Path) -> None:
+    text = "; MaxProcs: 64\n" + swf_lines({1: "1"}, {1: "2"})
+    old = read_trace(write(tmp_path, text.replace("\n", "\r"), "old.swf"))
+    assert rows(old) == rows(read_trace(write(tmp_path, text, "new.swf")))
+    assert old.total == 64
+
+
+@pytest.mark.parametrize("command", [["sched", "describe"], ["sched", "wait"], ["trace", "report"]])
+def test_pipe_and_device_are_refused_without_being_opened(tmp_path: Path, command: list[str]) -> None:
+    """Nobody writes into the pipe, so a command that opened it would never end."""
+    os.mkfifo(tmp_path / "pipe.json")
+    for path in (tmp_path / "pipe.json", Path("/dev/null")):
+        result = CliRunner().invoke(app, [*command, str(path)])
+        assert isinstance(result.exception, SourceError)
+        assert "is a pipe or a device, not a file" in str(result.exception)
 
 
 def test_jobs_before_the_damage_are_kept_when_json_has_an_endless_number(tmp_path: Path) -> None:

@@ -2,13 +2,17 @@
 
 import gzip
 import io
+import json
+import os
 import sqlite3
 import tarfile
 from pathlib import Path
 
 import polars as pl
 import pytest
+from fuzz.structured_seeds import DOCUMENTS
 from hostile.memory import MIB, measure
+from unit.collect.traces.trace_files import simple_rank, write
 
 from clusterscape.collect.traces import read_traces
 from clusterscape.collect.traces.files import find_trace_files, natural_key
@@ -124,3 +128,36 @@ def test_no_memory_is_taken_when_a_database_column_is_computed(tmp_path: Path) -
 def test_names_are_sorted_when_their_numbers_are_very_long() -> None:
     names = ["rank10.json", "rank2.json", f"rank{'9' * 5000}.json"]
     assert sorted(names, key=natural_key) == [names[1], names[0], names[2]]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_spans_are_the_same_when_a_trace_has_a_byte_order_mark(tmp_path: Path, encoding: str, is_packed: bool) -> None:
+    data = json.dumps(simple_rank(0, 1)).encode(encoding)
+    path = tmp_path / "rank0.json"
+    path.write_bytes(gzip.compress(data) if is_packed else data)
+    plain = write(tmp_path / "plain" / "rank0.json", simple_rank(0, 1))
+    assert read_traces([path]).spans.equals(read_traces([plain]).spans)
+
+
+def test_folder_and_pipe_that_look_like_scope_files_are_ignored(tmp_path: Path) -> None:
+    """Nobody writes into the pipe, so a reader that opened it would never end."""
+    name, document = DOCUMENTS["traces"]["mindspore"]
+    (tmp_path / name).write_text(json.dumps(document))
+    expected = read_traces([tmp_path / name]).spans
+    (tmp_path / "scopes").mkdir()
+    os.mkfifo(tmp_path / "scope_map")
+    assert read_traces([tmp_path / name]).spans.equals(expected)
+
+
+def test_error_says_why_when_a_path_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "rank0.json").touch()
+    (tmp_path / "rank1.json").symlink_to(tmp_path / "rank1.json")
+    for path, message in (
+        (tmp_path / "rank0.json", "rank0.json is empty"),
+        (tmp_path / "rank1.json", "Too many levels of symbolic links"),
+        (tmp_path / "rank2.json", "no such file or folder"),
+        (tmp_path / ("x" * 5000), "File name too long"),
+    ):
+        with pytest.raises(SourceError, match=message):
+            read_traces([path])

@@ -52,6 +52,7 @@ def document(events: Sequence[Json], rank: int | None = None, world_size: int | 
 def write(path: Path, content: Json) -> Path:
     """Write a file, compressed according to its name."""
     data = json.dumps(content).encode()
+    path.parent.mkdir(exist_ok=True)
     path.write_bytes(gzip.compress(data) if path.name.endswith(".gz") else data)
     return path
 
