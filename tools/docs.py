@@ -100,6 +100,7 @@ _MEASURED = {
     MetricSubject.JOB: "job",
     MetricSubject.NODE: "whole node",
     MetricSubject.SOURCE: "source",
+    MetricSubject.PERIOD: "jobs of a user or project",
 }
 
 

@@ -40,6 +40,8 @@ from clusterscape.model import (
     WorkloadState,
     gpu_unit_id,
 )
+from clusterscape.model.job_summaries import JobSummary, SummarySource, summarize
+from clusterscape.model.job_usage import GpuUsage, JobUsage, NodeUsage
 from clusterscape.model.rules import Violation
 from clusterscape.model.runs import (
     RunAbout,
@@ -714,3 +716,62 @@ def test_names_of_others_match_nothing_when_the_scope_excludes_them(store: Recor
     assert find(project="vision", is_known=False) == {"slurm:73"}
     assert find(is_known=False) == {"slurm:73", "slurm:74", "kubernetes:train.a.1"}
     assert len(find()) == 5
+
+
+def ended_job(number: int, *, hours: float, **fields: object) -> Workload:
+    ended = job(number, name=f"train-{number}", user="ada", started_at=at(hours - 1), ended_at=at(hours))
+    changes: dict[str, object] = {"state": WorkloadState.COMPLETED, **fields}
+    return replace(ended, **changes)  # type: ignore[arg-type]  # fields by name
+
+
+def summary_of(workload: Workload, source: SummarySource = SummarySource.SAMPLES) -> JobSummary:
+    node = NodeUsage(cores=8, cpu_s=100.5, gpus={"0": GpuUsage(util_ratio=0.25)})
+    usage = JobUsage(run_s=3600, gpu_count=1, nodes={"n1": node})
+    summary = summarize(workload, None if source is SummarySource.ACCOUNTING else usage, source=source)
+    assert summary is not None
+    return summary
+
+
+def test_ended_jobs_are_listed_until_they_are_summarized(store: RecordStore) -> None:
+    jobs = [ended_job(number, hours=number) for number in (1, 2, 3)]
+    never_ran = ended_job(5, hours=2, state=WorkloadState.CANCELLED, started_at=None)
+    store.write_workloads([*jobs, never_ran, job(4, state=WorkloadState.RUNNING, started_at=at(1))], at_ms=T0)
+
+    def missing(limit: int = 10) -> list[str]:
+        return [workload.id for workload in store.unsummarized(start_ms=at(0), end_ms=at(9), limit=limit)]
+
+    assert missing() == ["slurm:3", "slurm:2", "slurm:1"]
+    assert missing(2) == ["slurm:3", "slurm:2"]
+    assert store.write_summaries([summary_of(jobs[1])]) == 1
+    assert missing() == ["slurm:3", "slurm:1"]
+    # It ran again after a requeue.
+    store.write_workloads([ended_job(2, hours=5)], at_ms=T0)
+    assert missing() == ["slurm:2", "slurm:3", "slurm:1"]
+
+
+def test_summaries_are_read_back_and_outlive_their_jobs(store: RecordStore) -> None:
+    jobs = [ended_job(number, hours=number) for number in (1, 2, 3)]
+    store.write_workloads(jobs, at_ms=T0)
+    summaries = [summary_of(workload) for workload in jobs]
+    store.write_summaries(summaries)
+    assert store.remove_ended_before(at(9)) == 3
+
+    assert store.job_summary(jobs[0].id) == summaries[0]
+    assert store.similar_summaries("ada", "train-#", limit=2) == [summaries[2], summaries[1]]
+    assert store.similar_summaries("bob", "train-#", limit=2) == []
+    table = store.summary_columns(start_ms=at(2), end_ms=at(3))
+    assert table.select("workload", "user", "run_s", "gpu_util_ratio", "gpus_unused").rows() == [
+        ("slurm:2", "ada", 3600.0, 0.25, 0)
+    ]
+    assert store.remove_summaries_before(at(2)) == 1
+    assert store.job_summary(jobs[0].id) is None
+
+
+def test_a_summary_with_numbers_stays_when_the_same_end_is_summarized_again(store: RecordStore) -> None:
+    workload = ended_job(1, hours=2)
+    empty, measured = (summary_of(workload, source) for source in (SummarySource.ACCOUNTING, SummarySource.SAMPLES))
+    assert store.write_summaries([empty]) == 1
+    assert store.write_summaries([measured]) == 1
+    assert store.write_summaries([empty, summary_of(workload, SummarySource.JOBSTATS)]) == 0
+    assert store.job_summary(workload.id) == measured
+    assert store.write_summaries([summary_of(ended_job(1, hours=4), SummarySource.JOBSTATS)]) == 1

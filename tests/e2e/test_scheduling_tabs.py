@@ -84,6 +84,28 @@ def test_an_uploaded_trace_is_described_and_simulated_when_it_is_brought(page: P
     expect(chart.get_by_role("status")).to_contain_text("SJF + EASY", timeout=SLOW_MS)
 
 
+def test_machine_size_is_guessed_with_its_reason_unless_it_is_given(page: Page, swf: Path) -> None:
+    lines = swf.read_text().splitlines()
+    sizeless = swf.with_name("sizeless.swf")
+    sizeless.write_text("\n".join(line for line in lines if "MaxProcs" not in line) + "\n")
+    page.goto("/scheduling?tab=history")
+    upload = page.get_by_role("region", name="Upload a job trace").or_(page.get_by_label("Upload a job trace")).first
+    size = upload.get_by_label("Machine size")
+    page.get_by_label("Job trace file").set_input_files(sizeless)
+    expect(page).to_have_url(re.compile("history=sizeless-"), timeout=90_000)
+    guessed = page.get_by_text(re.compile(r"used \(a guess: \w+"))
+    expect(guessed).to_have_count(1, timeout=90_000)
+
+    # The same file with the machine's size: twice as many processors, used half as much, and no guess.
+    size.fill("32")
+    given = sizeless.with_name("given.swf")
+    given.write_bytes(sizeless.read_bytes())
+    page.get_by_label("Job trace file").set_input_files(given)
+    expect(page).to_have_url(re.compile("history=given-"), timeout=90_000)
+    expect(page.get_by_text(re.compile(r"^given .* of 32.processors used")).first).to_be_visible(timeout=90_000)
+    expect(guessed).to_have_count(1)
+
+
 def test_error_is_explained_when_a_file_is_no_trace(browser: Browser, demo_url: str, tmp_path: Path) -> None:
     # Not the fixture's page: the browser logs the refused upload as an error.
     page = browser.new_page(base_url=demo_url)

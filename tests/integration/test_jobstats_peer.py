@@ -19,7 +19,7 @@ from servers.prometheus import prometheus_server
 from servers.slurm import SlurmServer, slurm_server
 from servers.slurm_conf import NodeGroup
 
-from clusterscape.cli.job_text import card_text
+from clusterscape.analyze.jobcard.text import card_text
 from clusterscape.collect.prometheus import PrometheusCollector
 from clusterscape.collect.slurm import SlurmCollector
 from clusterscape.ingest.pipeline import Ingest

@@ -69,7 +69,7 @@ def test_recording_is_whole_when_read(lives: RecordedLives) -> None:
 
 
 def test_table_names_every_rule_when_one_is_shipped() -> None:
-    assert set(TABLE) == {entry.rule.key for entry in shipped_rules() if not entry.rule.scope.subject.is_hardware}
+    assert set(TABLE) == {entry.rule.key for entry in shipped_rules() if not entry.rule.scope.subject.is_lifeless}
 
 
 @pytest.mark.parametrize("key", TABLE)

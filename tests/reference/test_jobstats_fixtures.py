@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from clusterscape.cli.job_text import card_text
+from clusterscape.analyze.jobcard.text import card_text
 from clusterscape.collect.slurm.job_summaries import parse_job_summary
 from clusterscape.collect.slurm.states import job_state
 from clusterscape.collect.slurm.values import read_tres_bytes, read_tres_count, read_words

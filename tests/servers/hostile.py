@@ -8,6 +8,7 @@ import gzip
 import io
 import itertools
 import json
+import os
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -77,7 +78,10 @@ async def attack(attacker: Attacker, until: float) -> None:
 def attack_for(
     url: str, victim_run: str, victim_unit: str, until: float
 ) -> tuple[Counter[str], list[tuple[float, str]]]:
-    """All attacks until then, from a process of its own: the attacker's computing must not delay the measurement."""
+    """All attacks until then, from a process of its own and at a low priority: the attacker's computing, which would be done on
+    another machine, must not delay the measurement.
+    """
+    os.nice(10)
     attacker = Attacker(url, victim_run, victim_unit)
     asyncio.run(attack(attacker, until))
     return attacker.answers, attacker.begun

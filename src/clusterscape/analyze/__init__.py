@@ -4,6 +4,7 @@
 ``hang``: who hangs in a run that makes no steps, where and why.
 ``jobcard``: the card of a job: shares of CPU, memory and GPUs, roundings and notes.
 ``jobs``: what jobs of job traces are like, and predictions of run times and waits.
+``periods``: sums of the jobs of users and projects over days.
 ``rules``: the rule language and judging by it.
 ``runs``: tracked runs compared.
 ``stats``: statistics of metrics over lives.

@@ -6,7 +6,7 @@
 ``demo_traces``: traces for two workloads of the demo.
 ``entry``: entry point: sub-commands, global options, errors.
 ``hang_text``: prints the verdict on a hang.
-``job_text``: prints the card of a job.
+``mailprog``: the MailProg of Slurm; a command of its own, which imports nothing.
 ``migrate_moving``: source and target of ``migrate``, and the move itself.
 ``options``: options that several commands share.
 ``output``: consoles, logging, JSON; ``SafeConsole`` escapes untrusted text.

@@ -22,6 +22,7 @@ from clusterscape.cli import (
     init,
     job,
     listing,
+    mail,
     migrate,
     plan,
     rules,
@@ -101,6 +102,11 @@ app.command(
     rich_help_panel=INSPECT,
     epilog=example("clusterscape job 4711", "clusterscape job 4711_3 4711+1 --json"),
 )(job.job)
+app.command(
+    "mail",
+    rich_help_panel=INSPECT,
+    epilog=example("clusterscape mail", "clusterscape mail waste"),
+)(mail.mail)
 app.command(
     "diagnose",
     rich_help_panel=INSPECT,

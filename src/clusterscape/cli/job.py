@@ -42,7 +42,7 @@ def job(
     if as_json:
         print_json(cards[0] if len(cards) == 1 else cards)
         return
-    from clusterscape.cli.job_text import card_text
+    from clusterscape.analyze.jobcard.text import card_text
 
     has_color = not no_color and sys.stdout.isatty()
     for card in cards:

@@ -37,6 +37,7 @@ from clusterscape.model import (
     Workload,
     WorkloadId,
 )
+from clusterscape.model.job_summaries import SummarySource, summarize
 from clusterscape.model.observations import PRIORITY_PARTS, SCHEDULER_RULES
 from clusterscape.settings.limits import SourceLimits
 from clusterscape.store.changes import Changes
@@ -305,6 +306,7 @@ class Ingest:
                 observation = self._limiter.limit_history(observation)
                 self._note_dropped(observation)
                 self._write_queue(self._apply_history(observation), observation.at)
+                self._write_summaries(observation)
             case PrioritiesObserved():
                 # Written as one document per poll: they change every second, and no history is needed.
                 body = {"parts": {job: dict(parts) for job, parts in observation.parts.items()}}
@@ -316,6 +318,14 @@ class Ingest:
 
     def _apply_history(self, history: HistoryObserved) -> QueueChange:
         return self._ledger.apply_history(history, self._read_unknown(history.workloads))
+
+    def _write_summaries(self, history: HistoryObserved) -> None:
+        """Write what the accounting says that jobs used; of others, samples are summarized later."""
+        if not history.usages:
+            return
+        jobs = self._records.find_workloads(history.usages)
+        summaries = (summarize(job, history.usages[job.id], source=SummarySource.JOBSTATS) for job in jobs)
+        self._records.write_summaries(summary for summary in summaries if summary is not None)
 
     def _read_unknown(self, workloads: Iterable[Workload]) -> dict[WorkloadId, Workload]:
         """Stored records of workloads that the ledger does not have, so that earlier executions survive a restart."""

@@ -11,17 +11,20 @@ Names are imported on first use, so that a tracked script does not load numpy or
 ``host_metrics``: the part of the metric catalogue about jobs and whole nodes.
 ``ids``: branded identifiers and times.
 ``inventory``: nodes, partitions, units, reservations and preemption.
+``job_summaries``: the summary of an ended job, kept for years.
 ``job_usage``: what a job used of its nodes, for its card.
 ``jobs``: a job trace as columns.
 ``machine_types``: machine types from product names.
 ``metrics``: the metric catalogue: one entry per metric, with the names sources use.
 ``observations``: what collectors yield.
+``period_metrics``: the metrics of users and projects over a period, as rows of the catalogue.
 ``quantities``: formatting of hours and durations; the page's is in ``web/src/base/format.ts``.
 ``rules``: rules, their subjects, and violations.
 ``run_events``: every event of a run and its fields.
 ``run_fold``: applies events to a stored run.
 ``run_frames``: the format of a run's files, on disk and on the wire.
 ``runs``: a run as it is stored, and the names of its units.
+``safe_text``: escapes control characters in untrusted text.
 ``samples``: samples as columns.
 ``spans``: spans and operator graphs.
 ``statistics``: the statistic catalogue of rules.

@@ -11,6 +11,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from clusterscape.model.host_metrics import HOST_METRICS
+from clusterscape.model.period_metrics import PERIOD_METRICS
 
 PERCENT = 0.01
 MEBIBYTE = 2.0**20
@@ -34,6 +35,7 @@ class MetricSubject(StrEnum):
     JOB = "job"  # the part of a job that runs on one node: `job_unit_id`
     NODE = "node"  # a whole node, with all that runs there: the node's name
     SOURCE = "source"
+    PERIOD = "period"  # the ended jobs of a user or project over days; never sampled
 
 
 class MetricUnit(StrEnum):
@@ -584,6 +586,19 @@ CATALOGUE: tuple[Metric, ...] = (
             subject=MetricSubject(row.subject),
         )
         for row in HOST_METRICS
+    ),
+    *(
+        Metric(
+            period.name,
+            period.label,
+            MetricUnit(period.unit),
+            period.text,
+            MappingProxyType({}),
+            kind=MetricKind.COUNTER if period.is_sum else MetricKind.GAUGE,
+            is_own=True,
+            subject=MetricSubject.PERIOD,
+        )
+        for period in PERIOD_METRICS
     ),
 )
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from clusterscape.model.ids import NodeId, UnixMs, WorkloadId
 from clusterscape.model.inventory import Node, Partition, PreemptionRules, Reservation, Unit
+from clusterscape.model.job_usage import JobUsage
 from clusterscape.model.samples import RawScrape
 from clusterscape.model.workloads import Allocation, Workload
 
@@ -76,13 +77,17 @@ class QueueObserved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryObserved:
-    """Ended workloads from the accounting; allocations only if the source still has them."""
+    """Ended workloads from the accounting; allocations only if the source still has them.
+
+    ``usages``: what they used, if the accounting has summaries of it.
+    """
 
     source: str
     at: UnixMs
     workloads: Sequence[Workload]
     allocations: Sequence[Allocation] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
+    usages: Mapping[WorkloadId, JobUsage] = field(default_factory=dict)
 
 
 PRIORITY_PARTS = "priority-parts"

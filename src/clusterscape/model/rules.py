@@ -1,5 +1,5 @@
 """Rules and violations. A rule is conditions joined by and/or; a condition is metric × statistic × operator × value.
-Rules apply to workloads, GPUs, nodes or sources.
+Rules apply to workloads, GPUs, nodes, sources, or the jobs of users and projects over days.
 
 Records only. ``analyze/rules`` parses, formats and evaluates them.
 """
@@ -103,9 +103,11 @@ class Subject(StrEnum):
     GPUS = "gpus"  # whether allocated or free
     NODES = "nodes"
     SOURCES = "sources"  # schedulers and servers that collectors read
+    USERS = "users"  # sums of a user's ended jobs over days
+    PROJECTS = "projects"
 
     @property
-    def is_hardware(self) -> bool:
+    def is_lifeless(self) -> bool:
         """Whether it has no life; such rules use time windows and the last value."""
         return self is not Subject.WORKLOADS
 
@@ -140,12 +142,12 @@ class RuleScope:
 
 
 WORKLOAD_SCOPE = RuleScope()
-HARDWARE_SCOPE = RuleScope(min_age_ms=0, min_samples=1)
+LIFELESS_SCOPE = RuleScope(min_age_ms=0, min_samples=1)
 
 
 def standard_scope(subject: Subject) -> RuleScope:
     """The default scope of a rule. Hardware rules have no minimum age: a broken GPU needs no time to warm up."""
-    return HARDWARE_SCOPE if subject.is_hardware else WORKLOAD_SCOPE
+    return LIFELESS_SCOPE if subject.is_lifeless else WORKLOAD_SCOPE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,9 +171,9 @@ class Rule:
 class Violation:
     """A workload violated a rule on a unit from ``since`` to ``until`` (None: ongoing).
 
-    ``workload`` names a node or a source if the rule applies to these (``node_subject``, ``source_subject``). ``unit`` is None if
-    the violation is of the whole workload or node; ``gpus`` is the number of units it covers. ``values`` are the statistics of
-    the last evaluation that found it violated, by the text of their condition, in canonical units.
+    ``workload`` names a node, a source, a user or a project if the rule applies to these (``node_subject`` …). ``unit`` is None
+    if the violation is of the whole workload or node; ``gpus`` is the number of units it covers. ``values`` are the statistics
+    of the last evaluation that found it violated, by the text of their condition, in canonical units.
     """
 
     rule: str
@@ -222,6 +224,8 @@ class ViolationTurn:
 
 _NODE = "node:"
 _SOURCE = "source:"
+_USER = "user:"
+_PROJECT = "project:"
 
 
 def node_subject(node: NodeId) -> WorkloadId:
@@ -239,14 +243,31 @@ def source_unit(kind: str) -> UnitId:
     return UnitId(f"{_SOURCE}{kind}")
 
 
+def user_subject(user: str) -> WorkloadId:
+    """The ``workload`` of violations by a user's jobs over days."""
+    return WorkloadId(f"{_USER}{user}")
+
+
+def project_subject(project: str) -> WorkloadId:
+    """The ``workload`` of violations by a project's jobs over days."""
+    return WorkloadId(f"{_PROJECT}{project}")
+
+
+def find_owner(subject: str) -> tuple[str | None, str | None]:
+    """The user or the project whose jobs a violation names."""
+    if subject.startswith(_USER):
+        return subject.removeprefix(_USER), None
+    return None, subject.removeprefix(_PROJECT) if subject.startswith(_PROJECT) else None
+
+
 def find_node(subject: str) -> NodeId | None:
     """The node that a violation names; None if it names a workload or a source."""
     return NodeId(subject.removeprefix(_NODE)) if subject.startswith(_NODE) else None
 
 
-def is_hardware(subject: str) -> bool:
-    """Whether a violation names a node or a source instead of a workload."""
-    return subject.startswith((_NODE, _SOURCE))
+def is_no_workload(subject: str) -> bool:
+    """Whether a violation names a node, a source, a user or a project instead of a workload."""
+    return subject.startswith((_NODE, _SOURCE, _USER, _PROJECT))
 
 
 def find_exporters_up(statuses: Iterable[SourceStatus]) -> dict[NodeId, bool]:

@@ -104,6 +104,11 @@ class PastPictures:
         at = self.minute(at_ms)
         return self._snapshots.get(at, self.validity(at), lambda: self._build(at))
 
+    def records_at(self, at: UnixMs) -> tuple[list[Workload], list[Allocation]]:
+        """What waited or ran at a past moment, in its state of then, and what it held."""
+        window = self._window(at)
+        return reconstruct_at([*window.workloads, *window.holders.values()], window.allocations, at)
+
     def _build(self, at: UnixMs) -> PastSnapshot:
         window = self._window(at)
         current_holders = dict.fromkeys(

@@ -25,7 +25,8 @@ from clusterscape.model.rules import (
     Subject,
     Violation,
     find_node,
-    is_hardware,
+    find_owner,
+    is_no_workload,
     node_subject,
 )
 from clusterscape.query.answers import FaultAnswer
@@ -272,7 +273,7 @@ class ViolationQuery:
             page = records.workloads(active, limit=MAX_WORKLOADS)
             by_id = {workload.id: workload for workload in page.workloads}
         for name in wanted:
-            if name not in by_id and not is_hardware(name) and (workload := records.workload(name)) is not None:
+            if name not in by_id and not is_no_workload(name) and (workload := records.workload(name)) is not None:
                 by_id[name] = workload
         return by_id
 
@@ -286,7 +287,7 @@ class ViolationQuery:
         rules: Mapping[str, Rule] | None = None,
     ) -> ViolationList:
         rules_by_key = rules or {rule.key: rule for rule in self._watch.book.rules()}
-        by_workloads = [violation for violation in violations if not is_hardware(violation.workload)]
+        by_workloads = [violation for violation in violations if not is_no_workload(violation.workload)]
         pieces = self._pieces(by_workloads, start, end)
         hours = {
             (rule, workload): float(total)
@@ -376,8 +377,8 @@ def _describe(
         workload=newest.workload,
         workload_name=workload.name if workload else None,
         node=find_node(newest.workload),
-        user=workload.user if workload else None,
-        project=workload.project if workload else None,
+        user=workload.user if workload else find_owner(newest.workload)[0],
+        project=workload.project if workload else find_owner(newest.workload)[1],
         partition=workload.partition if workload else None,
         units=[str(unit) for unit in units],
         gpus=len(units) or newest.gpus,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from clusterscape.model import UnitId, UnixMs
 from clusterscape.model.durations import HOUR_MS
+from clusterscape.model.job_summaries import IDLE_BELOW
 from clusterscape.query.answers import WasteAnswer
 from clusterscape.query.cache import VersionedCache
 from clusterscape.query.cluster import ClusterQuery
@@ -19,7 +20,6 @@ from clusterscape.query.context import QueryContext
 from clusterscape.query.past import SETTLED_MS
 from clusterscape.query.timeline import UNITS_AT_ONCE, Times, find_steps, find_units
 
-IDLE_BELOW = 0.05
 STEP_MS = 600_000
 ROUNDING = 1e-9
 """Differences of running sums are off by less than this."""

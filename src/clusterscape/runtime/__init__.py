@@ -3,6 +3,7 @@
 ``compile_kernels``: compiles the numba kernels; one small workload per area of ``warm_up.py``.
 ``compiling``: runs this compiler in a child process, once per version and machine.
 ``dask_cluster``: connects to a Dask cluster, and reads traces there.
+``job_mail``: builds the mailer of ended jobs from the settings.
 ``processes``: priority, memory and end of child processes.
 ``replicas``: several processes over the same stores: leader election, and following changes of the others.
 ``server``: starts the server, collectors and background loops.

@@ -26,6 +26,7 @@ from clusterscape.collect.contract import Collector
 from clusterscape.collect.schedule import run_collectors
 from clusterscape.errors import ClusterScapeError
 from clusterscape.runtime.compiling import choose_folder, compile_ahead, find_marker
+from clusterscape.runtime.job_mail import open_job_mailer
 from clusterscape.runtime.replicas import QueueUpkeep
 from clusterscape.runtime.site import Site, SiteRuns, build_collectors
 from clusterscape.serve.app import create_app
@@ -36,6 +37,7 @@ from clusterscape.serve.identity.identity import Identity
 from clusterscape.serve.state import AppState
 from clusterscape.serve.telemetry import OnlyHealth
 from clusterscape.services.hang_alerts import HangAlerts
+from clusterscape.services.job_summaries import SummaryKeeper
 from clusterscape.store.access import open_access_store
 from clusterscape.supervision import SupervisedLoop, cancel_and_wait, keep_running
 from clusterscape.warm_up import Area
@@ -236,8 +238,17 @@ async def _run(
         site.clock,
         (lambda: True) if replica is None else (lambda: replica.decides),
     )
+    summaries = SummaryKeeper(
+        site.services.context,
+        keep_days=site.settings.retention.summaries_days,
+        decides=(lambda: True) if replica is None else (lambda: replica.decides),
+    )
     following = [_supervise_thread(site, name, run) for name, run in queue_threads.runs.items()]
     following.append(_supervise_thread(site, "alerts on hangs", hang_alerts.run))
+    following.append(_supervise_thread(site, "job summaries", summaries.run))
+    job_mailer = open_job_mailer(site, (lambda: True) if replica is None else (lambda: replica.decides))
+    if job_mailer is not None:
+        following.append(_supervise_thread(site, "job mail", job_mailer.run))
     once = {} if startup_task is None else {"startup task": startup_task}
     if not site.warm_up.is_ready(Area.RULES):
         once["compiling"] = partial(compile_ahead, site.warm_up, compiled)
@@ -248,6 +259,9 @@ async def _run(
         # First, whatever happens next: a thread that is not stopped keeps the process alive forever.
         site.watch.stop()
         hang_alerts.stop()
+        summaries.stop()
+        if job_mailer is not None:
+            job_mailer.stop()
         for stop in queue_threads.stops:
             stop()
         await cancel_and_wait(*background)

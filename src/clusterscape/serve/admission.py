@@ -25,6 +25,7 @@ _VIEWER = """
     list_workload_events get_workload_verdicts
     list_violations list_violating_units get_violation_timeline list_mutes list_comments get_alert_state
     list_rules read_rule complete_rule describe_rule_language
+    get_mail_choice set_mail_choice
     list_views list_insights list_runs read_run_tree read_run_workload list_run_metrics read_run_series read_run_bands read_run
     read_run_hang list_hangs
     list_traces diff_traces read_trace get_trace_steps get_trace_marey read_trace_span read_trace_flow get_trace_operators

@@ -4,6 +4,8 @@
 ``context``: the dependencies of every service: the stores that it writes, and the context of queries.
 ``forecasts``: trains the models, logs wait forecasts, and records their outcomes.
 ``hang_alerts``: alerts on jobs that hang, and on their end.
+``job_mail``: mails to users whose jobs ended.
+``job_summaries``: summarizes ended jobs.
 ``job_traces``: uploads of job traces.
 ``promises``: the first planned start of every waiting workload, and every later slip with its cause.
 ``rules``: changes of rules, mutes and comments.
@@ -23,6 +25,7 @@ from clusterscape.query.redaction.scoped_records import ScopedDocuments
 from clusterscape.query.views import INSIGHT
 from clusterscape.services.context import ServiceContext
 from clusterscape.services.forecasts import ForecastKeeper
+from clusterscape.services.job_mail.choices import MailChoices
 from clusterscape.services.job_traces import JobTraceKeeper
 from clusterscape.services.promises import PromiseKeeper
 from clusterscape.services.rules import NoteKeeper, RuleKeeper
@@ -48,6 +51,7 @@ class Services:
         context, redactor = self.context, queries.redactor
         may_comment = (lambda _: True) if redactor is None else redactor.covers_workload
         self.views = ViewKeeper(context)
+        self.mail_choices = MailChoices(context)
         self.insights = ViewKeeper(context, INSIGHT)
         self.job_traces = JobTraceKeeper(context, queries.job_traces)
         self.rules = RuleKeeper(context, queries.watch, queries.rules)

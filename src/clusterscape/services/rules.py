@@ -9,7 +9,16 @@ from clusterscape.errors import ForbiddenError, NotFoundError, QueryError, TooLa
 from clusterscape.model import WorkloadId
 from clusterscape.model.access import LOCAL_ADMIN, Viewer
 from clusterscape.model.durations import HOUR_MS
-from clusterscape.model.rules import Expression, Rule, RuleScope, Severity, find_node, is_hardware, source_subject
+from clusterscape.model.rules import (
+    Expression,
+    Rule,
+    RuleScope,
+    Severity,
+    find_node,
+    find_owner,
+    is_no_workload,
+    source_subject,
+)
 from clusterscape.query.ownership import check_owner
 from clusterscape.query.rule_answers import CommentAnswer, MuteAnswer, RuleAnswer
 from clusterscape.query.rule_notes import COMMENT, check_hours, read_comment
@@ -150,7 +159,7 @@ class NoteKeeper:
 
     def _resolve(self, workload: str) -> WorkloadId:
         """The id of a workload, or of the hardware that rules are about."""
-        if is_hardware(workload):
+        if is_no_workload(workload):
             self._check_hardware(workload)
             return WorkloadId(workload)
         return resolve_workload(self._reads.records, workload).id
@@ -192,6 +201,8 @@ class NoteKeeper:
     def _check_hardware(self, subject: str) -> None:
         node = find_node(subject)
         records = self._reads.records
+        if any(find_owner(subject)):
+            return
         exists = (
             subject in {source_subject(status.kind) for status in records.sources()}
             if node is None

@@ -137,6 +137,32 @@ class AlertsSettings(Section):
     ] = Field({}, description="Channels by name: `[alerts.channels.NAME]` with a `kind`.")
 
 
+class JobMailSettings(Section):
+    """Mails to users whose jobs ended, in place of Slurm's own; needs `MailProg` of slurm.conf to be `clusterscape-mail`."""
+
+    channel: str | None = Field(
+        None,
+        description="Name of the e-mail channel in `alerts.channels` whose server and sender are used; without it, no mails.",
+    )
+    spool: Path = Field(
+        Path("/var/spool/clusterscape/mail"),
+        description="Folder into which `clusterscape-mail` writes, on this machine.",
+    )
+    mails: Literal["all", "waste", "none"] = Field(
+        "all",
+        description="Mails to users who have not chosen: of all ended jobs, only of those that wasted something, or none.",
+    )
+    digest_above: int = Field(
+        5,
+        ge=1,
+        description="If more jobs of a user end at about the same time, they share one mail; also the mails per interval.",
+    )
+    digest_interval_s: float = Field(
+        3600.0, ge=60, description="Seconds between mails to a user who got `digest_above` of them."
+    )
+    weekly_to_leads: bool = Field(True, description="Send leads a digest of their projects every Monday.")
+
+
 class RemoteWriteSettings(Section):
     """Sends violations, metrics of runs and the state of the cluster to a Prometheus-compatible server."""
 

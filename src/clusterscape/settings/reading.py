@@ -14,7 +14,13 @@ from pydantic import BaseModel, Field, ValidationError
 
 from clusterscape.errors import ConfigError
 from clusterscape.settings.access import AuthSettings, SiteSettings
-from clusterscape.settings.alerting import CHANNEL_KINDS, AlertsSettings, RemoteWriteSettings, RulesSettings
+from clusterscape.settings.alerting import (
+    CHANNEL_KINDS,
+    AlertsSettings,
+    JobMailSettings,
+    RemoteWriteSettings,
+    RulesSettings,
+)
 from clusterscape.settings.limits import LimitsSettings
 from clusterscape.settings.renamed import rename_settings
 from clusterscape.settings.section import Section
@@ -33,6 +39,7 @@ class Settings(Section):
     collect: CollectSettings = CollectSettings()
     rules: RulesSettings = RulesSettings()
     alerts: AlertsSettings = AlertsSettings()
+    job_mail: JobMailSettings = JobMailSettings()
     remote_write: RemoteWriteSettings = RemoteWriteSettings()
     auth: AuthSettings = AuthSettings()
     site: SiteSettings = SiteSettings()

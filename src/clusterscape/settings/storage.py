@@ -139,3 +139,6 @@ class RetentionSettings(Section):
     raw_days: float = Field(14.0, gt=0, description="Retention of raw samples, days.")
     coarse_days: float = Field(365.0, gt=0, description="Retention of downsampled values, days.")
     coarse_step_s: int = Field(300, ge=60, description="Step of downsampled values, seconds.")
+    summaries_days: float = Field(
+        1826.0, gt=0, description="Retention of the summaries of ended jobs (2 kB each), days."
+    )

@@ -9,6 +9,7 @@
 ``life_statistics``: statistics of all lives: updated by ingest, read by rules, kept across restarts in a checkpoint.
 ``lives``: statistics of every life, updated with every scrape.
 ``notifier``: posts started and stopped violations to the alerts; respects mutes.
+``period_statistics``: sums of the ended jobs of users and projects, for rules.
 ``rejudging``: judges the past again when a rule changes.
 ``rulebook``: the site's rules, and mutes.
 ``slots``: which row belongs to which life.

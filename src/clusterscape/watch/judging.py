@@ -15,9 +15,19 @@ from clusterscape.analyze.rules.evaluation import Verdicts, evaluate
 from clusterscape.analyze.rules.facts import TRUE, UNKNOWN, LifeFacts, Truths
 from clusterscape.analyze.stats.contract import LifeColumns
 from clusterscape.model import Unit, UnitId, UnixMs, Workload, WorkloadId
-from clusterscape.model.rules import Quantifier, Rule, Subject, Turn, Violation, ViolationTurn, is_hardware
+from clusterscape.model.rules import (
+    Quantifier,
+    Rule,
+    Subject,
+    Turn,
+    Violation,
+    ViolationTurn,
+    find_owner,
+    is_no_workload,
+)
 from clusterscape.store.metrics.contract import MetricStore
 from clusterscape.store.records.contract import RecordStore
+from clusterscape.watch.period_statistics import JobSums, PeriodColumns, find_largest
 from clusterscape.watch.rulebook import RuleBook
 
 SETTLE_MS = 300_000
@@ -284,8 +294,8 @@ def group_turns(
             at=at,
             rule=rules[rule],
             workload=workload,
-            user=record.user if (record := workloads.get(workload)) else None,
-            project=record.project if record else None,
+            user=record.user if (record := workloads.get(workload)) else find_owner(workload)[0],
+            project=record.project if record else find_owner(workload)[1],
             partition=record.partition if record else None,
             units=sorted(violation.unit for violation in group if violation.unit is not None),
             since=since,
@@ -297,18 +307,19 @@ def group_turns(
     ]
 
 
-HARDWARE = tuple(subject for subject in Subject if subject.is_hardware)
+LIFELESS = tuple(subject for subject in Subject if subject.is_lifeless)
 
 
 class HardwareJudge:
-    """Judges GPUs, nodes and sources, each subject separately."""
+    """Judges GPUs, nodes, sources, users and projects, each subject separately."""
 
     def __init__(self, records: RecordStore, metrics: MetricStore, book: RuleBook) -> None:
         self.judged: Mapping[Subject, Judged] = {}
         self._records = records
         self._metrics = metrics
         self._book = book
-        self._keepers = {subject: ViolationKeeper() for subject in HARDWARE}
+        self._sums = JobSums(records)
+        self._keepers = {subject: ViolationKeeper() for subject in LIFELESS}
 
     @property
     def open(self) -> list[Violation]:
@@ -322,13 +333,13 @@ class HardwareJudge:
     def replace(self, open_violations: Iterable[Violation]) -> None:
         """Load the open violations of the store. Violations of removed rules end with the next judgement of any keeper."""
         subjects = {rule.key: rule.scope.subject for rule in self._book.rules()}
-        hardware = [violation for violation in open_violations if is_hardware(violation.workload)]
+        hardware = [violation for violation in open_violations if is_no_workload(violation.workload)]
         for subject, keeper in self._keepers.items():
-            keeper.replace(violation for violation in hardware if subjects.get(violation.rule, HARDWARE[0]) is subject)
+            keeper.replace(violation for violation in hardware if subjects.get(violation.rule, LIFELESS[0]) is subject)
 
     def judge(self, at: UnixMs) -> None:
         """Judge all hardware; call ``apply`` afterwards."""
-        self.judged = {subject: self._judge(subject, at) for subject in HARDWARE}
+        self.judged = {subject: self._judge(subject, at) for subject in LIFELESS}
 
     def apply(self) -> ViolationChanges:
         """Apply the last judgement to the open violations; returns the changes."""
@@ -349,6 +360,13 @@ class HardwareJudge:
 
     def _judge(self, subject: Subject, at: UnixMs) -> Judged:
         rules = self._book.enabled(subject)
+        if subject in (Subject.USERS, Subject.PROJECTS):
+            size = find_largest(self._records.nodes())
+            period_columns = PeriodColumns(subject, self._sums, rules, at, size)
+            version = self._book.version
+            return judge(
+                rules, period_columns, period_columns.facts(), at=at, book_version=version, gpus=period_columns.gpus
+            )
         return judge_hardware(rules, subject, self._records, self._metrics, at, book_version=self._book.version)
 
 

@@ -16,7 +16,7 @@ from clusterscape.analyze.rules.facts import ScopeFilter
 from clusterscape.analyze.stats.contract import needs_of
 from clusterscape.analyze.stats.sketch import RING_SAMPLES
 from clusterscape.model import SampleBatch, Unit, UnitId, UnixMs, Workload, WorkloadId
-from clusterscape.model.rules import Rule, Violation
+from clusterscape.model.rules import Rule, Subject, Violation
 from clusterscape.store.metrics.contract import MetricReader
 from clusterscape.store.records.contract import RecordReader, WorkloadFilter
 from clusterscape.watch.catching_up import LongWindows, read_batch
@@ -24,6 +24,7 @@ from clusterscape.watch.hardware_statistics import follow_hardware
 from clusterscape.watch.judging import ViolationKeeper, add_values, gather_facts, judge
 from clusterscape.watch.life_columns import Brackets, LifeLayout, LifeView
 from clusterscape.watch.lives import Lives
+from clusterscape.watch.period_statistics import PastSums, PeriodColumns, find_largest, longest_window
 from clusterscape.watch.slots import ENDLESS, LifeKey
 
 MOMENTS = 168
@@ -104,7 +105,9 @@ def follow_trial(
     """
     step_ms = step_ms or max(SHORTEST_STEP_MS, -(-(end_ms - start_ms) // MOMENTS))
     yield 0.0
-    if rule.scope.subject.is_hardware:
+    if rule.scope.subject in (Subject.USERS, Subject.PROJECTS):
+        return (yield from _follow_periods(rule, records, start_ms, end_ms, step_ms))
+    if rule.scope.subject.is_lifeless:
         return (yield from _follow_hardware(rule, records, metrics, start_ms, end_ms, step_ms))
     past = _load(records, start_ms, end_ms)
     chunks = _in_scope(rule, past)
@@ -121,6 +124,36 @@ def follow_trial(
     violations.sort(key=_sort_key)
     return Trial(
         rule=rule, start=start_ms, end=end_ms, step_ms=step_ms, lives=total, judged=judged, violations=tuple(violations)
+    )
+
+
+def _follow_periods(
+    rule: Rule, records: RecordReader, start_ms: UnixMs, end_ms: UnixMs, step_ms: int
+) -> Generator[float, None, Trial]:
+    """Judge the users or projects at every step, by the jobs that had ended by then."""
+    since = UnixMs(max(0, start_ms - longest_window([rule])))
+    sums = PastSums(records.summary_columns(start_ms=since, end_ms=UnixMs(end_ms + 1)))
+    size, keeper = find_largest(records.nodes()), ViolationKeeper()
+    ended: list[Violation] = []
+    subjects: set[WorkloadId] = set()
+    moments = [*range(start_ms + step_ms, end_ms, step_ms), end_ms]
+    for number, moment in enumerate(moments, 1):
+        columns = PeriodColumns(rule.scope.subject, sums, [rule], UnixMs(moment), size)
+        subjects.update(columns.workloads)
+        judged = judge([rule], columns, columns.facts(), at=UnixMs(moment), gpus=columns.gpus)
+        changes = add_values(keeper.judge(judged.judgement), judged)
+        keeper.amend(changes.started)
+        ended += changes.stopped
+        yield number / len(moments)
+    violations = sorted([*ended, *keeper.open.values()], key=_sort_key)
+    return Trial(
+        rule=rule,
+        start=start_ms,
+        end=end_ms,
+        step_ms=step_ms,
+        lives=len(subjects),
+        judged=len(subjects),
+        violations=tuple(violations),
     )
 
 

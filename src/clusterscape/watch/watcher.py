@@ -14,7 +14,7 @@ import numpy as np
 from clusterscape.analyze.rules.checking import iter_conditions
 from clusterscape.analyze.stats.contract import Needs, needs_of
 from clusterscape.model import Allocation, SampleBatch, Unit, UnitId, UnixMs, Workload, WorkloadId
-from clusterscape.model.rules import Rule, Subject, Violation, is_hardware
+from clusterscape.model.rules import Rule, Subject, Violation, is_no_workload
 from clusterscape.model.runs import is_run_unit
 from clusterscape.store.changes import Changes
 from clusterscape.store.metrics.contract import MetricStore
@@ -124,11 +124,11 @@ class Watch:
 
     def _keeper_of(self, rule: Rule) -> ViolationKeeper:
         subject = rule.scope.subject
-        return self.hardware.keeper(subject) if subject.is_hardware else self._keeper
+        return self.hardware.keeper(subject) if subject.is_lifeless else self._keeper
 
     def _load_violations(self) -> None:
         violations = self._records.open_violations()
-        self._keeper.replace(violation for violation in violations if not is_hardware(violation.workload))
+        self._keeper.replace(violation for violation in violations if not is_no_workload(violation.workload))
         self.hardware.replace(violations)
 
     @property
@@ -318,7 +318,7 @@ class Watch:
         conditions = [
             condition
             for rule in self.book.rules()
-            if not rule.scope.subject.is_hardware
+            if not rule.scope.subject.is_lifeless
             for condition in iter_conditions(rule.expression)
         ]
         return needs_of(conditions) | Needs(SHOWN_METRICS)
@@ -327,7 +327,11 @@ class Watch:
         """Workloads by id: active ones from memory; those that ended recently are read from the store."""
         workloads = {workload.id: workload for workload in self._records.active_workloads()}
         for name in names:
-            if name not in workloads and not is_hardware(name) and (ended := self._records.workload(name)) is not None:
+            if (
+                name not in workloads
+                and not is_no_workload(name)
+                and (ended := self._records.workload(name)) is not None
+            ):
                 workloads[name] = ended
         return workloads
 

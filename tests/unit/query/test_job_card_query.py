@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from clusters.small import NOW, SmallCluster, unit
 
-from clusterscape.cli.job_text import card_text, meter, sparkline
+from clusterscape.analyze.jobcard.text import card_text, meter, sparkline
 from clusterscape.errors import QueryError
 from clusterscape.model import (
     Execution,

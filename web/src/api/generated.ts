@@ -25,6 +25,9 @@ export interface AccountChange {
 /** How the statistics of a workload's units are combined into one. */
 export type Across = "spread" | "least" | "most" | "average";
 
+/** What a piece of advice is about. */
+export type AdviceKind = "memory" | "cores" | "time_limit" | "gpus" | "gpu_model" | "mig";
+
 /** A workload that is ahead, and why. `parts`: the factors of its priority, if the scheduler reports them. */
 export interface AheadRow {
   readonly gpus: number;
@@ -130,6 +133,11 @@ export interface CheaperChange {
   readonly partition: string;
   readonly start_at: number;
   readonly words: string;
+}
+
+/** A choice of mails. */
+export interface ChosenMail {
+  readonly choice: MailKind;
 }
 
 /** The units to export. */
@@ -726,6 +734,7 @@ export interface JitteredMeasure {
 
 /** The card of a job: what it asked for, what it used, and what that says. Of a requeued job: its latest execution. `executions`: how often it ran. `wasted_gpu_hours`: of GPUs that were idle on average; null if nothing was measured. */
 export interface JobCard {
+  readonly advice: readonly JobCardAdvice[];
   readonly cluster: string;
   readonly cpu: JobShare;
   readonly cpu_memory: JobShare;
@@ -750,6 +759,7 @@ export interface JobCard {
   readonly project: string | null;
   readonly qos: string | null;
   readonly run_s: number;
+  readonly similar: PastJobs | null;
   readonly started_at: number;
   readonly state: WorkloadState;
   readonly time_limit_s: number | null;
@@ -757,6 +767,19 @@ export interface JobCard {
   readonly user: string | null;
   readonly wasted_gpu_hours: number | null;
   readonly workload: string;
+}
+
+/** What would have been enough, with a margin, from this and similar past jobs. `asked` and `enough`: bytes per node, cores, seconds, GPUs, or a share of a GPU. `saved` is in `saved_unit`. `sooner_s`: how much sooner the planner would have started the job; null if that was not planned. `basis`: number of jobs. */
+export interface JobCardAdvice {
+  readonly asked: number;
+  readonly basis: number;
+  readonly enough: number;
+  readonly kind: AdviceKind;
+  readonly option: string;
+  readonly saved: number | null;
+  readonly saved_unit: SavedUnit | null;
+  readonly sooner_s: number | null;
+  readonly text: string;
 }
 
 /** One GPU or MIG instance: mean utilization while the job held it, and the most memory it used. */
@@ -869,6 +892,14 @@ export interface MadeToken {
   readonly token: TokenAnswer;
 }
 
+/** Which mails on ended jobs a user gets; null: what the site sends by default. */
+export interface MailChoice {
+  readonly choice: MailKind | null;
+}
+
+/** Which ended jobs a user gets mails on. */
+export type MailKind = "all" | "waste" | "none";
+
 /** A measure without and with the change: means over the same futures, their paired difference and its 95 % interval. `verdict`: better, worse, unclear (the interval contains 0) or same. */
 export interface MeasureChange {
   readonly baseline: number;
@@ -905,7 +936,7 @@ export interface MetricAnswer {
 export type MetricKind = "gauge" | "counter";
 
 /** What a metric is measured of, which decides the id that its samples are stored under. */
-export type MetricSubject = "unit" | "job" | "node" | "source";
+export type MetricSubject = "unit" | "job" | "node" | "source" | "period";
 
 /** Canonical units; the client formats by these. */
 export type MetricUnit = "ratio" | "watts" | "joules" | "bytes" | "bytes_per_second" | "hertz" | "celsius" | "seconds" | "count";
@@ -1138,6 +1169,26 @@ export interface PartitionSummary {
   readonly units: UnitCounts;
   readonly waiting: number;
   readonly waiting_gpus: number;
+}
+
+/** One past job of the same user with the same name, numbers aside. */
+export interface PastJob {
+  readonly ended_at: number;
+  readonly gpu_util_ratio: number | null;
+  readonly gpus: number;
+  readonly memory_peak_bytes: number | null;
+  readonly run_s: number;
+  readonly state: WorkloadState;
+  readonly workload: string;
+}
+
+/** Past jobs of the same user with the same name, numbers aside: how many, how they went, and the latest ones. */
+export interface PastJobs {
+  readonly completed: number;
+  readonly count: number;
+  readonly latest: readonly PastJob[];
+  readonly longest_run_s: number;
+  readonly median_run_s: number;
 }
 
 /** Seconds of the critical path on a rank, by kind: compute, transfer, communication, host. */
@@ -1740,6 +1791,9 @@ export interface RunWorkloadAnswer {
   readonly workload: RunWorkload;
 }
 
+/** What is saved. */
+export type SavedUnit = "gpu_hours" | "core_hours" | "gib_hours" | "hours";
+
 /** A saved view, shared by all users. The page defines `document`; it has at least `version` and `title`. */
 export interface SavedView {
   readonly document: Readonly<Record<string, unknown>>;
@@ -2097,7 +2151,7 @@ export interface StoreAnswer {
 }
 
 /** What a rule applies to. */
-export type Subject = "workloads" | "gpus" | "nodes" | "sources";
+export type Subject = "workloads" | "gpus" | "nodes" | "sources" | "users" | "projects";
 
 /** By thirds of the queue length at submission. `*_ratio`: median (size: mean) in the longest third / in the shortest. */
 export interface SubmissionBehavior {

@@ -43,6 +43,24 @@ UNSUPPORTED_CLAUSES: Mapping[Subject, Mapping[str, str]] = {
         "gpus": "number of GPUs",
         "blame": "GPU to blame",
     },
+    Subject.USERS: {
+        "projects": "project",
+        "partitions": "partition",
+        "machine_types": "machine type",
+        "names": "name",
+        "age": "age",
+        "gpus": "number of GPUs",
+        "blame": "GPU to blame",
+    },
+    Subject.PROJECTS: {
+        "users": "user",
+        "partitions": "partition",
+        "machine_types": "machine type",
+        "names": "name",
+        "age": "age",
+        "gpus": "number of GPUs",
+        "blame": "GPU to blame",
+    },
 }
 """Scope clauses that a subject does not support, and what they name."""
 
@@ -91,12 +109,12 @@ def check_rule(rule: Rule) -> None:
         raise _error("expression", f"{NO_LIFE_MESSAGE}: {life_condition.metric} over last …")
 
 
-NO_LIFE_MESSAGE = "GPUs, nodes and sources have no life: use a window (`over last …`) or `now`"
+NO_LIFE_MESSAGE = "GPUs, nodes, sources, users and projects have no life: use a window (`over last …`) or `now`"
 
 
 def find_life_condition(expression: Expression, subject: Subject) -> Condition | None:
-    """The first condition over a whole life, if the subject has no life (GPUs, nodes, sources)."""
-    if not subject.is_hardware:
+    """The first condition over a whole life, if the subject has no life (GPUs, nodes, sources, users, projects)."""
+    if not subject.is_lifeless:
         return None
     return next(
         (
@@ -179,7 +197,7 @@ def check_scope(scope: RuleScope) -> None:
 
 def _check_subject(scope: RuleScope) -> None:
     is_used = {
-        **{name: bool(getattr(scope, name)) for name in ("users", "projects", "partitions", "machine_types")},
+        **{name: bool(getattr(scope, name)) for name in ("users", "projects", "partitions", "machine_types", "names")},
         "age": scope.min_age_ms > 0,
         "gpus": scope.min_gpus > 1,
         "blame": scope.quantifier is not Quantifier.EACH,

@@ -217,7 +217,7 @@ class _Evaluator:
         joined = merge(parts[0], parts[1])
         for part in parts[2:]:
             joined = merge(joined, part)
-        if expression.junction is Junction.OR and self._facts.subject.is_hardware:
+        if expression.junction is Junction.OR and self._facts.subject.is_lifeless:
             is_denied = np.logical_or.reduce([part == FALSE for part in parts])
             joined = np.where((joined == UNKNOWN) & is_denied, FALSE, joined)
         return joined

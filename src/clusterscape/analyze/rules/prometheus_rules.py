@@ -214,7 +214,7 @@ def to_prometheus_rules(
 
 
 def _check_scope(scope: RuleScope) -> None:
-    if scope.subject in (Subject.NODES, Subject.SOURCES):
+    if scope.subject.is_lifeless and scope.subject is not Subject.GPUS:
         raise _InexpressibleError(f"the exporter has no series of {scope.subject.value}")
     names = {
         "users": scope.users,

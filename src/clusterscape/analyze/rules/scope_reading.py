@@ -1,7 +1,7 @@
 """Parses the clauses after a rule's conditions: what it applies to, from when on, and what it reports.
 
 clause = "for" filter name { "," name } | "for" ( "mine" | "all" ) | "after" duration
-       | "for every" ( "GPU" | "node" | "source" )
+       | "for every" ( "GPU" | "node" | "source" | "user" | "project" )
        | "with" [ "at least" ] count ( "samples" | "GPUs" )
        | "on" ( "each GPU" | "any GPU" | "all GPUs" | [ "at least" ] percent "of GPUs" )
 """
@@ -15,10 +15,16 @@ from clusterscape.analyze.rules.scanner import Expected, Scanner, TextPiece
 from clusterscape.analyze.rules.writing import BARE_NAME, CLAUSE_WORDS, SUBJECT_WORDS
 from clusterscape.model.rules import Quantifier, RuleScope, Subject, standard_scope
 
-SUBJECTS = {"gpu": Subject.GPUS, "node": Subject.NODES, "source": Subject.SOURCES}
+SUBJECTS = {
+    "gpu": Subject.GPUS,
+    "node": Subject.NODES,
+    "source": Subject.SOURCES,
+    "user": Subject.USERS,
+    "project": Subject.PROJECTS,
+}
 FILTER_WORDS = (
     *("user", "project", "partition", "machine type", "name", "mine", "all"),
-    *("every GPU", "every node", "every source"),
+    *("every GPU", "every node", "every source", "every user", "every project"),
 )
 QUANTIFIER_WORDS = {"each": Quantifier.EACH, "any": Quantifier.ANY, "all": Quantifier.ALL}
 _FIELDS = {"user": "users", "project": "projects", "partition": "partitions", "name": "names", "workload": "names"}
@@ -81,8 +87,9 @@ class _ScopeReader:
     def _read_subject(self, piece: TextPiece) -> None:
         word = self._scanner.peek_word().removesuffix("s")
         if word not in SUBJECTS:
-            message = "expected `GPU`, `node` or `source`"
-            raise self._scanner.error(message, expected=Expected.FILTER, choices=("GPU", "node", "source"))
+            message = "expected `GPU`, `node`, `source`, `user` or `project`"
+            choices = ("GPU", "node", "source", "user", "project")
+            raise self._scanner.error(message, expected=Expected.FILTER, choices=choices)
         self._scanner.take_word()
         if self._subject is not Subject.WORKLOADS:
             raise self._scanner.error("`for every` occurs twice", piece)

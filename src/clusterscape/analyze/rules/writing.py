@@ -30,7 +30,13 @@ BARE_NAME = re.compile(r"[\w.*?\[\]!@:/+-]+")
 """A name that needs no quotes, unless it is one of the ``CLAUSE_WORDS``."""
 
 CLAUSE_WORDS = frozenset({"for", "after", "with", "on", "and", "or", "over"})
-SUBJECT_WORDS = {Subject.GPUS: "every GPU", Subject.NODES: "every node", Subject.SOURCES: "every source"}
+SUBJECT_WORDS = {
+    Subject.GPUS: "every GPU",
+    Subject.NODES: "every node",
+    Subject.SOURCES: "every source",
+    Subject.USERS: "every user",
+    Subject.PROJECTS: "every project",
+}
 
 
 def format_rule(rule: Rule) -> str:
@@ -175,7 +181,7 @@ def _of_limit(quantity: Quantity) -> str:
 
 
 def _describe_scope(scope: RuleScope) -> str:
-    if scope.subject.is_hardware:
+    if scope.subject.is_lifeless:
         return _describe_hardware(scope)
     reported = {
         Quantifier.EACH: "each GPU separately",
@@ -197,7 +203,13 @@ def _describe_scope(scope: RuleScope) -> str:
 
 
 def _describe_hardware(scope: RuleScope) -> str:
-    filters = (("partitions", scope.partitions), ("machine types", scope.machine_types), ("names", scope.names))
+    filters = (
+        ("users", scope.users),
+        ("projects", scope.projects),
+        ("partitions", scope.partitions),
+        ("machine types", scope.machine_types),
+        ("names", scope.names),
+    )
     which = "; ".join(f"{word} {', '.join(names)}" for word, names in filters if names)
     share = f"{(scope.share or 0) * 100:g}% of its"
     reported = {
@@ -211,6 +223,8 @@ def _describe_hardware(scope: RuleScope) -> str:
         Subject.GPUS: "every GPU, allocated or not",
         Subject.NODES: "every node",
         Subject.SOURCES: "every source",
+        Subject.USERS: "every user, by the jobs that ended",
+        Subject.PROJECTS: "every project, by the jobs that ended",
     }
     return f"Applies to {subjects[scope.subject]}{f', of {which}' if which else ''}{samples}{reported}."
 

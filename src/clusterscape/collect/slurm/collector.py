@@ -273,6 +273,7 @@ class SlurmCollector:
                     workloads=parsed.workloads,
                     allocations=parsed.allocations,
                     dropped=parsed.dropped,
+                    usages=parsed.usages,
                 )
         if response is not None:
             yield status_of("accounting", response, now_ms)

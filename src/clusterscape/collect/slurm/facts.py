@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import orjson
 
 from clusterscape.collect.slurm.gres import NO_GPUS, SHARED_NAMES, GpuCount, Gres, name_machine_type
+from clusterscape.collect.slurm.job_summaries import PREFIX
 from clusterscape.collect.slurm.parse_nodes import SlurmInventory, slurm_unit_id
 from clusterscape.model import (
     CONFIDENCE,
@@ -87,7 +88,7 @@ def read_notes(comments: Iterable[str | None]) -> dict[str, str]:
     """Scalar values of comments that are JSON objects; a text comment becomes ``comment``. Earlier comments take precedence."""
     notes: dict[str, str] = {}
     for comment in comments:
-        if comment:
+        if comment and not comment.startswith(PREFIX):
             for key, value in _read_note(comment).items():
                 if len(notes) < MAX_NOTE_TAGS:
                     notes.setdefault(key, value)
@@ -159,6 +160,7 @@ class JobFacts:
     constraint: str | None = None
     reservation: str | None = None
     dependency: str | None = None
+    summary: str | None = None  # that jobstats stored in AdminComment
 
     @property
     def started_at(self) -> UnixMs | None:

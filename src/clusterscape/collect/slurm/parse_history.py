@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from clusterscape.collect.slurm.facts import JobFacts, allocations_of, read_notes, workloads_of
 from clusterscape.collect.slurm.gres import MAX_GPUS, GpuCount
+from clusterscape.collect.slurm.job_summaries import PREFIX, parse_job_summary
 from clusterscape.collect.slurm.parse_jobs import ParsedJobs, UnreadableEntryError, read_hosts
 from clusterscape.collect.slurm.parse_nodes import SlurmInventory, iter_entries
 from clusterscape.collect.slurm.states import exit_state, job_state
@@ -24,6 +25,7 @@ from clusterscape.collect.slurm.values import (
     read_words,
 )
 from clusterscape.model import Allocation, UnixMs, Workload, WorkloadId, WorkloadState
+from clusterscape.model.job_usage import JobUsage
 
 _SUPERSEDED = frozenset({"REQUEUED", "RESIZING"})
 """States of records that ended while the job continues in another record."""
@@ -40,6 +42,7 @@ def parse_history(
     dropped: Counter[str] = Counter()
     records: dict[WorkloadId, list[Record]] = {}
     allocations: list[Allocation] = []
+    summaries: dict[WorkloadId, str] = {}
     for entry in iter_entries(document, "jobs", dropped):
         try:
             job = read_history_entry(entry)
@@ -52,10 +55,24 @@ def parse_history(
         superseded_by = next((superseded_by for superseded_by in job.state_words if superseded_by in _SUPERSEDED), None)
         for workload in job_workloads:
             records.setdefault(workload.id, []).append((workload, superseded_by))
+            if job.summary is not None:
+                summaries[workload.id] = job.summary
         if len(job_workloads) == 1 and (job_workloads[0].id, job_workloads[0].started_at) not in without_allocations:
             allocations.extend(allocations_of(job, job_workloads[0].id, inventory, now_ms))
     workloads = tuple(map(join_records, records.values()))
-    return ParsedJobs(workloads, tuple(allocations), dict(dropped), not dropped)
+    usages = {
+        workload.id: usage
+        for workload in workloads
+        if (usage := _read_usage(workload, summaries.get(workload.id))) is not None
+    }
+    return ParsedJobs(workloads, tuple(allocations), dict(dropped), not dropped, usages)
+
+
+def _read_usage(workload: Workload, summary: str | None) -> JobUsage | None:
+    if summary is None or workload.ended_at is None:
+        return None
+    run_s = workload.run_s(workload.ended_at)
+    return None if run_s is None else parse_job_summary(summary, run_s=run_s, gpu_count=workload.gpus_held)
 
 
 Record = tuple[Workload, str | None]
@@ -131,6 +148,7 @@ def read_history_entry(entry: dict[str, object]) -> JobFacts:
         nodes=read_hosts(read_text(entry.get("nodes"))),
         constraint=read_text(entry.get("constraints")),
         reservation=read_text(as_object(entry.get("reservation")).get("name")),
+        summary=comment if (comment := read_text(comments.get("administrator")) or "").startswith(PREFIX) else None,
     )
 
 

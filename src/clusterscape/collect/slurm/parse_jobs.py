@@ -25,7 +25,8 @@ from clusterscape.collect.slurm.values import (
     read_tres_count,
     read_words,
 )
-from clusterscape.model import Allocation, NodeId, UnixMs, Workload, WorkloadState
+from clusterscape.model import Allocation, NodeId, UnixMs, Workload, WorkloadId, WorkloadState
+from clusterscape.model.job_usage import JobUsage
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class ParsedJobs:
     allocations: tuple[Allocation, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
     is_complete: bool = True
+    usages: Mapping[WorkloadId, JobUsage] = field(default_factory=dict)
+    """What ended jobs used, from the summaries of jobstats."""
 
 
 class UnreadableEntryError(ValueError):

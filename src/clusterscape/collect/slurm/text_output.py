@@ -25,7 +25,7 @@ HISTORY_FIELDS = (
     "JobIDRaw", "JobID", "User", "Account", "WCKey", "Partition", "QOS", "State", "Submit", "Eligible", "Start",
     "End", "ElapsedRaw",
     "Suspended", "TimelimitRaw", "NNodes", "NodeList", "ReqTRES", "AllocTRES", "ExitCode", "DerivedExitCode",
-    "Priority", "Reservation",
+    "Priority", "Reservation", "AdminComment",
     "JobName",
 )  # fmt: skip
 """Columns of sacct that are asked for; the name of the job, which may contain the separator, is the last."""
@@ -236,6 +236,7 @@ def _parse_record(row: dict[str, str]) -> dict[str, object]:
         "exit_code": _exit_code(*row["ExitCode"].partition(":")[::2]),
         "derived_exit_code": _exit_code(*row["DerivedExitCode"].partition(":")[::2]),
         "reservation": {"name": row["Reservation"]},
+        "comment": {"administrator": row["AdminComment"]},
     }
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from clusterscape.analyze.jobcard.advice import AdviceKind, SavedUnit
 from clusterscape.analyze.jobcard.card import ShareProblem
 from clusterscape.analyze.jobcard.notes import NoteLevel
 from clusterscape.model import MetricSubject, MetricUnit, WorkloadState
@@ -79,6 +80,49 @@ class JobCardNote:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobCardAdvice:
+    """What would have been enough, with a margin, from this and similar past jobs.
+
+    ``asked`` and ``enough``: bytes per node, cores, seconds, GPUs, or a share of a GPU. ``saved`` is in ``saved_unit``.
+    ``sooner_s``: how much sooner the planner would have started the job; null if that was not planned. ``basis``: number of jobs.
+    """
+
+    kind: AdviceKind
+    text: PublicText
+    option: PublicText
+    asked: float
+    enough: float
+    saved: float | None
+    saved_unit: SavedUnit | None
+    sooner_s: int | None
+    basis: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastJob:
+    """One past job of the same user with the same name, numbers aside."""
+
+    workload: WorkloadRef
+    state: WorkloadState
+    ended_at: int
+    run_s: float
+    gpus: int
+    gpu_util_ratio: float | None
+    memory_peak_bytes: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastJobs:
+    """Past jobs of the same user with the same name, numbers aside: how many, how they went, and the latest ones."""
+
+    count: int
+    completed: int
+    median_run_s: float
+    longest_run_s: float
+    latest: list[PastJob]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobCard:
     """The card of a job: what it asked for, what it used, and what that says. Of a requeued job: its latest execution.
 
@@ -115,5 +159,7 @@ class JobCard:
     wasted_gpu_hours: float | None
     curves: list[JobCurve]
     notes: list[JobCardNote]
+    advice: list[JobCardAdvice]
+    similar: PastJobs | None
     hint: ScopedText | None
     """Where there are no samples: why, and what to do."""

@@ -54,8 +54,7 @@ def read_curves(
     context: QueryContext, window: JobWindow, held: Sequence[GpuHold], most: Mapping[str, float | None]
 ) -> list[JobCurve]:
     """The curves that have samples. ``most``: what each may be at most, by its name."""
-    span_ms = window.end + 1 - window.start
-    step_ms = next((step for step in NICE_STEPS_S if step * POINTS * 1000 >= span_ms), NICE_STEPS_S[-1]) * 1000
+    step_ms = _step_ms(window)
     nodes = [UnitId(node) for node in window.nodes] if len(window.nodes) <= MAX_NODES else []
     kinds = (
         (_JOB, list(window.job_units)),
@@ -84,6 +83,21 @@ def read_curves(
                     )
                 )
     return curves
+
+
+def _step_ms(window: JobWindow) -> int:
+    span_ms = window.end + 1 - window.start
+    return next((step for step in NICE_STEPS_S if step * POINTS * 1000 >= span_ms), NICE_STEPS_S[-1]) * 1000
+
+
+def read_peak_cores(context: QueryContext, window: JobWindow) -> float | None:
+    """The most cores that were busy during one step of the curve; None if nothing was sampled."""
+    cores, step_ms = _JOB[0], _step_ms(window)
+    table = context.metrics.series(
+        cores.metrics, list(window.job_units), start_ms=window.start, end_ms=UnixMs(window.end + 1), step_ms=step_ms
+    )
+    values = _add_up(table, cores, window, step_ms)
+    return float(np.nanmax(values)) if np.isfinite(values).any() else None
 
 
 def _add_up(table: pl.DataFrame, wanted: _Sum, window: JobWindow, step_ms: int) -> Float64s:

@@ -1,17 +1,36 @@
-"""The card of a job, joined from its record and the samples of its nodes and GPUs."""
+"""The card of a job, joined from its record and the samples of its nodes and GPUs, or of an ended job from its summary."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import median
 
 from clusterscape.analyze.jobcard.card import ComputedShare, JobShares, compute_shares
 from clusterscape.analyze.jobcard.notes import compute_time_ratio, find_notes
-from clusterscape.errors import QueryError
-from clusterscape.model import NodeId, UnitId, UnixMs, Workload, WorkloadState
+from clusterscape.errors import NotFoundError, QueryError
+from clusterscape.model import NodeId, UnitId, UnixMs, Workload, WorkloadId, WorkloadState
+from clusterscape.model.job_summaries import IDLE_BELOW, JobSummary, SummarySource, summarize
 from clusterscape.model.job_usage import JobUsage, NodeUsage
 from clusterscape.query.context import QueryContext
-from clusterscape.query.jobs.answers import JobCard, JobCardGpu, JobCardNode, JobCardNote, JobCurve, JobShare
+from clusterscape.query.jobs.advice import TimedAdvice, find_similar, read_advice
+from clusterscape.query.jobs.answers import (
+    JobCard,
+    JobCardAdvice,
+    JobCardGpu,
+    JobCardNode,
+    JobCardNote,
+    JobCurve,
+    JobShare,
+    PastJob,
+    PastJobs,
+)
 from clusterscape.query.jobs.curves import read_curves
 from clusterscape.query.jobs.usage import JobWindow, find_held, read_usage
-from clusterscape.query.waste import IDLE_BELOW
+from clusterscape.query.past import PastPictures
+from clusterscape.query.search import qualify
 from clusterscape.query.workloads import WorkloadQuery
 
+KEPT_ADVICE = 200
+LISTED_SIMILAR = 5
 SHORTEST_S = 60
 """A job that ran for less may have ended between two samples."""
 
@@ -19,22 +38,56 @@ SHORTEST_S = 60
 class JobQuery:
     """Queries on single jobs."""
 
-    def __init__(self, context: QueryContext, workloads: WorkloadQuery) -> None:
+    def __init__(self, context: QueryContext, workloads: WorkloadQuery, past: PastPictures) -> None:
         self._context = context
         self._workloads = workloads
+        self._past = past
+        self._advice = context.new_cache("advice on jobs", KEPT_ADVICE)
 
     def card(self, job: str) -> JobCard:
         """The card of a job that runs or ran; raises QueryError if it never started."""
-        record = self._workloads.find(job)
+        record, summary = self._find(job)
         window = find_window(record, self._context.clock())
         if window is None:
             raise QueryError(
                 f"{record.id} has not started, so it has no card", hint="`clusterscape sched why` says why it waits."
             )
         held = find_held(self._context, window)
-        usage = read_usage(self._context, window, held)
+        usage = summary.usage if summary is not None and summary.is_whole else read_usage(self._context, window, held)
         curves = read_curves(self._context, window, held, _most(usage))
-        return describe_card(window, usage, cluster=self._context.cluster, curves=curves)
+        card = describe_card(window, usage, cluster=self._context.cluster, curves=curves)
+        if summary is None and not record.state.is_active:
+            busy = next((curve for curve in curves if curve.name == "cpu_cores"), None)
+            peak = None if busy is None else max((value for value in busy.values if value is not None), default=None)
+            summary = summarize(record, usage, source=SummarySource.SAMPLES, peak_cores=peak)
+        if summary is None:
+            return card
+        return self._advise(card, summary)
+
+    def _advise(self, card: JobCard, summary: JobSummary) -> JobCard:
+        """The card with advice and similar past jobs, which take longer to find and do not change after the end."""
+        key, version = ("advice", summary.workload), (summary.ended_at, summary.source)
+
+        def find() -> tuple[list[JobCardAdvice], PastJobs | None]:
+            similar = find_similar(self._context, summary)
+            advice = read_advice(self._context, self._past, summary, similar)
+            return [_describe_advice(piece) for piece in advice], _describe_similar(similar)
+
+        advice, similar = self._advice.get(key, version, find)
+        return replace(card, advice=advice, similar=similar)
+
+    def _find(self, job: str) -> tuple[Workload, JobSummary | None]:
+        """The record of a job, and its summary if it has ended; of a job whose record was removed, only the summary."""
+        records = self._context.records
+        try:
+            record = self._workloads.find(job)
+        except NotFoundError:
+            summary = records.job_summary(WorkloadId(qualify(job)))
+            if summary is None:
+                raise
+            return summary.workload_record, summary
+        summary = None if record.state.is_active else records.job_summary(record.id)
+        return record, summary if summary is not None and summary.ended_at == record.ended_at else None
 
 
 def _most(usage: JobUsage) -> dict[str, float | None]:
@@ -85,7 +138,48 @@ def describe_card(window: JobWindow, usage: JobUsage, *, cluster: str, curves: l
         wasted_gpu_hours=_wasted_hours(usage),
         curves=curves,
         notes=[JobCardNote(code=note.code, level=note.level, text=note.text) for note in notes],
+        advice=[],
+        similar=None,
         hint=_explain_missing(window, shares),
+    )
+
+
+def _describe_advice(timed: TimedAdvice) -> JobCardAdvice:
+    piece = timed.advice
+    return JobCardAdvice(
+        kind=piece.kind,
+        text=piece.text,
+        option=piece.option,
+        asked=piece.asked,
+        enough=piece.enough,
+        saved=piece.saved,
+        saved_unit=piece.saved_unit,
+        sooner_s=timed.sooner_s,
+        basis=piece.basis,
+    )
+
+
+def _describe_similar(similar: Sequence[JobSummary]) -> PastJobs | None:
+    if not similar:
+        return None
+    runs = [job.run_s for job in similar]
+    return PastJobs(
+        count=len(similar),
+        completed=sum(job.state is WorkloadState.COMPLETED for job in similar),
+        median_run_s=median(runs),
+        longest_run_s=max(runs),
+        latest=[
+            PastJob(
+                workload=job.workload,
+                state=job.state,
+                ended_at=job.ended_at,
+                run_s=job.run_s,
+                gpus=job.gpus,
+                gpu_util_ratio=job.gpu_util_ratio,
+                memory_peak_bytes=job.memory_peak_bytes,
+            )
+            for job in similar[:LISTED_SIMILAR]
+        ],
     )
 
 

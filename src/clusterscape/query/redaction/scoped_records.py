@@ -26,10 +26,11 @@ from clusterscape.model import (
     Workload,
     WorkloadId,
 )
-from clusterscape.model.identity_fields import OwnerText, ProjectName, PublicText, UserName
+from clusterscape.model.identity_fields import FreeText, OwnerText, ProjectName, PublicText, UserName
 from clusterscape.model.inventory import EXPORTER_QUESTIONS
+from clusterscape.model.job_summaries import JobSummary
 from clusterscape.model.observations import PRIORITY_PARTS
-from clusterscape.model.rules import Violation
+from clusterscape.model.rules import Violation, find_owner
 from clusterscape.model.runs import RunRecord, StoredRun
 from clusterscape.query.ownership import OWNER
 from clusterscape.query.redaction.pseudonyms import PROJECT, USER
@@ -56,6 +57,7 @@ class ScopedDocuments:
             "mute": lambda document: document,
             "rule-comment": self._read_comment,
             "job_trace": self._read_upload,
+            "mail-choice": self._read_upload,
             PRIORITY_PARTS: lambda document: document,
             EXPORTER_QUESTIONS: lambda document: document,
         }
@@ -119,6 +121,21 @@ class HistoryRow(TypedDict):
     user: UserName
     project: ProjectName
     partition: PublicText
+
+
+class SummaryRow(TypedDict):
+    """The text columns of ``summary_columns``."""
+
+    workload: PublicText
+    state: PublicText
+    kind: PublicText
+    family: OwnerText
+    user: UserName
+    project: ProjectName
+    partition: PublicText
+    qos: FreeText
+    resource_type: PublicText
+    source: PublicText
 
 
 class AnonymousWorkloads:
@@ -213,7 +230,7 @@ class ScopedRecords:
         """When each workload waited and ran: ids and times."""
         return self._records.workload_spans(since_ms=since_ms)
 
-    # Allocations and violations contain only ids, units and numbers.
+    # Allocations and violations contain only ids, units and numbers; those by users and projects are filtered.
 
     def open_allocations(self) -> list[Allocation]:
         """Current allocations."""
@@ -236,7 +253,7 @@ class ScopedRecords:
 
     def open_violations(self) -> list[Violation]:
         """Current violations."""
-        return self._records.open_violations()
+        return [violation for violation in self._records.open_violations() if self._may_name(violation.workload)]
 
     def violations(
         self,
@@ -247,11 +264,40 @@ class ScopedRecords:
         end_ms: UnixMs | None = None,
     ) -> list[Violation]:
         """Violations that overlap [start, end), by since."""
-        return self._records.violations(rule=rule, workload=workload, start_ms=start_ms, end_ms=end_ms)
+        violations = self._records.violations(rule=rule, workload=workload, start_ms=start_ms, end_ms=end_ms)
+        return [violation for violation in violations if self._may_name(violation.workload)]
+
+    def _may_name(self, subject: str) -> bool:
+        """Whether a violation may be shown: one by the jobs of a user or project names these."""
+        user, project = find_owner(subject)
+        return (user is None and project is None) or self.scope.covers(user, project)
 
     def violation_spans(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
         """Violations that overlap [start, end) as columns."""
-        return self._records.violation_spans(start_ms=start_ms, end_ms=end_ms)
+        spans = self._records.violation_spans(start_ms=start_ms, end_ms=end_ms)
+        named = [name for name in spans["workload"].unique() if not self._may_name(name)]
+        return spans.filter(~pl.col("workload").is_in(named)) if named else spans
+
+    # Summaries are read with a user's name, and hidden from everybody else.
+
+    def job_summary(self, workload: WorkloadId) -> JobSummary | None:
+        """The summary of an ended job, or None if it does not exist or is hidden."""
+        summary = self._records.job_summary(workload)
+        return summary if summary is not None and self.scope.covers(summary.user, summary.project) else None
+
+    def similar_summaries(self, user: str, family: str, *, limit: int) -> list[JobSummary]:
+        """The visible summaries of a user's jobs of one family, newest first."""
+        similar = self._records.similar_summaries(user, family, limit=limit)
+        return [summary for summary in similar if self.scope.covers(summary.user, summary.project)]
+
+    def summary_columns(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
+        """Summaries as columns, with pseudonyms of users and projects outside of the scope."""
+        return self._redactor.redact_table(self._records.summary_columns(start_ms=start_ms, end_ms=end_ms), SummaryRow)
+
+    def unsummarized(self, *, start_ms: UnixMs, end_ms: UnixMs, limit: int) -> list[Workload]:
+        """Ended workloads without a summary."""
+        ended = self._records.unsummarized(start_ms=start_ms, end_ms=end_ms, limit=limit)
+        return [self._redact(workload) for workload in ended]
 
     # Inventory.
 

@@ -20,6 +20,7 @@ from clusterscape.model import (
     WorkloadId,
     WorkloadState,
 )
+from clusterscape.model.job_summaries import JobSummary
 from clusterscape.model.rules import Violation
 from clusterscape.model.runs import RunRecord, StoredRun
 
@@ -174,6 +175,22 @@ class RecordReader(Protocol):
         """
         ...
 
+    def job_summary(self, workload: WorkloadId) -> JobSummary | None:
+        """The summary of an ended job, or None."""
+        ...
+
+    def similar_summaries(self, user: str, family: str, *, limit: int) -> list[JobSummary]:
+        """The latest summaries of a user's jobs of one family, newest first."""
+        ...
+
+    def summary_columns(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
+        """Summaries of jobs that ended in [start, end), in no order, as columns: all but ``name`` and ``detail``."""
+        ...
+
+    def unsummarized(self, *, start_ms: UnixMs, end_ms: UnixMs, limit: int) -> list[Workload]:
+        """Workloads that ran, ended in [start, end), and have no summary of that end; the newest first."""
+        ...
+
     def sources(self) -> list[SourceStatus]:
         """The latest status of every source."""
         ...
@@ -265,6 +282,14 @@ class RecordStore(RecordReader, Protocol):
         Also removes node states that were replaced by then, and allocations of unknown workloads. A workload whose end is
         unknown counts from its last write.
         """
+        ...
+
+    def write_summaries(self, summaries: Iterable[JobSummary]) -> int:
+        """Insert or replace; returns how many. A stored summary of the same end stays if it has numbers."""
+        ...
+
+    def remove_summaries_before(self, at_ms: UnixMs) -> int:
+        """Remove summaries of jobs that ended before ``at_ms``; returns their number."""
         ...
 
     def write_run(self, run: StoredRun, *, at_ms: UnixMs) -> int:

@@ -27,6 +27,7 @@ from clusterscape.model import (
     Workload,
     WorkloadId,
 )
+from clusterscape.model.job_summaries import JobSummary
 from clusterscape.model.rules import Violation
 from clusterscape.model.runs import RunRecord, StoredRun
 from clusterscape.store.records.contract import Document, RecordStore, RunList, WorkloadFilter, WorkloadPage
@@ -385,6 +386,30 @@ class MirroredRecordStore:
     def violation_spans(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
         """Violations that overlap [start, end) as columns."""
         return self._store.violation_spans(start_ms=start_ms, end_ms=end_ms)
+
+    def job_summary(self, workload: WorkloadId) -> JobSummary | None:
+        """The summary of an ended job, or None."""
+        return self._store.job_summary(workload)
+
+    def similar_summaries(self, user: str, family: str, *, limit: int) -> list[JobSummary]:
+        """The latest summaries of a user's jobs of one family, newest first."""
+        return self._store.similar_summaries(user, family, limit=limit)
+
+    def summary_columns(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
+        """Summaries of jobs that ended in [start, end) as columns."""
+        return self._store.summary_columns(start_ms=start_ms, end_ms=end_ms)
+
+    def unsummarized(self, *, start_ms: UnixMs, end_ms: UnixMs, limit: int) -> list[Workload]:
+        """Workloads that ran, ended in [start, end), and have no summary of that end; the newest first."""
+        return self._store.unsummarized(start_ms=start_ms, end_ms=end_ms, limit=limit)
+
+    def write_summaries(self, summaries: Iterable[JobSummary]) -> int:
+        """Insert or replace; returns how many."""
+        return self._store.write_summaries(summaries)
+
+    def remove_summaries_before(self, at_ms: UnixMs) -> int:
+        """Remove summaries of jobs that ended before ``at_ms``; returns their number."""
+        return self._store.remove_summaries_before(at_ms)
 
     def write_node_states(self, states: Iterable[NodeStateChange]) -> None:
         """Insert or replace states of the past."""

@@ -24,6 +24,7 @@ from clusterscape.model import (
     WorkloadKind,
     WorkloadState,
 )
+from clusterscape.model.job_summaries import JobSummary, SummarySource
 from clusterscape.model.rules import Violation
 from clusterscape.model.runs import RunRecord, StoredRun, decode_detail, decode_summary, encode
 from clusterscape.store.records import tables
@@ -51,6 +52,7 @@ WORKLOAD_COLUMNS = _columns(tables.workloads, Workload)
 ALLOCATION_COLUMNS = _columns(tables.allocations, Allocation)
 NODE_STATE_COLUMNS = _columns(tables.node_states, NodeStateChange)
 VIOLATION_COLUMNS = _columns(tables.violations, Violation)
+SUMMARY_COLUMNS = _columns(tables.job_summaries, JobSummary)
 SOURCE_COLUMNS = list(tables.sources.c)  # without the exporter's address, which only ingest uses
 DOCUMENT_COLUMNS = _columns(tables.documents, Document)
 _RUN_SCALARS = ("run", "owned_by", "received_at", "written_at", "bytes", "series_count")
@@ -334,6 +336,23 @@ def violation_of(row: Values) -> Violation:
         gpus=row[5],
         values=orjson.loads(row[6]),
     )
+
+
+def summary_row(summary: JobSummary) -> Row:
+    """The row of ``summary``."""
+    values = {column.name: getattr(summary, column.name) for column in SUMMARY_COLUMNS}
+    return {name: storable(value) if isinstance(value, str) else value for name, value in values.items()}
+
+
+def summary_of(row: Values) -> JobSummary:
+    """The summary of a row of SUMMARY_COLUMNS."""
+    values = dict(zip((column.name for column in SUMMARY_COLUMNS), row, strict=True))
+    values |= {
+        "state": _WORKLOAD_STATES[values["state"]],
+        "kind": _WORKLOAD_KINDS[values["kind"]],
+        "source": SummarySource(values["source"]),
+    }
+    return JobSummary(**values)
 
 
 def source_row(status: SourceStatus) -> Row:

@@ -9,9 +9,11 @@ import polars as pl
 from sqlalchemy import (
     BigInteger,
     Column,
+    ColumnElement,
     CompoundSelect,
     Connection,
     Delete,
+    Double,
     Engine,
     Label,
     Select,
@@ -38,7 +40,9 @@ from clusterscape.model import (
     UnixMs,
     Workload,
     WorkloadId,
+    WorkloadKind,
 )
+from clusterscape.model.job_summaries import JobSummary, SummarySource
 from clusterscape.model.rules import Violation
 from clusterscape.model.runs import RunRecord, StoredRun
 from clusterscape.store.records import rows, tables
@@ -317,6 +321,59 @@ class SqlRecordStore:
         spans = self._read_columns(select(*columns).where(*violated_between(start_ms, end_ms)))
         return spans.with_columns(pl.col("unit").replace("", None))
 
+    def job_summary(self, workload: WorkloadId) -> JobSummary | None:
+        """The summary of an ended job, or None."""
+        table = tables.job_summaries
+        records = self._read(select(*rows.SUMMARY_COLUMNS).where(table.c.workload == workload), rows.summary_of)
+        return records[0] if records else None
+
+    def similar_summaries(self, user: str, family: str, *, limit: int) -> list[JobSummary]:
+        """The latest summaries of a user's jobs of one family, newest first."""
+        table = tables.job_summaries
+        query = select(*rows.SUMMARY_COLUMNS).where(table.c.user == user, table.c.family == family)
+        return self._read(query.order_by(table.c.ended_at.desc(), table.c.workload).limit(limit), rows.summary_of)
+
+    def summary_columns(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
+        """Summaries of jobs that ended in [start, end) as columns."""
+        columns = [column for column in rows.SUMMARY_COLUMNS if column.name not in ("name", "detail")]
+        ended_at = tables.job_summaries.c.ended_at
+        return self._read_columns(select(*columns).where(ended_at >= start_ms, ended_at < end_ms))
+
+    def unsummarized(self, *, start_ms: UnixMs, end_ms: UnixMs, limit: int) -> list[Workload]:
+        """Workloads that ran, ended in [start, end), and have no summary of that end; the newest first."""
+        table, summaries = tables.workloads, tables.job_summaries
+        is_summarized = exists().where(summaries.c.workload == table.c.id, summaries.c.ended_at >= table.c.ended_at)
+        query = select(*rows.WORKLOAD_COLUMNS).where(
+            table.c.ends_at >= start_ms,
+            table.c.ends_at < end_ms,
+            table.c.started_at.is_not(None),
+            table.c.ended_at.is_not(None),
+            table.c.kind != WorkloadKind.RUN.value,
+            ~is_summarized,
+        )
+        return self._read(query.order_by(table.c.ends_at.desc()).limit(limit), rows.workload_of)
+
+    def write_summaries(self, summaries: Iterable[JobSummary]) -> int:
+        """Insert or replace; returns how many. A stored summary of the same end stays if it has numbers."""
+        table, newest = tables.job_summaries, {summary.workload: summary for summary in summaries}
+        ids = list(newest)
+        with self._writing() as connection:
+            for start in range(0, len(ids), IDS_PER_QUERY):
+                stored = select(table.c.workload, table.c.ended_at, table.c.source).where(
+                    table.c.workload.in_(ids[start : start + IDS_PER_QUERY])
+                )
+                for workload, ended_at, source in connection.execute(stored).fetchall():
+                    if newest[workload].ended_at == ended_at and source != SummarySource.ACCOUNTING:
+                        del newest[workload]
+            upsert(connection, table, [rows.summary_row(summary) for summary in newest.values()])
+        return len(newest)
+
+    def remove_summaries_before(self, at_ms: UnixMs) -> int:
+        """Remove summaries of jobs that ended before ``at_ms``; returns their number."""
+        table = tables.job_summaries
+        with self._writing() as connection:
+            return connection.execute(delete(table).where(table.c.ended_at < at_ms)).rowcount
+
     def sources(self) -> list[SourceStatus]:
         """The latest status of every source, by name."""
         return self._read(select(*rows.SOURCE_COLUMNS).order_by(tables.sources.c.source), rows.source_of)
@@ -331,7 +388,7 @@ class SqlRecordStore:
                 connection.execute(delete(table).where(table.c.workload.in_(select(workloads.c.id).where(is_old))))
             connection.execute(delete(held).where(held.c.to_at < at_ms, ~is_known))
             is_hardware = or_(
-                ended_violations.c.workload.startswith("node:"), ended_violations.c.workload.startswith("source:")
+                *(ended_violations.c.workload.startswith(kind) for kind in ("node:", "source:", "user:", "project:"))
             )
             connection.execute(delete(ended_violations).where(ended_violations.c.until < at_ms, is_hardware))
             connection.execute(_delete_states_before(at_ms))
@@ -414,11 +471,9 @@ class SqlRecordStore:
             return [build(row) for row in connection.execute(query).fetchall()]
 
     def _read_columns(self, query: Query) -> pl.DataFrame:
-        """The result of a query over text and integer columns as a data frame."""
+        """The result of a query over columns of texts and numbers as a data frame."""
         schema = {
-            column.name: pl.Int64() if isinstance(column.type, BigInteger) else pl.String()
-            for column in query.selected_columns
-            if isinstance(column, Column | Label)
+            column.name: _column_type(column) for column in query.selected_columns if isinstance(column, Column | Label)
         }
         with self._reading() as connection:
             return pl.DataFrame(connection.execute(query).fetchall(), schema=schema, orient="row")
@@ -435,6 +490,12 @@ class SqlRecordStore:
             if self._fence is not None:
                 self._fence.check(connection)
             yield connection
+
+
+def _column_type(column: ColumnElement[Any]) -> pl.DataType:
+    if isinstance(column.type, BigInteger):
+        return pl.Int64()
+    return pl.Float64() if isinstance(column.type, Double) else pl.String()
 
 
 def _read_revision(connection: Connection) -> int:

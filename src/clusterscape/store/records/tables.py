@@ -6,7 +6,7 @@ A change here needs a migration and a new REVISION; a test compares both.
 from sqlalchemy import BigInteger, Boolean, Column, Double, ForeignKey, Index, MetaData, Table, Text
 from sqlalchemy.dialects import postgresql
 
-REVISION = "0007"
+REVISION = "0008"
 """The schema these tables describe: the newest revision under ``migrations/versions``."""
 
 VERSION_TABLE = "clusterscape_version"
@@ -165,6 +165,46 @@ violations = Table(
     Index("violations_by_workload", "workload", "since"),
     Index("violations_by_end", "until"),  # serves open violations too: until is null
     sqlite_with_rowid=False,
+)
+
+# No foreign key: a summary outlives the record of its job by years.
+job_summaries = Table(
+    "job_summaries",
+    metadata,
+    Column("workload", TEXT, primary_key=True),
+    Column("state", TEXT, nullable=False),
+    Column("kind", TEXT, nullable=False),
+    Column("name", TEXT),
+    Column("family", TEXT, nullable=False),
+    Column("user", TEXT),
+    Column("project", TEXT),
+    Column("partition", TEXT),
+    Column("qos", TEXT),
+    Column("resource_type", TEXT),
+    Column("submitted_at", BigInteger),
+    Column("started_at", BigInteger, nullable=False),
+    Column("ended_at", BigInteger, nullable=False),
+    Column("run_s", Double, nullable=False),
+    Column("time_limit_s", BigInteger),
+    Column("nodes", BigInteger, nullable=False),
+    Column("gpus", BigInteger, nullable=False),
+    Column("cpus", BigInteger),
+    Column("memory_requested_bytes", BigInteger),
+    Column("source", TEXT, nullable=False),
+    Column("cpu_s", Double),
+    Column("peak_cores", Double),
+    Column("memory_used_bytes", Double),
+    Column("memory_limit_bytes", Double),
+    Column("memory_peak_bytes", Double),
+    Column("nodes_unused", BigInteger),
+    Column("gpu_util_ratio", Double),
+    Column("gpus_idle", BigInteger),
+    Column("gpus_unused", BigInteger),
+    Column("gpu_memory_peak_bytes", Double),
+    Column("gpu_memory_total_bytes", Double),
+    Column("detail", TEXT, nullable=False),  # packed; see model.job_summaries
+    Index("job_summaries_by_end", "ended_at"),
+    Index("job_summaries_by_family", "user", "family", "ended_at"),
 )
 
 sources = Table(

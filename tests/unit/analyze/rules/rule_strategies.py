@@ -86,16 +86,18 @@ def scopes(draw: st.DrawFn) -> RuleScope:
 
 @st.composite
 def hardware_scopes(draw: st.DrawFn) -> RuleScope:
-    """Scopes of rules on GPUs, nodes and sources: no users, no age, and quantifiers for GPUs only."""
-    subject = draw(st.sampled_from([subject_kind for subject_kind in Subject if subject_kind.is_hardware]))
+    """Scopes of rules on what has no life: no age, names of its own only, and quantifiers for GPUs only."""
+    subject = draw(st.sampled_from([subject_kind for subject_kind in Subject if subject_kind.is_lifeless]))
     is_gpu = subject is Subject.GPUS
     quantifier = draw(st.sampled_from(Quantifier)) if is_gpu else Quantifier.EACH
     share = draw(st.floats(0, 1, exclude_min=True)) if quantifier is Quantifier.SHARE else None
-    has_places = subject is not Subject.SOURCES
+    has_places = subject in (Subject.GPUS, Subject.NODES)
     return RuleScope(
         partitions=draw(names) if has_places else (),
         machine_types=draw(names) if has_places else (),
-        names=draw(names),
+        users=draw(names) if subject is Subject.USERS else (),
+        projects=draw(names) if subject is Subject.PROJECTS else (),
+        names=draw(names) if has_places or subject is Subject.SOURCES else (),
         min_age_ms=0,
         min_samples=draw(st.integers(1, 10**8)),
         quantifier=quantifier,

@@ -58,7 +58,7 @@ def test_text_is_canonical_when_it_is_written_again(text: str) -> None:
         ("node_down now > 0 for every node on any GPU", "every node has no GPU to blame"),
         ("source_failing now > 0% for every source for partition a100", "every source has no partition"),
         ("xid_error now > 0 for every node for every GPU", "occurs twice"),
-        ("xid_error now > 0 for every rack", "expected `GPU`, `node` or `source`"),
+        ("xid_error now > 0 for every rack", "expected `GPU`, `node`, `source`, `user` or `project`"),
     ],
 )
 def test_clause_is_refused_when_the_subject_does_not_have_it(text: str, message: str) -> None:
@@ -100,7 +100,7 @@ def test_explanation_names_the_subject_when_a_rule_is_explained() -> None:
 
 def test_subjects_are_offered_when_a_rule_is_typed() -> None:
     offered = [completion.insert for completion in complete("xid_error now > 0 for ev")]
-    assert offered == ["every GPU", "every node", "every source"]
+    assert offered == ["every GPU", "every node", "every source", "every user", "every project"]
 
 
 def test_nodes_are_left_out_when_rules_are_written_for_prometheus() -> None:

@@ -26,5 +26,9 @@ export function describeBroken({ workloads: count, units }: RuleCounts, subject:
       return `${formatPlural(count, "node")} with ${formatPlural(units, "GPU")}`;
     case "sources":
       return formatPlural(count, "source");
+    case "users":
+      return formatPlural(count, "user");
+    case "projects":
+      return formatPlural(count, "project");
   }
 }

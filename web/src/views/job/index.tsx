@@ -15,6 +15,7 @@ import { Frame, Message } from "../../widgets/frame.tsx";
 import { FigureList, FigureTerm, Strip } from "../../widgets/strip.tsx";
 import { Tag } from "../../widgets/tag.tsx";
 import { ViewLayout } from "../../widgets/view-layout.tsx";
+import { Advice, Similar } from "./advice.tsx";
 import { Curves } from "./curves.tsx";
 import styles from "./job.module.css";
 import { Nodes } from "./nodes.tsx";
@@ -49,8 +50,10 @@ function Card({ job }: { job: string }) {
           <div className={styles.card}>
             <Shares card={value} />
             <Notes card={value} />
+            <Advice card={value} />
             <Curves card={value} />
             <Nodes card={value} />
+            <Similar card={value} />
           </div>
         </ViewLayout>
       )}

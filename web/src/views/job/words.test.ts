@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { formatClock, formatPercent, formatSize } from "./words.ts";
+import type { JobCardAdvice } from "../../api/generated.ts";
+import { describeSaving, formatClock, formatPercent, formatSize } from "./words.ts";
 
 describe("numbers of a card", () => {
   it("are those of jobstats and of the terminal", () => {
@@ -20,5 +21,29 @@ describe("numbers of a card", () => {
     expect(formatSize(2 ** 30, true)).toBe("1GB");
     expect([0, 0.95, 0.98604, 0.9502].map(formatPercent)).toEqual(["0%", "95%", "98.6%", "95.0%"]);
     expect([formatSize(null), formatPercent(null)]).toEqual(["unknown", "unknown"]);
+  });
+});
+
+describe("advice", () => {
+  const piece: JobCardAdvice = {
+    kind: "gpus",
+    text: "",
+    option: "--gpus=1",
+    asked: 2,
+    enough: 1,
+    saved: 1.5,
+    saved_unit: "gpu_hours",
+    sooner_s: 18_000,
+    basis: 3,
+  };
+
+  it("says what it saves, how much sooner the job would have started and what it rests on", () => {
+    expect(describeSaving(piece)).toEqual([
+      "saves 1.5 GPU-hours",
+      "would have started 05:00:00 sooner",
+      "from 3\u00a0jobs",
+    ]);
+    expect(describeSaving({ ...piece, sooner_s: 0, basis: 1 })).toEqual(["saves 1.5 GPU-hours", "same start"]);
+    expect(describeSaving({ ...piece, saved: null, saved_unit: null, sooner_s: null, basis: 1 })).toEqual([]);
   });
 });

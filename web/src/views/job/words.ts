@@ -1,8 +1,8 @@
 // Words and numbers of a job's card, with the roundings that users of jobstats know.
 
-import type { JobCard, JobCurve, JobShare } from "../../api/generated.ts";
+import type { JobCard, JobCardAdvice, JobCurve, JobShare } from "../../api/generated.ts";
 import { DAY_S, HOUR_S, MINUTE_S } from "../../base/durations.ts";
-import { formatQuantity, isKnown } from "../../base/format.ts";
+import { formatHours, formatPlural, formatQuantity, isKnown } from "../../base/format.ts";
 
 /** `00:33:49`, `4-20:40:02`, as Slurm writes times; fractions are truncated. */
 export function formatClock(seconds: number): string {
@@ -99,4 +99,16 @@ const STATES: Readonly<Record<string, string>> = { node_failed: "NODE_FAIL" };
 
 export function describeState(state: string): string {
   return STATES[state] ?? state.toUpperCase();
+}
+
+const SAVED = { gpu_hours: "GPU-hours", core_hours: "core-hours", gib_hours: "GB-hours of memory" } as const;
+
+/** What a piece of advice would have saved, how much sooner the job would have started, and what it rests on. */
+export function describeSaving({ saved, saved_unit, sooner_s, basis }: JobCardAdvice): readonly string[] {
+  const unit = saved_unit === null || saved_unit === "hours" ? null : SAVED[saved_unit];
+  return [
+    unit !== null && isKnown(saved) ? `saves ${formatHours(saved)} ${unit}` : null,
+    sooner_s === null ? null : sooner_s > 0 ? `would have started ${formatClock(sooner_s)} sooner` : "same start",
+    basis > 1 ? `from ${formatPlural(basis, "job")}` : null,
+  ].filter((fact) => fact !== null);
 }

@@ -21,6 +21,7 @@ from clusterscape.watch.alerts.channels.apprise import AppriseChannel, open_serv
 from clusterscape.watch.alerts.channels.mail import PERSONAL, MailChannel
 from clusterscape.watch.alerts.channels.site_info import SiteInfo
 from clusterscape.watch.alerts.channels.slack import SlackChannel
+from clusterscape.watch.alerts.channels.smtp import SmtpServer
 from clusterscape.watch.alerts.channels.webhook import WebhookChannel
 from clusterscape.watch.alerts.contract import Channel, SendingPolicy
 
@@ -69,15 +70,9 @@ def build_channel(name: str, settings: AnyChannelSettings, site: SiteInfo, clock
                 policy=policy,
                 site=site,
                 clock=clock,
-                host=settings.host,
-                port=settings.port or _SMTP_PORTS[settings.security],
-                security=settings.security,
-                user=settings.user,
-                password=settings.password,
+                server=open_smtp(settings),
                 sender=settings.sender,
                 to=settings.to,
-                trust=_load_trust(settings.ca_file),
-                timeout_s=settings.timeout_s,
             )
         case AlertmanagerSettings():
             return AlertmanagerChannel(
@@ -100,6 +95,19 @@ def build_channel(name: str, settings: AnyChannelSettings, site: SiteInfo, clock
                 service=open_service(name, settings.url, settings.timeout_s),
                 timeout_s=settings.timeout_s,
             )
+
+
+def open_smtp(settings: EmailSettings) -> SmtpServer:
+    """The SMTP server of an e-mail channel."""
+    return SmtpServer(
+        host=settings.host,
+        port=settings.port or _SMTP_PORTS[settings.security],
+        security=settings.security,
+        user=settings.user,
+        password=settings.password,
+        trust=_load_trust(settings.ca_file),
+        timeout_s=settings.timeout_s,
+    )
 
 
 def _load_trust(ca_file: Path | None) -> ssl.SSLContext | None:

@@ -2,12 +2,11 @@
 
 import html
 import re
-import smtplib
-import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from email.message import EmailMessage
 from email.utils import formatdate
+from functools import partial
 
 from clusterscape import executors
 from clusterscape.model.ids import UnixMs
@@ -19,6 +18,7 @@ from clusterscape.watch.alerts.channels.message_text import (
     write_plain,
 )
 from clusterscape.watch.alerts.channels.site_info import SiteInfo
+from clusterscape.watch.alerts.channels.smtp import SmtpServer
 from clusterscape.watch.alerts.channels.user_mail import MailText, build_user_mail
 from clusterscape.watch.alerts.contract import DeliveryResult, Firing, Message, MessageKind, SendingPolicy
 from clusterscape.watch.alerts.turns import AlertTurn
@@ -36,15 +36,9 @@ class MailChannel:
     policy: SendingPolicy
     site: SiteInfo
     clock: Callable[[], UnixMs]
-    host: str
-    port: int
-    security: str  # "plain", "starttls", "tls"
-    user: str | None = None
-    password: str | None = None
+    server: SmtpServer
     sender: str
     to: tuple[str, ...]
-    timeout_s: float = 30.0
-    trust: ssl.SSLContext | None = None  # None: the system's
     kind: str = "email"
     refresh_every_ms: int | None = None
 
@@ -69,54 +63,20 @@ class MailChannel:
             )
         is_personal = any(PERSONAL in address for address in self.to)
         mail = compose(message, self.site, sender=self.sender, recipients=recipients, is_personal=is_personal)
-        return await executors.UPKEEP.run(self._submit, mail, recipients)
+        submit = partial(self.server.submit, mail, sender=self.sender, recipients=recipients)
+        return await executors.UPKEEP.run(submit)
 
     async def refresh(self, firing: Sequence[Firing]) -> DeliveryResult:
         """Do nothing: mails only report changes."""
         del firing
         return DeliveryResult(is_accepted=True, text="")
 
-    def _submit(self, mail: EmailMessage, recipients: Sequence[str]) -> DeliveryResult:
-        try:
-            with self._connect() as server:
-                if self.security == "starttls":
-                    server.starttls(context=self._trust())
-                if self.user is not None:
-                    server.login(self.user, self.password or "")
-                refused = server.send_message(mail, from_addr=self.sender, to_addrs=recipients)
-        except smtplib.SMTPRecipientsRefused as error:
-            return _to_result(error.recipients)
-        except smtplib.SMTPResponseException as error:
-            text = f"{error.smtp_code} {_text(error.smtp_error)}"
-            return DeliveryResult(is_accepted=False, text=f"{self.host}: {text}", is_lasting=error.smtp_code >= 500)
-        except smtplib.SMTPNotSupportedError as error:
-            return DeliveryResult(is_accepted=False, text=f"{self.host}: {error}", is_lasting=True)
-        except ssl.SSLCertVerificationError as error:
-            text = f"{self.host}: the certificate is not trusted: {error.verify_message}"
-            return DeliveryResult(is_accepted=False, text=text, is_lasting=True)
-        except (OSError, smtplib.SMTPException) as error:
-            return DeliveryResult(is_accepted=False, text=f"cannot reach {self.host}:{self.port}: {error}")
-        if refused:
-            # A retry would send the mail twice to the other recipients.
-            return DeliveryResult(is_accepted=True, is_lasting=True, text=_to_result(refused).text)
-        return DeliveryResult(is_accepted=True, text=f"accepted for {', '.join(recipients)}")
 
-    def _connect(self) -> smtplib.SMTP:
-        if self.security == "tls":
-            return smtplib.SMTP_SSL(self.host, self.port, timeout=self.timeout_s, context=self._trust())
-        return smtplib.SMTP(self.host, self.port, timeout=self.timeout_s)
-
-    def _trust(self) -> ssl.SSLContext:
-        return self.trust or ssl.create_default_context()
-
-
-def _to_result(refused: dict[str, tuple[int, bytes]]) -> DeliveryResult:
-    text = "; ".join(f"{address} refused: {code} {_text(reply)}" for address, (code, reply) in refused.items())
-    return DeliveryResult(is_accepted=False, text=text, is_lasting=all(code >= 500 for code, _ in refused.values()))
-
-
-def _text(reply: bytes | str) -> str:
-    return reply.decode("utf-8", errors="replace") if isinstance(reply, bytes) else reply
+def personal_address(to: Sequence[str], user: str) -> str | None:
+    """The address of a user by the first pattern with ``{user}``; None if there is none, or the login is no plain name."""
+    pattern = next((address for address in to if PERSONAL in address), None)
+    is_plain = _PLAIN_USER.fullmatch(user) is not None
+    return pattern.replace(PERSONAL, user) if pattern is not None and is_plain else None
 
 
 def compose(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from clusterscape.model.rules import find_node, is_hardware
+from clusterscape.model.rules import find_node, is_no_workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,4 +21,4 @@ class SiteInfo:
         node = find_node(workload)
         if node is not None:
             return f"{page}?select=node:{quote(node, safe=':')}"
-        return page if is_hardware(workload) else f"{page}?select=workload:{quote(workload, safe=':')}"
+        return page if is_no_workload(workload) else f"{page}?select=workload:{quote(workload, safe=':')}"

@@ -1,4 +1,4 @@
-"""Prints the card of a job: first the lines, their order and rounding as users of jobstats know them, then what only this
+"""The card of a job as text: first the lines, their order and rounding as users of jobstats know them, then what only this
 card has. Names come from strangers, so every line is escaped.
 """
 
@@ -14,8 +14,8 @@ from clusterscape.analyze.jobcard.rounding import (
     format_percent,
     format_requested_memory,
 )
-from clusterscape.cli.safe_text import one_line
 from clusterscape.model.quantities import format_hours
+from clusterscape.model.safe_text import one_line
 
 WIDTH = 80
 METER = 50
@@ -73,6 +73,10 @@ class _Lines:
         notes = self._notes()
         if notes:
             lines += ["", *self._title("Notes"), *notes]
+        if card["advice"]:
+            lines += ["", *self._title("Next Time"), *self._advice()]
+        if card["similar"]:
+            lines += ["", *self._title("Similar Jobs"), *self._similar()]
         if url is not None:
             lines += ["", f"  {page_address(url, card)}"]
         return lines
@@ -187,6 +191,29 @@ class _Lines:
             lines.append(textwrap.fill(one_line(card["hint"]), 78, initial_indent="  * ", subsequent_indent="    "))
         return lines
 
+    def _advice(self) -> list[str]:
+        lines = []
+        for piece in self._card["advice"]:
+            facts = [fact for fact in (_saving(piece), _sooner(piece), _basis(piece)) if fact]
+            text = f"{one_line(piece['text'])} {' '.join(facts)}"
+            lines.append(self._style(f"  {one_line(piece['option'])}", _BOLD))
+            lines.append(textwrap.fill(text, 78, initial_indent="      ", subsequent_indent="      "))
+        return lines
+
+    def _similar(self) -> list[str]:
+        similar = self._card["similar"]
+        lines = [
+            f"  {similar['count']} past jobs of this name, {similar['completed']} completed; run time"
+            f" {format_clock(similar['median_run_s'])} (median), {format_clock(similar['longest_run_s'])} (longest)"
+        ]
+        for job in similar["latest"]:
+            util = "" if job["gpu_util_ratio"] is None else f"  GPU {job['gpu_util_ratio']:4.0%}"
+            memory = "" if job["memory_peak_bytes"] is None else f"  memory {format_bytes(job['memory_peak_bytes'])}"
+            state = _STATES.get(job["state"], job["state"].upper())
+            number = one_line(job["workload"].removeprefix("slurm:"))
+            lines.append(f"      {number:<14}{state:<14}{format_clock(job['run_s']):>11}{util}{memory}")
+        return lines
+
     def _style(self, text: str, style: str) -> str:
         return f"{style}{text}{_NORMAL}" if self._has_color else text
 
@@ -199,6 +226,28 @@ def job_number(card: Card) -> str:
 def page_address(url: str, card: Card) -> str:
     """The page of the card."""
     return f"{url.rstrip('/')}/job/{quote(card['cluster'], safe='')}/{quote(job_number(card), safe='+')}"
+
+
+def _saving(piece: Card) -> str | None:
+    """What the advice would have saved, in words."""
+    saved = piece["saved"]
+    if saved is None:
+        return None
+    words = {"gpu_hours": "GPU-hours", "core_hours": "core-hours", "gib_hours": "GB-hours of memory"}.get(
+        piece["saved_unit"]
+    )
+    return None if words is None else f"Saves {format_hours(saved)} {words}."
+
+
+def _sooner(piece: Card) -> str | None:
+    sooner = piece["sooner_s"]
+    if sooner is None:
+        return None
+    return f"Would have started {format_clock(sooner)} sooner." if sooner else "Would not have started sooner."
+
+
+def _basis(piece: Card) -> str | None:
+    return f"From {piece['basis']} jobs." if piece["basis"] > 1 else None
 
 
 def _text(text: str | None) -> str:
