@@ -6,6 +6,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from unittest import mock
 
@@ -87,6 +88,7 @@ def test_samples_have_times_and_the_queue_is_in_order(url: str) -> None:
     assert samples.schema["time"] == pl.Datetime("ms", "UTC")
     assert set(samples["unit"]) <= set(units)
     first = samples["time"].min()
+    assert isinstance(first, datetime)
     later = server.samples("gpu_util_ratio", units=units, start=first)
     assert len(later) == len(samples) > 0
     queue = server.queue()

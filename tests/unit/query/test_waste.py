@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusterscape.model import Allocation, UnixMs, Workload, WorkloadId, WorkloadState
-from clusterscape.query.waste import IDLE_BELOW, STEP_MS, share_out
+from clusterscape.model.job_summaries import IDLE_BELOW
+from clusterscape.query.waste import STEP_MS, share_out
 
 END = NOW // STEP_MS * STEP_MS
 
