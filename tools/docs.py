@@ -18,7 +18,15 @@ from clusterscape.cli.run import build_parser
 from clusterscape.model import CATALOGUE, MetricSubject
 from clusterscape.model.xids import ADVICE, XIDS, XidAction
 from clusterscape.serve.app import ROUTES
-from clusterscape.settings import CHANNEL_KINDS, AlertsSettings, ChannelSettings, Settings
+from clusterscape.settings import (
+    CHANNEL_KINDS,
+    AccountingSettings,
+    AlertsSettings,
+    BudgetSettings,
+    ChannelSettings,
+    PriceSettings,
+    Settings,
+)
 from clusterscape.settings.limits import LimitsSettings
 
 FOLDER = Path(__file__).parents[1] / "docs/reference"
@@ -50,6 +58,9 @@ def _settings(section: type[BaseModel], path: str = "") -> Iterator[str]:
         yield from rows
     for inner, kind in nested:
         yield from _settings(kind, inner)
+    if section is AccountingSettings:
+        yield from _settings(PriceSettings, f'{path}.prices."DAY"')
+        yield from _settings(BudgetSettings, f"{path}.budgets.NAME")
     if section is AlertsSettings:
         yield from _settings(ChannelSettings, f"{path}.channels.NAME")
         for name, kind in CHANNEL_KINDS.items():

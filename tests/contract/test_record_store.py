@@ -37,6 +37,7 @@ from clusterscape.model import (
     UnixMs,
     Workload,
     WorkloadId,
+    WorkloadKind,
     WorkloadState,
     gpu_unit_id,
 )
@@ -563,6 +564,22 @@ def test_every_execution_is_a_row_when_the_whole_history_is_read(store: RecordSt
         "gpus_allocated": execution.gpus,
         **{name: getattr(execution, name) for name in named},
     }
+
+
+def test_executions_of_a_period_are_rows_with_all_executions_of_each_workload(store: RecordStore) -> None:
+    waiting = replace(job(1), state=WorkloadState.WAITING, started_at=at(5), resource_type=None, nodes=("n7",))
+    store.write_workloads([FULL_WORKLOAD, waiting, replace(job(2), kind=WorkloadKind.RUN)], at_ms=at(8))
+    (table,) = store.iter_executions(start_ms=UnixMs(0), end_ms=at(10**6))
+    rows = {(row["id"], row["is_last"]): row for row in table.iter_rows(named=True)}
+    assert len(rows) == table.height == 3
+    former, latest = rows[FULL_WORKLOAD.id, False], rows[FULL_WORKLOAD.id, True]
+    assert all(former[name] == getattr(FULL_WORKLOAD.earlier[0], name) for name in ("started_at", "ended_at", "gpus"))
+    assert (former["is_first"], latest["is_first"], latest["gpus"]) == (True, False, FULL_WORKLOAD.gpus_held)
+    for name in ("user", "qos", "resource_type", "cpus", "submitted_at", "eligible_at", "suspended_s", "suspended_at"):
+        assert latest[name] == getattr(FULL_WORKLOAD, name), name
+    queued = rows[waiting.id, True]  # its start is only expected
+    assert (queued["started_at"], queued["first_node"], queued["is_active"]) == (None, "n7", True)
+    assert list(store.iter_executions(start_ms=UnixMs(0), end_ms=UnixMs(1))) == []
 
 
 def test_workloads_are_found_by_id_when_many_are_asked_for(store: RecordStore) -> None:

@@ -80,6 +80,12 @@ def reads(site: PrivateSite) -> dict[str, list[Call]]:
         "get_cluster": [get("/cluster"), get(f"/cluster?at={past}")],
         "get_timeline": [get("/timeline")],
         "get_waste": [get("/waste")],
+        "get_usage": [get("/usage?by=user&by=project&period=2020..2035&step=year"), get("/usage?by=qos")],
+        "get_usage_report": [
+            get("/usage/report?period=2026"),
+            get(f"/usage/report?period=2026&project={project_of(ADA)}"),
+        ],
+        "list_budgets": [get("/budgets")],
         "get_waste_by_unit": [get("/waste/units")],
         "list_nodes": [get("/nodes"), get(f"/nodes?at={past}")],
         "get_node": [get(f"/nodes/n{number}") for number in range(1, 6)] + [get(f"/nodes/n2?at={past}")],

@@ -8,5 +8,6 @@
 ``rules``: the rule language and judging by it.
 ``runs``: tracked runs compared.
 ``stats``: statistics of metrics over lives.
+``usage``: sums of accounting over any period, prices, budgets, reconciliation.
 ``trace``: why a distributed step is slow, what if, and what the page draws of a trace.
 """

@@ -10,6 +10,7 @@
 ``migrate_moving``: source and target of ``migrate``, and the move itself.
 ``options``: options that several commands share.
 ``output``: consoles, logging, JSON; ``SafeConsole`` escapes untrusted text.
+``pdf``: prints an HTML report to PDF with an installed Chromium.
 ``recorded_lives``: reads an nvidia-smi log for ``rules test``.
 ``run_notice``: the notice of recorded data, shown before the first upload.
 ``run_repeat``: ``run --repeat``.

@@ -24,6 +24,7 @@ from clusterscape.cli import (
     listing,
     mail,
     migrate,
+    monthly,
     plan,
     rules,
     rules_site,
@@ -33,6 +34,7 @@ from clusterscape.cli import (
     status,
     token,
     trace,
+    usage,
     user,
 )
 from clusterscape.cli.options import example
@@ -102,6 +104,23 @@ app.command(
     rich_help_panel=INSPECT,
     epilog=example("clusterscape job 4711", "clusterscape job 4711_3 4711+1 --json"),
 )(job.job)
+app.command(
+    "usage",
+    rich_help_panel=INSPECT,
+    epilog=example(
+        "clusterscape usage --period 2026-10 --by project",
+        "clusterscape usage --period 2026 --by user --by gpu_model --step month --csv",
+        "clusterscape usage --budgets",
+    ),
+)(usage.usage)
+app.command(
+    "report",
+    rich_help_panel=INSPECT,
+    epilog=example(
+        "clusterscape report --month 2026-10 --output 2026-10.pdf",
+        "clusterscape report --month 2026-10 --project nlp --output nlp.html",
+    ),
+)(monthly.monthly)
 app.command(
     "mail",
     rich_help_panel=INSPECT,

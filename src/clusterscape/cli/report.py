@@ -19,7 +19,7 @@ from clusterscape.errors import ClusterScapeError
 
 PAGE = Path(__file__).parents[1] / "serve/static/report.html"
 
-ReportKind = Literal["job-traces", "diagnosis", "trace", "hang"]
+ReportKind = Literal["job-traces", "diagnosis", "trace", "hang", "usage"]
 
 # Placeholders in the page.
 _TITLE = "<title>ClusterScape report</title>"

@@ -23,6 +23,7 @@
 ``summary``: the picture in numbers, and what could start on the free GPUs.
 ``timeline``: the cluster's history at even steps: allocated and requested GPUs, utilization.
 ``traces``: imported traces.
+``usage``: GPU-hours, jobs, waits and money over any period, and budgets.
 ``views``: saved views, shared by all users, and the view that the page opens with.
 ``violations``: which workload violated which rule, when, and its GPU-hours.
 ``waste``: GPU-hours of idle allocations in the last hours.
@@ -54,6 +55,7 @@ from clusterscape.query.series import SeriesQuery
 from clusterscape.query.sources import IngestState, SourceQuery
 from clusterscape.query.timeline import TimelineQuery
 from clusterscape.query.traces import TraceQuery
+from clusterscape.query.usage import UsageQuery, UsageReportQuery
 from clusterscape.query.views import INSIGHT, ViewQuery
 from clusterscape.query.violations import ViolationQuery
 from clusterscape.query.waste import WasteQuery
@@ -88,6 +90,8 @@ class Queries:
         self.queue = QueueQuery(context, self.promises, self.waits)
         self.what_if = WhatIfQuery(context, self.queue, self.waits)
         self.waste = WasteQuery(context, self.cluster)
+        self.usage = UsageQuery(context)
+        self.usage_report = UsageReportQuery(context, self.usage)
         self.rules = RuleQuery(watch)
         self.alerts = AlertQuery(watch)
         self.traces = TraceQuery(context, self.workloads)
@@ -147,6 +151,8 @@ class ScopedQueries(Queries):
         self.queue = unscoped.queue
         self.what_if = unscoped.what_if
         self.waste = unscoped.waste
+        self.usage = UsageQuery(context)
+        self.usage_report = UsageReportQuery(context, self.usage)
         self.alerts = unscoped.alerts
         self.rule_notes = RuleNotes(context)
         self.violations = ViolationQuery(context, watch, self.rule_notes)

@@ -8,6 +8,7 @@ from clusterscape.executors import Compute, compute_here
 from clusterscape.model import UnixMs
 from clusterscape.model.jobs import JobTrace
 from clusterscape.query.cache import VersionedCache, new_cache
+from clusterscape.settings.accounting import AccountingSettings
 from clusterscape.settings.limits import UploadLimits, WorkLimits
 from clusterscape.store.artifacts.contract import ArtifactReader
 from clusterscape.store.changes import Changes
@@ -52,5 +53,7 @@ class QueryContext:
     """Which parts of this process are compiled already."""
     uploads: UploadLimits = field(default_factory=UploadLimits)
     """Limits on uploads."""
+    accounting: AccountingSettings = field(default_factory=AccountingSettings)
+    """Time zone, prices and budgets."""
     cache: VersionedCache = field(default_factory=VersionedCache)
     new_cache: Callable[[str, int], VersionedCache] = new_cache

@@ -252,6 +252,7 @@ def open_site(
         is_private=settings.site.visibility == "private",
         work=settings.limits.work,
         uploads=settings.limits.uploads,
+        accounting=settings.accounting,
         loops=loops,
         compute=compute or workers.compute,
         warm_up=warm_up,

@@ -19,7 +19,7 @@ from clusterscape.warm_up import Area
 _OPEN = "get_health get_session sign_in sign_out begin_sign_in finish_sign_in"
 _VIEWER = """
     sign_out_everywhere change_password list_tokens create_token revoke_token
-    get_cluster get_timeline get_waste get_waste_by_unit list_nodes get_node search
+    get_cluster get_timeline get_waste get_waste_by_unit get_usage get_usage_report list_budgets list_nodes get_node search
     get_snapshot get_tick get_units get_chosen_units get_series get_live get_own_metrics get_sources list_metrics
     list_workloads get_workload get_job_card get_diagnosis get_workload_histograms get_workload_lines get_workload_scatter
     list_workload_events get_workload_verdicts

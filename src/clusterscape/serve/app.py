@@ -34,6 +34,7 @@ from clusterscape.serve.routes import (
     session,
     tokens,
     traces,
+    usage,
     views,
     violations,
 )
@@ -52,6 +53,7 @@ ROUTES = (
     cluster.units_router,
     cluster.workloads_router,
     jobs.router,
+    usage.router,
     diagnosis.router,
     traces.router,
     violations.router,

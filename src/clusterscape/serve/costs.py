@@ -152,6 +152,7 @@ _LIGHT = """
     read_what_if stop_what_if list_simulator_options list_simulations read_simulation stop_simulation remove_simulation
 """
 _EXPENSIVE = """
+    get_usage get_usage_report list_budgets
     get_series get_job_card get_diagnosis get_workload_histograms get_workload_lines get_workload_scatter
     list_workload_events try_rule read_run_hang list_hangs read_run_tree read_run_series read_run_bands
     diff_traces get_trace_steps get_trace_marey read_trace_flow get_trace_operators get_trace_communication

@@ -4,6 +4,7 @@ Sources, in increasing priority: defaults, a TOML file, environment variables ``
 (two underscores per level), options of the command line.
 
 ``access``: authentication, roles, visibility.
+``accounting``: time zone, prices and budgets of usage.
 ``alerting``: rules, alert channels, remote write.
 ``limits``: limits per client, user and source.
 ``reading``: reads the configuration; ``find_config`` chooses the file.
@@ -15,6 +16,7 @@ Sources, in increasing priority: defaults, a TOML file, environment variables ``
 """
 
 from clusterscape.settings.access import AuthSettings, OidcSettings, ProxySettings, SiteSettings
+from clusterscape.settings.accounting import AccountingSettings, BudgetSettings, PriceSettings
 from clusterscape.settings.alerting import (
     CHANNEL_KINDS,
     AlertmanagerSettings,
@@ -58,11 +60,13 @@ from clusterscape.settings.storage import (
 
 __all__ = [
     "CHANNEL_KINDS",
+    "AccountingSettings",
     "AlertmanagerSettings",
     "AlertsSettings",
     "AnyChannelSettings",
     "AppriseSettings",
     "AuthSettings",
+    "BudgetSettings",
     "ChannelSettings",
     "CollectSettings",
     "DcgmSettings",
@@ -76,6 +80,7 @@ __all__ = [
     "NvmlSettings",
     "OidcSettings",
     "PostgresSettings",
+    "PriceSettings",
     "PrometheusSettings",
     "ProxySettings",
     "RemoteWriteSettings",

@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from clusterscape.errors import ConfigError
 from clusterscape.settings.access import AuthSettings, SiteSettings
+from clusterscape.settings.accounting import AccountingSettings
 from clusterscape.settings.alerting import (
     CHANNEL_KINDS,
     AlertsSettings,
@@ -43,6 +44,7 @@ class Settings(Section):
     remote_write: RemoteWriteSettings = RemoteWriteSettings()
     auth: AuthSettings = AuthSettings()
     site: SiteSettings = SiteSettings()
+    accounting: AccountingSettings = AccountingSettings()
     limits: LimitsSettings = LimitsSettings()
     log: LogSettings = LogSettings()
 

@@ -13,6 +13,7 @@ import type {
   SearchHits,
   Sources,
   Timeline,
+  UsageReport,
   ViewDocument,
   WasteAnswer,
   WorkloadDetail,
@@ -75,6 +76,12 @@ export interface TimelineQuery {
   readonly points: number;
 }
 
+export interface UsageReportQuery {
+  readonly period: string;
+  readonly project: string;
+  readonly user: string;
+}
+
 export interface Client {
   /** The same server at a past minute, for requests that support it: cluster, units, workloads, nodes, waste. */
   at(moment: number | null): Client;
@@ -96,6 +103,8 @@ export interface Client {
   workload(workload: string, signal?: AbortSignal): Promise<WorkloadDetail>;
   /** By any id that Slurm's commands print. */
   job(job: string, signal?: AbortSignal): Promise<JobCard>;
+  /** Of a period such as "2026-10", of a project or user; empty: the current month, all. */
+  usageReport(query: UsageReportQuery, signal?: AbortSignal): Promise<UsageReport>;
   nodes(signal?: AbortSignal): Promise<readonly NodeAnswer[]>;
   node(node: string, signal?: AbortSignal): Promise<NodeDetail>;
   series(query: SeriesQuery, signal?: AbortSignal): Promise<readonly SeriesLine[]>;

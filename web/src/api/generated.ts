@@ -94,6 +94,28 @@ export interface AuditRow {
   readonly way: string | null;
 }
 
+/** A budget, what was used of it, and when it runs out at the pace of the last eight weeks. Used and granted are GPU-hours, or money where `currency` is set. `runs_out_at`: the median of the forecast, `runs_out_low` and `runs_out_high`: its middle 90 %; null: not within three years, or too little history. `used_by_end`: forecast for the end of the budget. */
+export interface BudgetAnswer {
+  readonly currency: string | null;
+  readonly end: number;
+  readonly granted: number;
+  readonly has_forecast: boolean;
+  readonly name: string;
+  readonly project: string | null;
+  readonly runs_out_at: number | null;
+  readonly runs_out_high: number | null;
+  readonly runs_out_low: number | null;
+  readonly start: number;
+  readonly time_ratio: number;
+  readonly used: number;
+  readonly used_by_end: number | null;
+  readonly used_ratio: number;
+  readonly user: string | null;
+}
+
+/** The lengths of time that usage is summed over. */
+export type CalendarStep = "day" | "week" | "month" | "quarter" | "year";
+
 /** Where a cause acts, as columns of equal length: rank, step, seconds, and the longest time of it in this step (nanoseconds since the trace's first start). */
 export interface CauseOccurrences {
   readonly end_ns?: readonly number[];
@@ -570,6 +592,13 @@ export interface FormRow {
   readonly unit?: string;
   readonly value: string;
   readonly window_ms?: number | null;
+}
+
+/** The sums of a period of the same kind, for comparison. */
+export interface FormerPeriod {
+  readonly figures: UsageFigures;
+  readonly name: string;
+  readonly start: number;
 }
 
 /** GPUs with similar behavior; label 0 is the largest cluster. */
@@ -1196,6 +1225,12 @@ export interface PathPart {
   readonly kind: string;
   readonly length_s: number;
   readonly rank: number;
+}
+
+/** A period of the calendar by its name. */
+export interface PeriodName {
+  readonly kind: CalendarStep;
+  readonly name: string;
 }
 
 /** The placement that the scheduler seems to use, and how certain that is. `starts`: recent starts at which several nodes had room; `fitting`: those that chose as this placement would; `by_chance`: how many would if nodes were chosen at random. `assumed`: they do not decide. */
@@ -2445,6 +2480,88 @@ export interface UnitVerdict {
 export interface UnitViolations {
   readonly at: number;
   readonly rules: readonly RuleUnits[];
+}
+
+/** Usage of [start, end) in steps of the calendar; `edges` are their starts and the end of the last one. `groups`: those with the most GPU-hours; `others`: the rest, if there is one. `is_measured`: whether samples were read; false if there are too many. */
+export interface UsageAnswer {
+  readonly by: readonly UsageKey[];
+  readonly currency: string | null;
+  readonly edges: readonly number[];
+  readonly end: number;
+  readonly group_count: number;
+  readonly groups: readonly UsageGroup[];
+  readonly is_measured: boolean;
+  readonly name: string;
+  readonly others: UsageFigures | null;
+  readonly start: number;
+  readonly step: CalendarStep;
+  readonly steps: readonly UsageFigures[];
+  readonly timezone: string;
+  readonly total: UsageFigures;
+  readonly until: number;
+}
+
+/** Sums over a period. GPU-hours held, as accounting counts them (without suspensions). Of them `used`, `stalled` (utilized, but multiprocessors inactive), `execution_idle` (idle with a program loaded), `idle` and `unknown` (not measured). `jobs` held something or waited for their start in the period; `users` are theirs. Waits are of jobs that started in it. */
+export interface UsageFigures {
+  readonly cpu_hours: number;
+  readonly ended: number;
+  readonly energy_kwh: number | null;
+  readonly execution_idle_gpu_hours: number;
+  readonly gpu_hours: number;
+  readonly idle_gpu_hours: number;
+  readonly jobs: number;
+  readonly mean_wait_s: number | null;
+  readonly median_wait_s: number | null;
+  readonly money: number | null;
+  readonly stalled_gpu_hours: number;
+  readonly started: number;
+  readonly submitted: number;
+  readonly suspended_gpu_hours: number;
+  readonly unknown_gpu_hours: number;
+  readonly used_gpu_hours: number;
+  readonly users: number;
+  readonly wait_hours: number;
+}
+
+/** One sentence, and the number that it states. `is_bad`: something was lost. */
+export interface UsageFinding {
+  readonly code: string;
+  readonly is_bad: boolean;
+  readonly text: string;
+  readonly value: number;
+}
+
+/** One user, project and so on. Of the names, those that it is grouped by; null if unknown. */
+export interface UsageGroup {
+  readonly cpu_hours: readonly number[];
+  readonly end_state: string | null;
+  readonly figures: UsageFigures;
+  readonly gpu_hours: readonly number[];
+  readonly gpu_model: string | null;
+  readonly job_size: string | null;
+  readonly money: readonly number[] | null;
+  readonly partition: string | null;
+  readonly project: string | null;
+  readonly qos: string | null;
+  readonly user: string | null;
+}
+
+/** What usage can be grouped by. */
+export type UsageKey = "user" | "project" | "partition" | "gpu_model" | "qos" | "job_size" | "end_state";
+
+/** A period in full, the periods before it, and findings. `parts`: the same usage by project and user (as far as it is not restricted to one), partition, GPU model, job size, QOS and end state. `former`: the periods before with their sums, and this one. `kinds`: the day, week, month, quarter and year that this period begins in; `kind`: which of them it is, if it is one. */
+export interface UsageReport {
+  readonly budgets: readonly BudgetAnswer[];
+  readonly cluster: string;
+  readonly findings: readonly UsageFinding[];
+  readonly former: readonly FormerPeriod[];
+  readonly kind: CalendarStep | null;
+  readonly kinds: readonly PeriodName[];
+  readonly next: string;
+  readonly parts: readonly UsageAnswer[];
+  readonly previous: string;
+  readonly project: string | null;
+  readonly user: string | null;
 }
 
 /** `repetition` is null if users are unknown; `submission` if waits are unknown. `largest_user_share`: share of jobs of the user with the most jobs; near 1, the name may be a placeholder for unknown users. */

@@ -16,6 +16,7 @@ import type {
   SearchHits,
   Sources,
   Timeline,
+  UsageReport,
   WasteAnswer,
   WorkloadDetail,
   WorkloadList,
@@ -56,6 +57,11 @@ export function createNetworkClient(at: number | null = null): Client {
     workload: (workload, signal) =>
       getJson<WorkloadDetail>(`/workloads/${encodeURIComponent(workload)}${moment}`, signal),
     job: (job, signal) => getJson<JobCard>(`/jobs/${encodeURIComponent(job)}`, signal),
+    usageReport: ({ period, project, user }, signal) =>
+      getJson<UsageReport>(
+        `/usage/report${toQuery({ period: period || null, project: project || null, user: user || null })}`,
+        signal,
+      ),
     search: (text, limit, signal) => getJson<SearchHits>(`/search${toQuery({ q: text, limit })}`, signal),
     sources: (signal) => getJson<Sources>("/sources", signal),
     views: (signal) => getJson<SavedViews>("/views", signal),

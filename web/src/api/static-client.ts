@@ -126,6 +126,7 @@ export function createStaticClient(answers: Partial<Client>): StaticClient {
     workloads: absent("workloads"),
     workload: absent("workload"),
     job: absent("job"),
+    usageReport: absent("usageReport"),
     nodes: absent("nodes"),
     node: absent("node"),
     series: absent("series"),

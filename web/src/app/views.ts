@@ -18,6 +18,7 @@ export const VIEWS: readonly View[] = [
   { name: "parallel", title: "Parallel", component: lazy(() => import("../views/parallel/index.tsx")) },
   { name: "scheduling", title: "Scheduling", component: lazy(() => import("../views/scheduling/index.tsx")) },
   { name: "runs", title: "Runs", component: lazy(() => import("../views/runs/index.tsx")) },
+  { name: "usage", title: "Usage", component: lazy(() => import("../views/usage/index.tsx")) },
   { name: "job", title: "Job", component: lazy(() => import("../views/job/index.tsx")), isApart: true },
   { name: "access", title: "Access", component: lazy(() => import("../views/access/index.tsx")), isApart: true },
 ];

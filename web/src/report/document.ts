@@ -1,6 +1,13 @@
 // The content of a report file: its subject, when it was written, and the API responses that it shows.
 
-import type { DiagnosisAnswer, HangReport, TraceAnswer, TracesDescription, WorkloadEvent } from "../api/generated.ts";
+import type {
+  DiagnosisAnswer,
+  HangReport,
+  TraceAnswer,
+  TracesDescription,
+  UsageReport,
+  WorkloadEvent,
+} from "../api/generated.ts";
 
 /** An answer that is not JSON: its body packed and written as text, and those of its headers that belong to it. */
 export interface RecordedTables {
@@ -41,6 +48,10 @@ export interface HangAnswers {
   readonly report: HangReport;
 }
 
+export interface UsageAnswers {
+  readonly report: UsageReport;
+}
+
 interface Head {
   readonly title: string;
   /** Unix ms. */
@@ -55,6 +66,7 @@ export type ReportDocument = Head &
     | { readonly kind: "diagnosis"; readonly answers: DiagnosisAnswers }
     | { readonly kind: "hang"; readonly answers: HangAnswers }
     | { readonly kind: "trace"; readonly answers: TraceAnswers }
+    | { readonly kind: "usage"; readonly answers: UsageAnswers }
   );
 
 /** Null: the file is the empty page that reports are made from. */

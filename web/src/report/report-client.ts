@@ -20,6 +20,7 @@ export function createReportClient(report: ReportDocument): Client {
   switch (report.kind) {
     case "job-traces":
     case "hang":
+    case "usage":
       return none;
     case "diagnosis":
       return createStaticClient({ diagnosis: { ...none.diagnosis, ...answerDiagnosis(report.answers) } });

@@ -7,6 +7,7 @@ import type { ReportDocument } from "./document.ts";
 import { JobTracesReport } from "./job-traces-report.tsx";
 import styles from "./report.module.css";
 import { TraceReport } from "./trace-report.tsx";
+import { UsageReportView } from "./usage-report.tsx";
 
 export function ReportPage({ report }: { report: ReportDocument }) {
   return (
@@ -31,5 +32,7 @@ function Content({ report }: { report: ReportDocument }) {
       return <HangReportView report={report.answers.report} />;
     case "trace":
       return <TraceReport {...report.answers} />;
+    case "usage":
+      return <UsageReportView report={report.answers.report} />;
   }
 }

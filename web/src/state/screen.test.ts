@@ -32,6 +32,7 @@ import {
   VIEW_NAMES,
 } from "./screen.ts";
 import type { Selection } from "./selection.ts";
+import { USAGE_PARTS } from "./usage.ts";
 import { INITIAL_RULES_PAGE } from "./violations.ts";
 import type { PictureWindow } from "./window.ts";
 
@@ -95,6 +96,12 @@ const screens: fc.Arbitrary<Screen> = fc.constantFrom(...TABLE_NAMES).chain((tab
     parallel: fc.constant(INITIAL_PARALLEL),
     scheduling: fc.constant(INITIAL_SCHEDULING),
     runs: fc.constant(INITIAL_RUNS),
+    usage: fc.record({
+      period: fc.constantFrom("", "2026-10", "2026-W42", "2026-01..2026-03"),
+      part: fc.constantFrom(...USAGE_PARTS),
+      project: fc.constantFrom("", "nlp", "a&b = c"),
+      user: fc.constantFrom("", "ada"),
+    }),
     job: fc.constant(null),
     access: fc.constantFrom(...ACCESS_TABLES),
     at: fc.option(fc.integer({ min: 0, max: 60_000_000 }).map((minute) => minute * 60_000)),

@@ -15,6 +15,7 @@ import { INITIAL_RUNS, parseRuns, type RunsPage, writeRuns } from "./runs.ts";
 import { INITIAL_SCHEDULING, parseScheduling, type SchedulingPage, writeScheduling } from "./scheduling.ts";
 import { decodeUnits, type Selection, selectionField } from "./selection.ts";
 import { type Moment, momentField } from "./time.ts";
+import { INITIAL_USAGE, parseUsage, type UsagePage, writeUsage } from "./usage.ts";
 import { INITIAL_RULES_PAGE, parseRulesPage, type RulesPage, writeRulesPage } from "./violations.ts";
 import { parseWhere, serializeWhere, WHERE_KEY, type Where, withNames } from "./where.ts";
 import { type PictureWindow, windowField } from "./window.ts";
@@ -29,6 +30,7 @@ export const VIEW_NAMES = [
   "parallel",
   "scheduling",
   "runs",
+  "usage",
   "job",
   "access",
 ] as const;
@@ -100,6 +102,7 @@ export interface Screen {
   readonly parallel: ParallelPage;
   readonly scheduling: SchedulingPage;
   readonly runs: RunsPage;
+  readonly usage: UsagePage;
   /** Of the view of a job only; null: none was named. */
   readonly job: JobRef | null;
   readonly access: AccessTable;
@@ -142,6 +145,7 @@ export const INITIAL_SCREEN: Screen = {
   parallel: INITIAL_PARALLEL,
   scheduling: INITIAL_SCHEDULING,
   runs: INITIAL_RUNS,
+  usage: INITIAL_USAGE,
   job: null,
   access: INITIAL_ACCESS,
   at: null,
@@ -188,6 +192,7 @@ export function parseScreen(pathname: string, search: string, views: readonly Vi
     parallel: parseParallel(read),
     scheduling: parseScheduling(read),
     runs: parseRuns(read),
+    usage: parseUsage(read),
     job: views.includes("job") ? (parseJobPath(pathname) ?? null) : null,
     access: parseAccess(read),
     at: read(momentField),
@@ -263,6 +268,7 @@ export function serializeScreen(screen: Screen): string {
   writeParallel(screen.parallel, write);
   writeScheduling(screen.scheduling, write);
   writeRuns(screen.runs, write);
+  writeUsage(screen.usage, write);
   writeAccess(screen.access, write);
   write(momentField, screen.at);
   const path = writePath(screen);

@@ -6,7 +6,7 @@ Kinds of documents that are not listed here are hidden, so a new kind is hidden 
 Queries by name (user, project, text) match what the viewer sees: a hidden name matches nothing, its pseudonym does.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypedDict
 
@@ -123,6 +123,15 @@ class HistoryRow(TypedDict):
     partition: PublicText
 
 
+class ExecutionNames(TypedDict):
+    """The columns of ``iter_executions`` that may be redacted."""
+
+    user: UserName
+    project: ProjectName
+    qos: FreeText
+    partition: PublicText
+
+
 class SummaryRow(TypedDict):
     """The text columns of ``summary_columns``."""
 
@@ -225,6 +234,12 @@ class ScopedRecords:
     def workload_history(self) -> pl.DataFrame:
         """Every workload as a row, with pseudonyms of users and projects outside of the scope."""
         return self._redactor.redact_table(self._records.workload_history(), HistoryRow)
+
+    def iter_executions(self, *, start_ms: UnixMs, end_ms: UnixMs) -> Iterator[pl.DataFrame]:
+        """Every execution, with pseudonyms of users and projects outside of the scope."""
+        for table in self._records.iter_executions(start_ms=start_ms, end_ms=end_ms):
+            names = table.select("user", "project", "qos", "partition")
+            yield table.with_columns(self._redactor.redact_table(names, ExecutionNames).get_columns())
 
     def workload_spans(self, *, since_ms: UnixMs) -> pl.DataFrame:
         """When each workload waited and ran: ids and times."""

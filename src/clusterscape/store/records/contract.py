@@ -1,6 +1,6 @@
 """The interface of record stores. SQLite and PostgreSQL both pass ``tests/contract/test_record_store.py``."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -145,6 +145,17 @@ class RecordReader(Protocol):
         Columns ``id``, ``kind``, ``state``, ``name``, ``user``, ``project``, ``partition`` (String), ``gpus_requested``,
         ``gpus_allocated``, ``nodes_requested``, ``time_limit_s``, ``submitted_at``, ``started_at``, ``ended_at``, ``suspended_s``
         (Int64). A workload that never started has one row, too.
+        """
+        ...
+
+    def iter_executions(self, *, start_ms: UnixMs, end_ms: UnixMs) -> Iterator[pl.DataFrame]:
+        """Every execution of workloads that waited or ran in [start, end), in tables of bounded size; the basis of usage.
+
+        Tracked runs are excluded: they run inside jobs. All executions of a workload are in one table. Columns ``id``, ``user``,
+        ``project``, ``partition``, ``qos``, ``resource_type``, ``first_node`` (if the resource type is unknown), ``end_state``
+        (the state, ``requeued`` or ``resized``) (String), ``gpus``, ``cpus``, ``submitted_at``, ``eligible_at``, ``started_at``,
+        ``ended_at``, ``suspended_s``, ``suspended_at`` (Int64), ``is_active``, ``is_first``, ``is_last`` (Boolean). A waiting
+        workload has no ``started_at``; the end of an inactive one is replaced by its last write if it is unknown.
         """
         ...
 

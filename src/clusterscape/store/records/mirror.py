@@ -6,7 +6,7 @@ them.
 """
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -367,6 +367,10 @@ class MirroredRecordStore:
     def workload_history(self) -> pl.DataFrame:
         """Every workload as a row of a job trace."""
         return self._store.workload_history()
+
+    def iter_executions(self, *, start_ms: UnixMs, end_ms: UnixMs) -> Iterator[pl.DataFrame]:
+        """Every execution of workloads that waited or ran in [start, end)."""
+        return self._store.iter_executions(start_ms=start_ms, end_ms=end_ms)
 
     def allocation_spans(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
         """Allocations that overlap [start, end) as columns."""

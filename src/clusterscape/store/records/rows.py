@@ -6,7 +6,7 @@ from typing import Any, overload
 
 import orjson
 import polars as pl
-from sqlalchemy import Column, Table
+from sqlalchemy import Column, Label, Table, case, func, not_
 
 from clusterscape.model import (
     Allocation,
@@ -271,6 +271,90 @@ def _execution_columns(execution: Execution) -> dict[str, object]:
         "gpus_allocated": execution.gpus,
         "suspended_s": execution.suspended_s,
     }
+
+
+_W = tables.workloads.c
+_IS_ACTIVE = _W.state.in_([state.value for state in WorkloadState if state.is_active])
+EXECUTION_COLUMNS: list[Label[Any]] = [
+    *(_W[name].label(name) for name in ("id", "user", "project", "partition", "qos", "resource_type")),
+    case((_W.resource_type.is_(None), func.substr(_W.nodes, 1, 256))).label("first_node"),
+    _W.state.label("end_state"),
+    func.nullif(_W.earlier, "[]").label("earlier"),
+    func.coalesce(_W.gpus_allocated, _W.gpus_requested).label("gpus"),
+    _W.cpus.label("cpus"),
+    _W.submitted_at.label("submitted_at"),
+    func.nullif(_W.eligible_at, _W.submitted_at).label("eligible_at"),
+    case((_W.state != WorkloadState.WAITING.value, _W.started_at)).label("started_at"),
+    case((not_(_IS_ACTIVE), func.coalesce(_W.ended_at, _W.ends_at))).label("ended_at"),
+    func.nullif(_W.suspended_s, 0).label("suspended_s"),
+    _W.suspended_at.label("suspended_at"),
+]
+"""The columns that ``executions_table`` takes. What is mostly the same is null: nulls are read faster."""
+
+_FIRST_INTEGER = 9
+_END_STATES = {"REQUEUED": "requeued", "RESIZING": "resized"}
+_ACTIVE_STATES = [state.value for state in WorkloadState if state.is_active]
+
+
+def executions_table(batch: Sequence[Values]) -> pl.DataFrame:
+    """Rows of EXECUTION_COLUMNS as the table of ``RecordReader.iter_executions``."""
+    table = pl.DataFrame(
+        [
+            pl.Series(column.name, values, pl.String if index < _FIRST_INTEGER else pl.Int64)
+            for index, (column, values) in enumerate(zip(EXECUTION_COLUMNS, zip(*batch, strict=True), strict=True))
+        ]
+    )
+    latest = table.drop("earlier").with_columns(
+        first_node=pl.col("first_node").str.extract(r'^\["((?:[^"\\]|\\.)*)"'),
+        eligible_at=pl.coalesce("eligible_at", "submitted_at"),
+        suspended_s=pl.col("suspended_s").fill_null(0),
+        is_active=pl.col("end_state").is_in(_ACTIVE_STATES),
+        is_first=table["earlier"].is_null(),
+        is_last=pl.lit(True),
+    )
+    restarted = table["earlier"].is_not_null().arg_true()
+    if not len(restarted):
+        return latest
+    former: list[tuple[object, ...]] = []
+    begun: list[int | None] = []
+    for place, text, started_at in zip(
+        restarted, table["earlier"].gather(restarted), latest["started_at"].gather(restarted), strict=True
+    ):
+        executions = executions_of(text)
+        former += [(place, index == 0, *_former_values(value)) for index, value in enumerate(executions)]
+        # After a resize the queue still reports the first start (see ``Workload.run_s``).
+        ends = [e.ended_at for e in executions if started_at is not None and e.started_at >= started_at]
+        begun.append(max(ends) if ends else started_at)
+    latest = latest.with_columns(latest["started_at"].scatter(restarted, begun))
+    values = pl.DataFrame(former, schema=_FORMER, orient="row")
+    columns = latest[values["place"]].with_columns(
+        values.drop("place").get_columns(),
+        suspended_at=pl.lit(None, pl.Int64),
+        is_active=pl.lit(False),
+        is_last=pl.lit(False),
+    )
+    return pl.concat([latest, columns])
+
+
+_FORMER = {
+    "place": pl.UInt32,
+    "is_first": pl.Boolean,
+    "end_state": pl.String,
+    **dict.fromkeys(("submitted_at", "eligible_at", "started_at", "ended_at", "gpus", "suspended_s"), pl.Int64),
+}
+
+
+def _former_values(execution: Execution) -> tuple[object, ...]:
+    submitted_at = execution.submitted_at if execution.submitted_at is not None else execution.started_at
+    return (
+        _END_STATES.get(execution.word or "", execution.state.value),
+        submitted_at,
+        submitted_at,
+        execution.started_at,
+        execution.ended_at,
+        execution.gpus,
+        execution.suspended_s,
+    )
 
 
 def allocation_row(allocation: Allocation) -> Row:

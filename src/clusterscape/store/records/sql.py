@@ -24,6 +24,7 @@ from sqlalchemy import (
     func,
     or_,
     select,
+    union_all,
 )
 
 from clusterscape.model import (
@@ -79,6 +80,7 @@ HISTORY_COLUMNS = (
     ),
     *("submitted_at", "started_at", "ended_at", "gpus_allocated", "suspended_s", "earlier"),
 )
+EXECUTIONS_AT_ONCE = 100_000
 IDS_PER_QUERY = 500
 AVAILABLE = "serves"
 RUNS = "runs"
@@ -268,6 +270,19 @@ class SqlRecordStore:
         """Every execution of every workload as a row of a job trace."""
         table = self._read_columns(select(*(tables.workloads.c[name] for name in HISTORY_COLUMNS)))
         return rows.list_executions(table)
+
+    def iter_executions(self, *, start_ms: UnixMs, end_ms: UnixMs) -> Iterator[pl.DataFrame]:
+        """Every execution of workloads that waited or ran in [start, end), in tables of at most EXECUTIONS_AT_ONCE workloads."""
+        begins_at, ends_at = tables.workloads.c.begins_at, tables.workloads.c.ends_at
+        # "or" would keep SQLite from using the index of ends.
+        has_begun = and_(begins_at + 0 < end_ms, tables.workloads.c.kind != WorkloadKind.RUN.value)
+        columns = rows.EXECUTION_COLUMNS
+        query = union_all(
+            select(*columns).where(IS_ACTIVE, has_begun), select(*columns).where(ends_at > start_ms, has_begun)
+        )
+        with self._reading() as connection:
+            for batch in _fetch_batches(connection, query, EXECUTIONS_AT_ONCE):
+                yield rows.executions_table(batch)
 
     def allocation_spans(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
         """Allocations that overlap [start, end) as columns."""
@@ -490,6 +505,16 @@ class SqlRecordStore:
             if self._fence is not None:
                 self._fence.check(connection)
             yield connection
+
+
+def _fetch_batches(connection: Connection, query: Query, size: int) -> Iterator[Sequence[rows.Values]]:
+    if connection.dialect.name != "sqlite":  # PostgreSQL's driver would load the whole result
+        yield from connection.execution_options(yield_per=size).execute(query).partitions(size)
+        return
+    cursor = connection.execute(query).cursor  # the driver's tuples: rows of SQLAlchemy take as long again
+    assert cursor is not None
+    while batch := cursor.fetchmany(size):
+        yield batch
 
 
 def _column_type(column: ColumnElement[Any]) -> pl.DataType:
