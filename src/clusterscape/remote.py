@@ -1,6 +1,7 @@
-"""Python client of a running server: all data of the page, as dictionaries and polars frames.
+"""Python client of a running server: all data of the page, as polars frames and dictionaries.
 
-Sends requests and translates errors; docs/reference/api.md lists all paths. Light to import.
+Sends requests and translates errors; docs/reference/api.md lists all paths. `response_frames.py` makes frames of rows.
+Light to import.
 """
 
 import io
@@ -11,12 +12,19 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
+from functools import cached_property
 from http import HTTPStatus
 from http.client import HTTPResponse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from clusterscape.errors import AccessError, QueryError, SourceError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from clusterscape.response_frames import ResponseSchema
 
 API = "/api/v1"
 TIMEOUT_S = 60.0
@@ -28,7 +36,11 @@ log = logging.getLogger(__name__)
 _JOINED = frozenset({"metrics", "units", "ranks", "nodes", "compare"})
 """Parameters whose values are joined by commas; of the others, a list is repeated."""
 
-Value = str | int | float | bool | None
+PAGE_ROWS = 1000
+"""Rows per request of a list that comes in pages."""
+
+Value = str | int | float | bool | datetime | None
+Texts = str | Sequence[str]
 Query = Mapping[str, Value | Sequence[Value]]
 
 
@@ -55,6 +67,117 @@ class Server:
                 log.warning("%s: %d of %d; limit= and offset= ask for others", path, answer["limit"], answer["total"])
         return answer
 
+    def workloads(
+        self,
+        *,
+        state: Texts | None = None,
+        user: str | None = None,
+        project: str | None = None,
+        partition: str | None = None,
+        node: str | None = None,
+        text: str | None = None,
+        at: datetime | None = None,
+    ) -> "pl.DataFrame":
+        """All workloads that match, newest submission first; with ``at``, those active at that time."""
+        query = {"state": state, "user": user, "project": project, "partition": partition, "node": node, "text": text}
+        return self._frame("/workloads", "workloads", **query, at=at)
+
+    def nodes(self, *, at: datetime | None = None) -> "pl.DataFrame":
+        """All nodes, now or at a past minute."""
+        return self._frame("/nodes", None, at=at)
+
+    def units(self, *, at: datetime | None = None) -> "pl.DataFrame":
+        """All GPUs (and MIG instances) with their node, their workload and the latest value of every metric."""
+        frame: pl.DataFrame = self.get("/units.parquet", at=at)
+        return frame
+
+    def samples(
+        self,
+        metrics: Texts,
+        *,
+        units: Texts | None = None,
+        workload: str | None = None,
+        node: str | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        points: int = 1000,
+    ) -> "pl.DataFrame":
+        """``metric``, ``unit``, ``time``, ``value``, ``min``, ``max`` of these units, or of a workload, or of a node.
+
+        At most ``points`` (up to 20,000) steps for each series: ``value`` is the mean of a step.
+        """
+        series = self.get(
+            "/series",
+            metric=metrics,
+            unit=[units] if isinstance(units, str) else units,
+            workload=workload,
+            node=node,
+            start=start,
+            end=end,
+            points=points,
+        )
+        return self._times(series)
+
+    def violations(
+        self,
+        *,
+        hours: float = 24.0,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        rule: str | None = None,
+        user: str | None = None,
+        project: str | None = None,
+        is_open: bool | None = None,
+    ) -> "pl.DataFrame":
+        """Violations of rules in the last ``hours`` or from ``start`` to ``end``, most GPU-hours first."""
+        query = {"hours": hours, "start": start, "end": end, "rule": rule, "user": user, "project": project}
+        return self._frame("/violations", "violations", **query, is_open=is_open)
+
+    def runs(self, *, experiment: str | None = None, limit: int = 10_000) -> "pl.DataFrame":
+        """Tracked runs, newest first, with a column for each param (``params.lr``) and result (``results.loss``)."""
+        return self._frame("/runs", None, experiment=experiment, limit=limit)
+
+    def run_samples(self, runs: Texts, metrics: Texts, *, axis: str = "time", points: int = 1000) -> "pl.DataFrame":
+        """``run``, ``metric``, ``place``, ``scope``, ``x``, ``value``; ``axis`` is ``time`` (s), ``step`` or ``epoch``."""
+        frame: pl.DataFrame = self.get("/runs/series", run=runs, metric=metrics, axis=axis, points=points)
+        return frame
+
+    def traces(self, *, workload: str | None = None) -> "pl.DataFrame":
+        """Profiler traces, newest first, with their first verdict (``headline``)."""
+        return self._frame("/traces", "traces", workload=workload)
+
+    def queue(self) -> "pl.DataFrame":
+        """Waiting workloads in queue order, with their planned and likely starts."""
+        return self._frame("/scheduling/queue", "workloads")
+
+    def _frame(self, path: str, field: str | None, **query: Value | Sequence[Value]) -> "pl.DataFrame":
+        """All rows of a list, page by page; ``field`` holds them in the response, None: the response is the list."""
+        from clusterscape.response_frames import rows_to_frame
+
+        rows: list[dict[str, Any]] = []
+        while True:
+            offset = {"limit": PAGE_ROWS, "offset": len(rows)} if field is not None and self._has_pages(path) else {}
+            answer = self.get(path, **query, **offset)
+            page = answer if field is None else answer[field]
+            rows += page
+            if not offset or not page or len(rows) >= answer["total"]:
+                return rows_to_frame(rows, self._schema.row_types(_full_path(path), field))
+
+    def _has_pages(self, path: str) -> bool:
+        return self._schema.has_parameter(_full_path(path), "offset")
+
+    def _times(self, frame: "pl.DataFrame") -> "pl.DataFrame":
+        from clusterscape.response_frames import with_time
+
+        return with_time(frame)
+
+    @cached_property
+    def _schema(self) -> "ResponseSchema":
+        """Types of the fields of responses, as the server declares them."""
+        from clusterscape.response_frames import ResponseSchema
+
+        return ResponseSchema(self.get("/openapi.json"))
+
     def send(self, method: str, path: str, body: Any = None, *, query: Query | None = None) -> Any:
         """The answer to any request with a JSON body; None where there is nothing to say."""
         data = None if body is None else json.dumps(body).encode()
@@ -66,7 +189,7 @@ class Server:
 
 
 def connect(url: str = "http://127.0.0.1:8321", token: str | None = None, *, timeout_s: float = TIMEOUT_S) -> Server:
-    """A client of a running server: ``connect().get("/workloads", state="running")``."""
+    """A client of a running server: ``connect().workloads(state="running")`` is a polars frame."""
     return Server(url, token, timeout_s=timeout_s)
 
 
@@ -150,6 +273,9 @@ def _format_query(query: Query) -> str:
 
 
 def _format_value(value: object) -> str:
+    """Times as Unix ms; a time without a zone is local."""
+    if isinstance(value, datetime):
+        return str(round(value.timestamp() * 1000))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

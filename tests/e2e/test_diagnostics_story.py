@@ -109,7 +109,7 @@ def test_researcher_finds_the_master_gpus_when_a_large_job_is_marked(page: Page,
     page.wait_for_url(re.compile(rf"/diagnostics\?.*workload={job}"))
     expect(page.get_by_role("heading", name="llm-13b-pretrain")).to_be_visible(timeout=SLOW_MS)
     for rule in ("R1", "R2"):
-        expect(page.get_by_role("img", name=re.compile(rf"^{rule}: broken now by 56 of 64.GPUs$"))).to_be_visible()
+        expect(page.get_by_role("button", name=re.compile(rf"^{rule}: broken now by 56 of 64.GPUs$"))).to_be_visible()
 
     # Two clusters, and what the small one shares.
     expect_two_clusters(page)

@@ -1,6 +1,7 @@
 """The runs page on the demo: choose runs, compare them in every drawing, open one, save an insight, take the link along."""
 
 import re
+import struct
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -117,6 +118,40 @@ def test_a_page_without_a_server_shows_the_charts_when_it_is_saved(runs_page: Pa
     runs_page.goto(file.as_uri())
     expect(runs_page.locator("svg")).to_be_visible()
     expect(runs_page.locator("tbody tr")).to_have_count(20)
+
+
+def test_an_exported_figure_has_title_legend_axes_and_caption(runs_page: Page, tmp_path: Path) -> None:
+    """A figure is used elsewhere: it says by itself what is drawn, of which runs, and when it was made."""
+    shown = {name: save_figure(runs_page, tmp_path, name) for name in ("Lines", "Bars", "Scatter", "Params")}
+    assert "Metrics over time" in shown["Lines"]
+    assert {"loss", "GPU utilization", "Time"} <= set(re.findall(r">([^<>]+)</text>", shown["Lines"]))
+    assert re.search(r"20\s+runs; .*repeats grouped; mean with", shown["Lines"])
+    assert "Slowdown" in shown["Bars"]
+    for name, svg in shown.items():
+        assert EXPERIMENT in svg, name
+        assert re.search(r"mps · A", svg), name
+        assert re.search(r"\d{4}, \d\d:\d\d:\d\d .*ClusterScape", svg), name
+        assert "Display as" not in svg, name
+    runs_page.get_by_role("button", name="Export the comparison").click()
+    with runs_page.expect_download() as waiting:
+        runs_page.get_by_role("menuitem", name=re.compile("PNG")).click()
+    picture = tmp_path / "runs.png"
+    waiting.value.save_as(picture)
+    width, height = struct.unpack(">II", picture.read_bytes()[16:24])
+    svg_size = re.search(r'width="(\d+)" height="(\d+)"', shown["Params"])
+    assert svg_size is not None
+    assert (width, height) == tuple(2 * int(side) for side in svg_size.groups())
+
+
+def save_figure(page: Page, folder: Path, drawing: str) -> str:
+    """The comparison in one drawing, as SVG."""
+    page.get_by_text(drawing, exact=True).click()
+    page.get_by_role("button", name="Export the comparison").click()
+    with page.expect_download() as waiting:
+        page.get_by_role("menuitem", name=re.compile("SVG")).click()
+    file = folder / f"{drawing}.svg"
+    waiting.value.save_as(file)
+    return file.read_text()
 
 
 def test_an_insight_is_there_for_everybody_when_it_was_saved(runs_page: Page) -> None:

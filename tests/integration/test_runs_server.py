@@ -68,6 +68,7 @@ def run_and_send(command: Command, url: str, *words: str) -> None:
         assert command("runs", "upload", "--url", url).returncode == 0
     else:
         assert "not uploaded" not in done.stderr
+        assert f"{url}/runs?run_open={command.runs()[-1].run}" in done.stderr
 
 
 @pytest.fixture
@@ -131,6 +132,7 @@ def test_nothing_is_lost_when_the_server_is_killed_and_comes_back(command: Comma
     done = command("run", "-l", "none", "--url", url, "model.py")
     assert done.returncode == 0
     assert "kept on disk" in done.stderr
+    assert "run_open" not in done.stderr
     assert command("runs", "upload", "--url", url).returncode == 1
     with server(tmp_path / "data", port) as (url, _):
         sent = json.loads(command("runs", "upload", "--url", url, "--json").stdout)

@@ -50,6 +50,49 @@ def command(url: str, *arguments: str) -> str:
     return done.stdout
 
 
+def test_lists_are_whole_frames_with_typed_columns(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "PAGE_ROWS", 3)
+    server = clusterscape.connect(url)
+    workloads = server.workloads()
+    assert len(workloads) == server.get("/workloads", limit=1)["total"] > 3
+    assert workloads["workload"].n_unique() == len(workloads)
+    assert workloads.schema["submitted_at"] == pl.Datetime("ms", "UTC")
+    assert workloads.schema["time_limit_s"] == pl.Int64
+    assert workloads.schema["nodes"] == pl.List(pl.String)
+    one = workloads.drop_nulls("started_at").row(0, named=True)
+    detail = server.get(f"/workloads/{one['workload']}")["workload"]
+    assert round(one["started_at"].timestamp() * 1000) == detail["started_at"]
+    running = server.workloads(state="running")
+    assert set(running["state"]) == {"running"}
+    assert len(server.nodes()) == len(server.get("/nodes"))
+    assert {"node", "gpu_util_ratio"} <= set(server.units().columns)
+
+
+def test_lists_without_rows_keep_their_columns(url: str) -> None:
+    server = clusterscape.connect(url)
+    nobody = server.workloads(user="nobody-at-all")
+    assert nobody.is_empty()
+    assert nobody.schema == server.workloads().schema
+    for frame in (server.runs(), server.traces(), server.violations(hours=1)):
+        assert frame.is_empty()
+    assert "run" in server.runs().columns
+    assert server.runs().schema["times.running_s"] == pl.Float64
+    assert server.violations().schema["since"] == pl.Datetime("ms", "UTC")
+
+
+def test_samples_have_times_and_the_queue_is_in_order(url: str) -> None:
+    server = clusterscape.connect(url)
+    units = server.units()["unit"].head(2).to_list()
+    samples = server.samples("gpu_util_ratio", units=units)
+    assert samples.schema["time"] == pl.Datetime("ms", "UTC")
+    assert set(samples["unit"]) <= set(units)
+    first = samples["time"].min()
+    later = server.samples("gpu_util_ratio", units=units, start=first)
+    assert len(later) == len(samples) > 0
+    queue = server.queue()
+    assert queue["position"].drop_nulls().is_sorted()
+
+
 def test_answers_are_dictionaries_and_frames_when_asked_from_python(url: str) -> None:
     server = clusterscape.connect(url)
     assert server.get("/cluster")["units"]["total"] == server.get("/api/v1/cluster")["units"]["total"]

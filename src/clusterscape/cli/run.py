@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from clusterscape.cli.safe_text import one_line, plain_lines, warn_of_old_server
 from clusterscape.errors import ClusterScapeError, ConfigError
@@ -170,6 +171,8 @@ def _run(options: argparse.Namespace) -> int:
             ending = outcome.state if outcome.cause is None else f"{outcome.state} ({outcome.cause})"
             sent = sender.describe() if number == len(runs) else ""
             sys.stderr.write(one_line(f"clusterscape: run {run.id} {ending}{sent}") + "\n")
+            if link := sender.link(run.id):
+                sys.stderr.write(f"clusterscape: {one_line(link)}\n")
     return shell_code(outcomes)
 
 
@@ -277,6 +280,13 @@ class Sender(BackgroundWork):
         except (ClusterScapeError, msgspec.ValidationError, KeyError):
             return None
         return HangFinding({}, hang_lines(verdict), verdict.is_hang, is_partial=report.get("is_partial") is True)
+
+    def link(self, run: str) -> str | None:
+        """The page of a run on the ClusterScape server; None if it was not uploaded there."""
+        uploaded = any(uploader.target is self._server and not uploader.problem for uploader in self._uploaders)
+        if self._server is None or not uploaded:
+            return None
+        return f"{self._server.url.rstrip('/')}/runs?{urlencode({'run_open': run})}"
 
     def describe(self) -> str:
         """Upload problems, for the summary line."""

@@ -168,7 +168,7 @@ class RunUploader(BackgroundWork):
     ) -> None:
         self.problem: str | None = None
         self.refused: dict[Path, str] = {}
-        self._target = target
+        self.target = target
         self._folders = list(folders)
         self._tell = tell or _print
         self._wait_until = 0.0  # by the monotonic clock
@@ -188,14 +188,14 @@ class RunUploader(BackgroundWork):
 
     def looked_elsewhere(self, folder: Path) -> int | None:
         """As the server last said."""
-        return self._target.looked_elsewhere.get(folder.name) if isinstance(self._target, RunServer) else None
+        return self.target.looked_elsewhere.get(folder.name) if isinstance(self.target, RunServer) else None
 
     def finish(self) -> None:
         """Send the rest, within a time limit."""
         self.stop()
         self._thread.join(FINISH_WITHIN_S)
         if self._thread.is_alive():
-            self.problem = f"{self._target.url} is slow"
+            self.problem = f"{self.target.url} is slow"
 
     def _loop(self) -> None:
         while True:
@@ -219,7 +219,7 @@ class RunUploader(BackgroundWork):
         """Upload all runs that were not refused; an error of one run does not affect the others."""
         for folder in [folder for folder in self._folders if folder not in self.refused]:
             try:
-                self._target.send(folder)
+                self.target.send(folder)
             except RefusedError as error:
                 self.refused[folder] = error.message
                 self._tell(f"clusterscape: {error.message}. {error.hint or ''} {_KEPT.format(folder=folder)}")

@@ -68,7 +68,7 @@ export function useInk(): Ink {
 }
 
 /** A custom property is only text; the color it stands for is that of an element that has it. */
-function createInk(): Ink {
+export function createInk(): Ink {
   const colors = new Map<string, string>();
   return (css) => {
     let color = colors.get(css);

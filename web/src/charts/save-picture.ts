@@ -1,82 +1,184 @@
-// Saves the drawings of a panel as a file: canvases, SVG and bars with their labels, as PNG or SVG. Labels and bars of
-// the page are included if they have `data-drawn-label` or `data-drawn-bar`.
+// Saves the drawings of a panel as a figure, PNG or SVG: canvases, SVG and bars with their labels, below a title and a
+// legend, above a caption. Text and bars of the page are included if they have `data-drawn-label` or `data-drawn-bar`.
 
 import { downloadBlob, downloadText } from "../base/download.ts";
-import { drawingOf } from "./canvas.tsx";
-import { createMeasure, escapeSvg, SvgPen, writeSvgDocument } from "./pen.ts";
+import { formatExact } from "../base/time.ts";
+import { createInk, drawingOf } from "./canvas.tsx";
+import { createMeasure, escapeSvg, FILE_FONT, type Measure, SvgPen, short, writeSvgDocument } from "./pen.ts";
 
-export async function savePng(panel: HTMLElement, name: string): Promise<void> {
-  const { frame, style, title } = readPanel(panel);
-  const trees = await Promise.all(
-    findTrees(panel).map(async (tree) => ({ picture: await toPicture(tree), ...placeOf(tree, frame) })),
-  );
+export interface LegendEntry {
+  readonly label: string;
+  readonly color: string;
+}
+
+/** What a figure says around its drawings. */
+export interface FigureText {
+  /** By default the label of the panel. */
+  readonly title?: string;
+  readonly legend?: readonly LegendEntry[];
+  /** What is drawn, of what, and with which filter; the date of the figure follows. */
+  readonly caption?: string;
+}
+
+export async function savePng(panel: HTMLElement, name: string, text: FigureText = {}): Promise<void> {
+  const figure = drawFigure(panel, text);
+  const picture = await toPicture(figure.svg);
   const ratio = Math.max(2, window.devicePixelRatio || 1);
   const sheet = document.createElement("canvas");
-  sheet.width = Math.round(frame.width * ratio);
-  sheet.height = Math.round(frame.height * ratio);
-  const pen = sheet.getContext("2d");
-  if (!pen) return;
-  pen.scale(ratio, ratio);
-  pen.fillStyle = style.backgroundColor;
-  pen.fillRect(0, 0, frame.width, frame.height);
-  pen.fillStyle = style.color;
-  pen.font = `600 13px ${style.fontFamily}`;
-  pen.fillText(title, 14, 22);
-  for (const canvas of panel.querySelectorAll("canvas")) {
-    const box = canvas.getBoundingClientRect();
-    const drawing = drawingOf(canvas);
-    pen.save();
-    pen.translate(box.left - frame.left, box.top - frame.top);
-    if (drawing) drawing.draw(pen, drawing.size);
-    else pen.drawImage(canvas, 0, 0, box.width, box.height);
-    pen.restore();
-  }
-  for (const { picture, x, y, width, height } of trees) pen.drawImage(picture, x, y, width, height);
-  for (const { color, x, y, width, height } of readBars(panel, frame)) {
-    pen.fillStyle = color;
-    pen.fillRect(x, y, width, height);
-  }
-  pen.fillStyle = style.color;
-  pen.font = `11px ${style.fontFamily}`;
-  for (const { text, x, y } of readLabels(panel, frame)) pen.fillText(text, x, y);
+  sheet.width = Math.round(figure.width * ratio);
+  sheet.height = Math.round(figure.height * ratio);
+  sheet.getContext("2d")?.drawImage(picture, 0, 0, sheet.width, sheet.height);
   sheet.toBlob((blob) => blob && downloadBlob(name, blob));
 }
 
-export function saveSvg(panel: HTMLElement, name: string): void {
-  downloadText(name, drawSvg(panel), "image/svg+xml");
+export function saveSvg(panel: HTMLElement, name: string, text: FigureText = {}): void {
+  downloadText(name, drawSvg(panel, text), "image/svg+xml");
 }
 
 /** The panel's drawings as one SVG. */
-export function drawSvg(panel: HTMLElement): string {
-  const { frame, style, title } = readPanel(panel);
+export function drawSvg(panel: HTMLElement, text: FigureText = {}): string {
+  return drawFigure(panel, text).svg;
+}
+
+const SIDE_PX = 14;
+const TITLE_PX = 34;
+const LINE_PX = 18;
+const SWATCH_PX = 10;
+const GAP_PX = 18;
+const FONT = `11px ${FILE_FONT}`;
+
+function drawFigure(panel: HTMLElement, text: FigureText) {
+  const { backgroundColor: background, color, fontFamily } = getComputedStyle(panel);
+  const title = text.title ?? panel.getAttribute("aria-label") ?? "";
   const measure = createMeasure();
-  const parts = [...panel.querySelectorAll("canvas")].map((canvas, at) => {
-    const box = canvas.getBoundingClientRect();
+  const body = readBody(panel);
+  const width = Math.max(body.width, 320);
+  const legend = layOutLegend(text.legend ?? [], width, measure);
+  // Drawings that share their panel with a heading leave room for the title; others begin below it.
+  const top = (body.hasHeading ? 0 : TITLE_PX) + legend.height;
+  const caption = wrapText([text.caption, `${formatExact(Date.now())}, ClusterScape`].filter(Boolean).join(" · "), {
+    width: width - 2 * SIDE_PX,
+    measure,
+  });
+  const captionTop = top + body.height + LINE_PX;
+  const height = captionTop + caption.length * LINE_PX;
+  const svg = writeSvgDocument({ width, height, title, background, color, fontFamily }, [
+    `<text x="${SIDE_PX}" y="22" font-size="13" font-weight="600">${escapeSvg(title)}</text>`,
+    `<g transform="translate(0 ${body.hasHeading ? 0 : TITLE_PX})">${legend.svg}</g>`,
+    `<g transform="translate(0 ${top})">`,
+    ...drawBody(body, measure),
+    "</g>",
+    ...caption.map(
+      (line, at) =>
+        `<text x="${SIDE_PX}" y="${captionTop + at * LINE_PX}" fill-opacity="0.7">${escapeSvg(line)}</text>`,
+    ),
+  ]);
+  return { svg, width, height };
+}
+
+interface Body {
+  readonly element: HTMLElement;
+  /** Where it begins on the screen, scrolled content included. */
+  readonly left: number;
+  readonly top: number;
+  readonly width: number;
+  readonly height: number;
+  readonly hasHeading: boolean;
+}
+
+/** The part of a panel with `data-figure`, whole though it may be scrolled; by default the panel with its heading. */
+function readBody(panel: HTMLElement): Body {
+  const part = panel.querySelector<HTMLElement>("[data-figure]");
+  const element = part ?? panel;
+  const box = element.getBoundingClientRect();
+  return {
+    element,
+    left: box.left - element.scrollLeft,
+    top: box.top - element.scrollTop,
+    width: Math.max(box.width, element.scrollWidth),
+    height: part ? Math.max(box.height, element.scrollHeight) : box.height,
+    hasHeading: part === null,
+  };
+}
+
+function drawBody(body: Body, measure: Measure): readonly string[] {
+  const { element } = body;
+  const canvases = [...element.querySelectorAll("canvas")].map((canvas, at) => {
+    const { x, y, width, height } = placeOf(canvas, body);
     const drawing = drawingOf(canvas);
-    const pen = new SvgPen(measure, { name: `clip${at}`, x: box.left - frame.left, y: box.top - frame.top });
-    if (drawing) drawing.draw(pen, drawing.size);
+    if (!drawing) {
+      return `<image x="${x}" y="${y}" width="${width}" height="${height}" href="${canvas.toDataURL("image/png")}"/>`;
+    }
+    const pen = new SvgPen(measure, { name: `clip${at}`, x, y });
+    drawing.draw(pen, drawing.size);
     return pen.finish();
   });
-  const trees = findTrees(panel).map((tree) => {
-    const { x, y } = placeOf(tree, frame);
-    return `<g transform="translate(${x} ${y})">${writeTree(tree)}</g>`;
+  const trees = findTrees(element).map((tree) => {
+    const { x, y } = placeOf(tree, body);
+    return `<g transform="translate(${short(x)} ${short(y)})">${writeTree(tree)}</g>`;
   });
-  const bars = readBars(panel, frame).map(
-    ({ color, x, y, width, height }) =>
-      `<rect x="${x}" y="${y}" width="${width}" height="${height}" rx="1.5" fill="${color}"/>`,
+  const bars = [...element.querySelectorAll<HTMLElement>("[data-drawn-bar]")].map((bar) => {
+    const { x, y, width, height } = placeOf(bar, body);
+    const box = `x="${short(x)}" y="${short(y)}" width="${short(width)}" height="${short(height)}"`;
+    return `<rect ${box} rx="1.5" fill="${getComputedStyle(bar).backgroundColor}"/>`;
+  });
+  const labels = [...element.querySelectorAll<HTMLElement>("[data-drawn-label]")].map((label) =>
+    writeLabel(label, body, measure),
   );
-  const labels = readLabels(panel, frame).map(
-    ({ text, x, y }) => `<text x="${x}" y="${y}" font-size="11">${escapeSvg(text)}</text>`,
-  );
-  const { width, height } = frame;
-  const { backgroundColor: background, color, fontFamily } = style;
-  return writeSvgDocument({ width, height, title, background, color, fontFamily }, [
-    `<text x="14" y="22" font-size="13" font-weight="600">${escapeSvg(title)}</text>`,
-    ...parts,
-    ...trees,
-    ...bars,
-    ...labels,
-  ]);
+  return [...canvases, ...trees, ...bars, ...labels];
+}
+
+/** Text of the page in its size, weight and color, shortened where the page cuts it. */
+function writeLabel(label: HTMLElement, body: Body, measure: Measure): string {
+  const range = document.createRange();
+  range.selectNodeContents(label);
+  const text = range.getBoundingClientRect();
+  const box = label.getBoundingClientRect();
+  const { fontSize, fontWeight, fontFamily, color } = getComputedStyle(label);
+  const size = Number.parseFloat(fontSize);
+  const isCut = text.width > box.width + 1 && label.scrollWidth > label.clientWidth + 1;
+  const words = (label.textContent ?? "").replaceAll(/\s+/g, " ").trim();
+  const shown = isCut ? shortenText(words, box.width, (part) => measure(part, `${size}px ${fontFamily}`)) : words;
+  const x = (isCut ? box.left : text.left) - body.left;
+  const baseline = (text.top + text.bottom) / 2 - body.top + size * 0.35;
+  const weight = fontWeight === "400" ? "" : ` font-weight="${fontWeight}"`;
+  return `<text x="${short(x)}" y="${short(baseline)}" font-size="${short(size)}"${weight} fill="${color}">${escapeSvg(shown)}</text>`;
+}
+
+/** The longest beginning of a text that fits, with an ellipsis. */
+export function shortenText(text: string, width: number, measure: (text: string) => number): string {
+  if (measure(text) <= width) return text;
+  let end = text.length;
+  while (end > 0 && measure(`${text.slice(0, end)}…`) > width) end -= 1;
+  return `${text.slice(0, end).trimEnd()}…`;
+}
+
+/** Lines of a text that are no wider than `width`; a longer word has a line of its own. */
+export function wrapText(text: string, { width, measure }: { width: number; measure: Measure }): readonly string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1);
+    if (last !== undefined && measure(`${last} ${word}`, FONT) <= width) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}
+
+/** Entries side by side, in as many rows as they need. */
+function layOutLegend(entries: readonly LegendEntry[], width: number, measure: Measure) {
+  const ink = createInk();
+  let [x, row] = [SIDE_PX, 0];
+  const parts = entries.map(({ label, color }) => {
+    const wide = SWATCH_PX + 6 + measure(label, FONT) + GAP_PX;
+    if (x > SIDE_PX && x + wide > width - SIDE_PX + GAP_PX) [x, row] = [SIDE_PX, row + 1];
+    const [left, top] = [x, row * LINE_PX];
+    x += wide;
+    return (
+      `<rect x="${short(left)}" y="${top}" width="${SWATCH_PX}" height="${SWATCH_PX}" rx="2" fill="${ink(color)}"/>` +
+      `<text x="${short(left + SWATCH_PX + 6)}" y="${top + 9}">${escapeSvg(label)}</text>`
+    );
+  });
+  return { svg: parts.join(""), height: entries.length === 0 ? 0 : (row + 1) * LINE_PX + 6 };
 }
 
 /** An SVG of the page as a file, its colors those of the theme. */
@@ -85,7 +187,7 @@ export function saveTree(tree: SVGElement, name: string): void {
   downloadText(name, writeTree(tree, background), "image/svg+xml");
 }
 
-/** What a style sheet says of SVG, and a file by itself would not know. */
+/** Properties that a style sheet sets on SVG, and that a file needs inline. */
 const LOOKS = [
   "fill",
   "fill-opacity",
@@ -128,36 +230,14 @@ function findTrees(panel: HTMLElement): readonly SVGElement[] {
   );
 }
 
-async function toPicture(tree: SVGElement): Promise<HTMLImageElement> {
+async function toPicture(svg: string): Promise<HTMLImageElement> {
   const picture = new Image();
-  picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(writeTree(tree))}`;
+  picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
   await picture.decode();
   return picture;
 }
 
-function placeOf(element: Element, frame: DOMRect) {
+function placeOf(element: Element, body: Body) {
   const { left, top, width, height } = element.getBoundingClientRect();
-  return { x: left - frame.left, y: top - frame.top, width, height };
-}
-
-function readBars(panel: HTMLElement, frame: DOMRect) {
-  return [...panel.querySelectorAll<HTMLElement>("[data-drawn-bar]")].map((bar) => ({
-    ...placeOf(bar, frame),
-    color: getComputedStyle(bar).backgroundColor,
-  }));
-}
-
-function readPanel(panel: HTMLElement) {
-  return {
-    frame: panel.getBoundingClientRect(),
-    style: getComputedStyle(panel),
-    title: panel.getAttribute("aria-label") ?? "",
-  };
-}
-
-function readLabels(panel: HTMLElement, frame: DOMRect) {
-  return [...panel.querySelectorAll<HTMLElement>("[data-drawn-label]")].map((label) => {
-    const box = label.getBoundingClientRect();
-    return { text: label.textContent ?? "", x: box.left - frame.left, y: box.bottom - frame.top - 3 };
-  });
+  return { x: left - body.left, y: top - body.top, width, height };
 }

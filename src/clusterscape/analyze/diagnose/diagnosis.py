@@ -55,7 +55,7 @@ class Options:
     linkage: Linkage = "average"
     count: int | None = None
     height: float | None = None
-    significance: float = 0.05
+    significance: float = 0.01
     quantum: float | None = None
 
 

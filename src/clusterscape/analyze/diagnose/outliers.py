@@ -49,7 +49,7 @@ class OddGpus:
 
 
 def find_odd_gpus(
-    values: Float64s, *, columns: Int64s | None = None, significance: float = 0.05, quantum: float | None = None
+    values: Float64s, *, columns: Int64s | None = None, significance: float = 0.01, quantum: float | None = None
 ) -> OddGpus:
     """Rank GPUs by their distance from the rest, and select those that are significantly far.
 

@@ -72,7 +72,7 @@ class ComparisonOptions:
     linkage: Linkage = "average"
     count: int | None = None
     height: float | None = None
-    significance: float = 0.05
+    significance: float = 0.01
 
 
 DEFAULT_OPTIONS = ComparisonOptions()

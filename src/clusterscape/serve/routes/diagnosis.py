@@ -46,7 +46,7 @@ def read_clustering(
 Clustered = Annotated[ComparisonOptions, Depends(read_clustering)]
 
 
-def read_comparing(clustered: Clustered, significance: Significance = 0.05) -> ComparisonOptions:
+def read_comparing(clustered: Clustered, significance: Significance = 0.01) -> ComparisonOptions:
     """Read how GPUs are compared: clustered, and tested for odd ones."""
     return replace(clustered, significance=significance)
 

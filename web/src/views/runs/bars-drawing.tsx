@@ -13,7 +13,7 @@ interface BarsDrawingProps {
 
 export function BarsDrawing({ groups, quantities }: BarsDrawingProps) {
   return (
-    <div className={styles.charts}>
+    <div className={styles.charts} data-figure={true}>
       {quantities.map((quantity) => (
         <QuantityCard key={quantity.key} quantity={quantity} groups={groups} />
       ))}
@@ -30,7 +30,7 @@ function QuantityCard({ quantity, groups }: { quantity: RunQuantity; groups: rea
         <h3 data-tip={quantity.tip} data-drawn-label={true}>
           {quantity.title}
         </h3>
-        <small>{describeEnergy(quantity, groups)}</small>
+        <small data-drawn-label={true}>{describeEnergy(quantity, groups)}</small>
       </header>
       <dl className={styles.bars}>
         {groups.map(({ key, label, color, unfinished }, at) => {

@@ -41,7 +41,7 @@ export function CoordinatesDrawing({ groups, quantities }: CoordinatesDrawingPro
     <>
       <RunLegend groups={groups} />
       <section className={styles.wide} aria-label="Params and results">
-        <div ref={place} style={{ flex: 1, minHeight: 0 }}>
+        <div ref={place} data-figure={true} style={{ flex: 1, minHeight: 0 }}>
           <svg width={width} height={height} role="img" aria-label="Each run a line through its params and results">
             {axes.map((axis, at) => (
               <g key={axis.key} transform={`translate(${toX(at)} 0)`}>

@@ -12,6 +12,7 @@ import { ViewLayout } from "../../widgets/view-layout.tsx";
 import { BarsDrawing } from "./bars-drawing.tsx";
 import { CoordinatesDrawing } from "./coordinates-drawing.tsx";
 import { saveCsv, saveHtml } from "./export-page.ts";
+import { describeFigure } from "./figure-text.ts";
 import { findRows, groupRuns, listWorkloadRuns, type ShownPage, showRuns } from "./groups.ts";
 import { HangDrawing } from "./hang/hang-drawing.tsx";
 import { RunLegend } from "./legend.tsx";
@@ -105,9 +106,9 @@ function Comparison({ tree, page }: { tree: RunTree; page: ShownPage }) {
         available={available}
         metrics={metrics}
         onCsv={() => saveCsv(groups, quantities)}
-        onSvg={() => place.current && saveSvg(place.current, "runs.svg")}
-        onPng={() => place.current && void savePng(place.current, "runs.png")}
-        onHtml={() => place.current && saveHtml(place.current, title, groups, quantities)}
+        onSvg={() => place.current && saveSvg(place.current, "runs.svg", describeFigure(page, groups))}
+        onPng={() => place.current && void savePng(place.current, "runs.png", describeFigure(page, groups))}
+        onHtml={() => place.current && saveHtml(place.current, page, groups, quantities)}
       />
       {rows.length === 0 && page.drawing !== "hang" && (
         <p className={styles.empty}>Select runs to compare on the left.</p>

@@ -66,7 +66,7 @@ export function LinesDrawing({ page, groups, available, metrics }: LinesDrawingP
         empty={<p>No run has the selected metrics over {page.axis}. Select another axis or metric.</p>}
       >
         {() => (
-          <div className={styles.charts} data-lines={true}>
+          <div className={styles.charts} data-lines={true} data-figure={true}>
             {metrics.map((metric) => (
               <MetricChart
                 key={metric}

@@ -54,7 +54,7 @@ export function MetricChart({ title, unit, axis, lines, range, cursor, onCursor,
   return (
     <section className={styles.card} aria-label={title}>
       <header>
-        <h3>{title}</h3>
+        <h3 data-drawn-label={true}>{title}</h3>
         {cursor !== null && <small>{formatX(cursor, axis)}</small>}
       </header>
       <div className={styles.plot}>
@@ -79,6 +79,9 @@ export function MetricChart({ title, unit, axis, lines, range, cursor, onCursor,
           />
         </div>
         <Axis scale={x} side="below" length={width} />
+        <small className={styles.axisName} data-drawn-label={true}>
+          {AXIS_NAMES[axis]}
+        </small>
       </div>
       {values && (
         <ul className={styles.values}>
@@ -100,6 +103,7 @@ function unitOf(maximum: number): 1 | 60 | 3600 {
   return maximum < 120 ? 1 : maximum < 7200 ? 60 : 3600;
 }
 
+const AXIS_NAMES: Readonly<Record<RunAxis, string>> = { time: "Time", step: "Step", epoch: "Epoch" };
 const TIME_UNITS = { 1: "s", 60: "min", 3600: "h" };
 
 function formatX(x: number, axis: RunAxis, scale: 1 | 60 | 3600 = unitOf(x)): string {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { RunAnswer, RunRow, RunTree, RunWorkload } from "../../api/generated.ts";
 import { INITIAL_RUNS } from "../../state/runs.ts";
+import { describeFigure } from "./figure-text.ts";
 import {
   describeSharing,
   describeUnfinished,
@@ -479,5 +480,45 @@ describe("insights", () => {
     const page = { runs: ["a"], drawing: "bars", smoothing: "much", metrics: ["loss"], open: "a", mood: "good" };
     expect(readInsight({ page })).toEqual({ ...INITIAL_RUNS, runs: ["a"], drawing: "bars", metrics: ["loss"] });
     expect(readInsight({})).toEqual(INITIAL_RUNS);
+  });
+});
+
+describe("text of an exported figure", () => {
+  const groups = (grouping: "run" | "repeats") => {
+    const rows = [makeRow("a", { user: "ada" }), makeRow("b", { user: "bo", state: "failed" })];
+    const workloads = rows.map(({ run }) => ({ id: run, group: null, runs: [run] }));
+    const experiments = [{ name: "batch", workloads, repeats: [{ workloads: ["a", "b"], label: "batch 64" }] }];
+    return groupRuns(rows, { rows, experiments } as unknown as RunTree, grouping);
+  };
+
+  it("names what is drawn, of which experiment, and who ran it", () => {
+    const text = describeFigure({ ...INITIAL_RUNS, drawing: "lines", grouping: "run", axis: "step" }, groups("run"));
+    expect(text.title).toBe("Metrics over steps: batch");
+    expect(text.legend?.map(({ label }) => label)).toEqual(["a", "b (failed)"]);
+    expect(text.caption).toBe("2\u00a0runs; ada, bo");
+  });
+
+  it("says how lines differ from their samples", () => {
+    const page = {
+      ...INITIAL_RUNS,
+      drawing: "lines",
+      grouping: "repeats",
+      band: "interval",
+      smoothing: 0.5,
+      warmUp: 10,
+      outliers: 1,
+    } as const;
+    const { caption } = describeFigure(page, groups("repeats"));
+    expect(caption).toBe(
+      "2\u00a0runs; ada, bo; repeats grouped; mean with its 95 % interval; smoothing 0.50; first 10 s left out; values beyond p1 and p99 left out",
+    );
+  });
+
+  it("leaves treatments of lines out of a scatter plot", () => {
+    const { caption } = describeFigure(
+      { ...INITIAL_RUNS, drawing: "scatter", grouping: "run", smoothing: 0.9 },
+      groups("run"),
+    );
+    expect(caption).toBe("2\u00a0runs; ada, bo");
   });
 });

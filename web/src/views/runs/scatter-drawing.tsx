@@ -96,8 +96,8 @@ function Points({ x, y, groups, open }: PointsProps) {
   const yScale = linearScale(...pad(points.map(({ up }) => up)), MAX_TICKS, (value) => formatNumber(value, y.unit));
   const [place, area] = usePlotArea(xScale, yScale, LEFT_PX);
   return (
-    <div ref={place} style={{ flex: 1, minHeight: 0 }}>
-      <Plot area={area} x={xScale} y={yScale} xTitle={x.title} label={`${y.title} by ${x.title}`}>
+    <div ref={place} data-figure={true} style={{ flex: 1, minHeight: 0 }}>
+      <Plot area={area} x={xScale} y={yScale} xTitle={x.title} yTitle={y.title} label={`${y.title} by ${x.title}`}>
         {points.map(({ row, group, right, up }) => (
           // biome-ignore lint/a11y/useSemanticElements: an SVG circle cannot be a button
           <circle
