@@ -2501,7 +2501,7 @@ export interface UsageAnswer {
   readonly until: number;
 }
 
-/** Sums over a period. GPU-hours held, as accounting counts them (without suspensions). Of them `used`, `stalled` (utilized, but multiprocessors inactive), `execution_idle` (idle with a program loaded), `idle` and `unknown` (not measured). `jobs` held something or waited for their start in the period; `users` are theirs. Waits are of jobs that started in it. */
+/** Sums over a period. GPU-hours held, as accounting counts them (without suspensions). Of them `used`, `stalled` (utilized, but multiprocessors inactive), `execution_idle` (idle with a program loaded), `idle` and `unknown` (not measured). `jobs` ran in the period; `users` are theirs. Waits are of jobs that started in it. */
 export interface UsageFigures {
   readonly cpu_hours: number;
   readonly ended: number;

@@ -25,8 +25,8 @@ class UsageFigures:
     """Sums over a period.
 
     GPU-hours held, as accounting counts them (without suspensions). Of them ``used``, ``stalled`` (utilized, but multiprocessors
-    inactive), ``execution_idle`` (idle with a program loaded), ``idle`` and ``unknown`` (not measured). ``jobs`` held
-    something or waited for their start in the period; ``users`` are theirs. Waits are of jobs that started in it.
+    inactive), ``execution_idle`` (idle with a program loaded), ``idle`` and ``unknown`` (not measured). ``jobs`` ran in the
+    period; ``users`` are theirs. Waits are of jobs that started in it.
     """
 
     gpu_hours: float
