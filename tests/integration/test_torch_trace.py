@@ -89,7 +89,11 @@ def test_the_held_up_rank_is_named_first_when_it_sleeps_in_its_forward(report: T
     assert first.kind is VerdictKind.HOST_PAUSE
     # Ranks that share too few cores with other tests lose more than the delay, which is then reported first.
     has_cores = all(verdict.kind is not VerdictKind.CORE_CONTENTION for verdict in report.verdicts)
-    assert report.verdicts[0] is first or not has_cores
+    # One of them may be as late in the same steps: both are named, with the same seconds.
+    others = {
+        verdict.rank for verdict in report.verdicts if str(DELAYED_RANK) in str(verdict.evidence.get("joint_ranks"))
+    }
+    assert report.verdicts[0] is first or not has_cores or report.verdicts[0].rank in others
     assert first.seconds_per_step > 0.5 * DELAY_S * MICRO_BATCHES
     assert first.spans
     assert report.bubble is not None

@@ -35,6 +35,7 @@ TABLE: dict[str, set[str]] = {
     "gpu-imbalance": set(),
     "thermal-throttling": set(),
     "gpu-error": set(),
+    "gpu-unused-1h": set(),
 }
 """Rule → modes on which it fires, at SPEED, at any of the evaluations. Runs too short for a rule are not judged."""
 

@@ -148,7 +148,7 @@ _LIGHT = """
     list_views save_view remove_view set_start_view list_insights save_insight remove_insight
     list_runs read_run_workload list_run_metrics read_run list_run_files
     list_traces create_trace import_trace delete_trace read_trace read_trace_span
-    list_job_traces remove_job_trace list_models list_queue
+    list_job_traces remove_job_trace list_models list_queue get_mail_choice set_mail_choice
     read_what_if stop_what_if list_simulator_options list_simulations read_simulation stop_simulation remove_simulation
 """
 _EXPENSIVE = """

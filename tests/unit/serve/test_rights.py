@@ -18,7 +18,7 @@ VIEW = {"version": 1, "title": "GPUs"}
 WRITING = {"POST", "PUT", "PATCH", "DELETE"}
 QUESTIONS = {
     "get_chosen_units", "read_rule", "complete_rule", "ask_what_if", "simulate_what_if", "start_what_if", "stop_what_if",
-    "sign_out_everywhere", "change_password", "create_token", "revoke_token",
+    "sign_out_everywhere", "change_password", "create_token", "revoke_token", "set_mail_choice",
 }  # fmt: skip
 """Changing nothing but the asker's own: what viewers may POST."""
 

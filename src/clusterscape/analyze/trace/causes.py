@@ -412,7 +412,9 @@ class CauseFinder:
 
     def find_shared(self) -> list[Cause]:
         """What all ranks spend idle time on: the lower median over ranks of each kind, per step; of two ranks what both spend."""
-        causes = []
+        causes: list[Cause] = []
+        if not self.attribution.ranks:
+            return causes
         for kind in IDLE_KINDS:
             seconds = np.nan_to_num(self.attribution.seconds[kind])
             common = np.sort(seconds, axis=0)[(seconds.shape[0] - 1) // 2]

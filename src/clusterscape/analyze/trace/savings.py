@@ -52,6 +52,8 @@ def rank_causes(causes: Sequence[Cause], graphs: Sequence[StepGraph], attributio
             hidden.append(cause)
         else:
             savings.append(Saving(cause, alone[at], is_hidden=False))
+    # Causes that save time only together save equally much: the largest comes first.
+    hidden.sort(key=_own_seconds, reverse=True)
     joint, joint_s = _find_joint(hidden, simulation, least_s)
     for cause in hidden:
         if any(cause is other for other in joint):
@@ -63,8 +65,11 @@ def rank_causes(causes: Sequence[Cause], graphs: Sequence[StepGraph], attributio
 
 
 def _find_joint(hidden: Sequence[Cause], simulation: "_Simulation", least_s: float) -> tuple[list[Cause], Float64s]:
-    """The largest causes that save nothing alone, but do together, and the seconds by step; none if even all save nothing."""
-    ordered = sorted(hidden, key=lambda cause: -float(np.maximum(cause.seconds, 0.0).sum()))[:MAX_JOINT]
+    """The largest causes that save nothing alone, but do together, and the seconds by step; none if even all save nothing.
+
+    ``hidden``: the largest first.
+    """
+    ordered = hidden[:MAX_JOINT]
     prefixes = [ordered[: count + 1] for count in range(1, len(ordered))]
     for group, saved in zip(prefixes, simulation.save(prefixes), strict=True):
         if float(saved.mean()) < least_s:
@@ -73,6 +78,10 @@ def _find_joint(hidden: Sequence[Cause], simulation: "_Simulation", least_s: flo
         needed = [cause for cause, part in zip(group, parts, strict=True) if (saved - part).mean() >= least_s]
         return (needed, saved) if len(needed) > 1 else ([], saved)
     return [], np.zeros(0)
+
+
+def _own_seconds(cause: Cause) -> float:
+    return float(np.maximum(cause.seconds, 0.0).sum())
 
 
 def _most_seconds(cause: Cause, attribution: Attribution) -> Float64s:
