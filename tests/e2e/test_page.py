@@ -29,7 +29,7 @@ def test_summary_says_what_the_api_says_when_the_page_opens(page: Page, demo_url
     expect(page.get_by_text(f"GPUs on {summary['nodes']} nodes")).to_be_visible()
     expect(page.get_by_role("button", name=re.compile("^live"))).to_be_visible()
     views = page.get_by_role("navigation", name="Views").get_by_role("link")
-    assert views.all_inner_texts() == ["Overview", "Rules", "Diagnostics", "Parallel", "Scheduling", "Runs"]
+    assert views.all_inner_texts() == ["Overview", "Rules", "Diagnostics", "Parallel", "Scheduling", "Runs", "Usage"]
 
 
 def test_link_brings_back_the_same_screen_when_it_is_shared(page: Page, browser: Browser, demo_url: str) -> None:

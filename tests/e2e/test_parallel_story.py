@@ -198,7 +198,7 @@ def test_a_slow_rank_and_an_input_stall_are_named_when_the_run_is_data_parallel(
     cards = wide.get_by_role("region", name="Verdicts").get_by_role("button")
     expect(cards.nth(0)).to_contain_text("Rank 0")
     expect(wide.get_by_role("region", name="Verdicts")).to_contain_text("Rank 3 waits for its input")
-    wide.get_by_role("button", name="Links").click()
+    wide.get_by_role("button", name="Links", exact=True).click()
     expect(wide.get_by_role("table", name=re.compile("^Rank in group"))).to_be_visible(timeout=SLOW_MS)
     wide.get_by_role("radio", name="Operators").check(force=True)
     expect(wide.get_by_role("grid", name="Operators")).to_be_visible(timeout=SLOW_MS)

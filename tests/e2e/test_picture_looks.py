@@ -19,7 +19,7 @@ def test_nothing_of_the_head_is_clipped(page: Page, width: int, height: int) -> 
     open_picture(page)
     views = page.get_by_role("navigation", name="Views")
     assert not views.evaluate(_CLIPPED)
-    expect(views.get_by_role("link", name="Runs")).to_be_in_viewport(ratio=1)
+    expect(views.get_by_role("link", name="Usage")).to_be_in_viewport(ratio=1)
     strip = page.get_by_role("region", name="Summary")
     expect(strip.get_by_text("stranded")).to_be_in_viewport(ratio=1)
 

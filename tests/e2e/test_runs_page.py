@@ -145,7 +145,7 @@ def test_an_exported_figure_has_title_legend_axes_and_caption(runs_page: Page, t
 
 def save_figure(page: Page, folder: Path, drawing: str) -> str:
     """The comparison in one drawing, as SVG."""
-    page.get_by_text(drawing, exact=True).click()
+    page.get_by_role("toolbar", name="Comparison").get_by_text(drawing, exact=True).click()
     page.get_by_role("button", name="Export the comparison").click()
     with page.expect_download() as waiting:
         page.get_by_role("menuitem", name=re.compile("SVG")).click()
