@@ -52,7 +52,7 @@ function drawFigure(panel: HTMLElement, text: FigureText) {
   const title = text.title ?? panel.getAttribute("aria-label") ?? "";
   const measure = createMeasure();
   const body = readBody(panel);
-  const width = Math.max(body.width, 320);
+  const width = Math.round(Math.max(body.width, 320));
   const legend = layOutLegend(text.legend ?? [], width, measure);
   // Drawings that share their panel with a heading leave room for the title; others begin below it.
   const top = (body.hasHeading ? 0 : TITLE_PX) + legend.height;
@@ -61,7 +61,7 @@ function drawFigure(panel: HTMLElement, text: FigureText) {
     measure,
   });
   const captionTop = top + body.height + LINE_PX;
-  const height = captionTop + caption.length * LINE_PX;
+  const height = Math.round(captionTop + caption.length * LINE_PX);
   const svg = writeSvgDocument({ width, height, title, background, color, fontFamily }, [
     `<text x="${SIDE_PX}" y="22" font-size="13" font-weight="600">${escapeSvg(title)}</text>`,
     `<g transform="translate(0 ${body.hasHeading ? 0 : TITLE_PX})">${legend.svg}</g>`,
