@@ -122,6 +122,7 @@ def test_a_page_without_a_server_shows_the_charts_when_it_is_saved(runs_page: Pa
 
 def test_an_exported_figure_has_title_legend_axes_and_caption(runs_page: Page, tmp_path: Path) -> None:
     """A figure is used elsewhere: it says by itself what is drawn, of which runs, and when it was made."""
+    expect(runs_page.get_by_role("region", name="Power", exact=True)).to_be_visible(timeout=90_000)
     shown = {name: save_figure(runs_page, tmp_path, name) for name in ("Lines", "Bars", "Scatter", "Params")}
     assert "Metrics over time" in shown["Lines"]
     assert {"loss", "GPU utilization", "Time"} <= set(re.findall(r">([^<>]+)</text>", shown["Lines"]))
@@ -132,6 +133,7 @@ def test_an_exported_figure_has_title_legend_axes_and_caption(runs_page: Page, t
         assert re.search(r"mps · A", svg), name
         assert re.search(r"\d{4}, \d\d:\d\d:\d\d .*ClusterScape", svg), name
         assert "Display as" not in svg, name
+        assert re.search(r'<rect width="\d+" height="\d+" fill="rgb\(', svg), "it has a background"
     runs_page.get_by_role("button", name="Export the comparison").click()
     with runs_page.expect_download() as waiting:
         runs_page.get_by_role("menuitem", name=re.compile("PNG")).click()

@@ -48,7 +48,8 @@ const GAP_PX = 18;
 const FONT = `11px ${FILE_FONT}`;
 
 function drawFigure(panel: HTMLElement, text: FigureText) {
-  const { backgroundColor: background, color, fontFamily } = getComputedStyle(panel);
+  const { color, fontFamily } = getComputedStyle(panel);
+  const background = findBackground(panel);
   const title = text.title ?? panel.getAttribute("aria-label") ?? "";
   const measure = createMeasure();
   const body = readBody(panel);
@@ -74,6 +75,15 @@ function drawFigure(panel: HTMLElement, text: FigureText) {
     ),
   ]);
   return { svg, width, height };
+}
+
+/** The color behind a panel: its own or that of what it lies on. */
+function findBackground(panel: HTMLElement): string {
+  for (let element: HTMLElement | null = panel; element; element = element.parentElement) {
+    const { backgroundColor } = getComputedStyle(element);
+    if (!/^(transparent|rgba\(.*, 0\))$/.test(backgroundColor)) return backgroundColor;
+  }
+  return "white";
 }
 
 interface Body {
@@ -122,9 +132,10 @@ function drawBody(body: Body, measure: Measure): readonly string[] {
     const box = `x="${short(x)}" y="${short(y)}" width="${short(width)}" height="${short(height)}"`;
     return `<rect ${box} rx="1.5" fill="${getComputedStyle(bar).backgroundColor}"/>`;
   });
-  const labels = [...element.querySelectorAll<HTMLElement>("[data-drawn-label]")].map((label) =>
-    writeLabel(label, body, measure),
-  );
+  // A label within a label is part of its text.
+  const labels = [...element.querySelectorAll<HTMLElement>("[data-drawn-label]")]
+    .filter((label) => !label.parentElement?.closest("[data-drawn-label]"))
+    .map((label) => writeLabel(label, body, measure));
   return [...canvases, ...trees, ...bars, ...labels];
 }
 
