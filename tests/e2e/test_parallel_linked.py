@@ -124,7 +124,8 @@ def test_operators_light_up_in_the_flow_when_time_is_brushed_in_the_graph(wide: 
     drag(wide, graph(wide), 0.8, 0.97)
     wide.wait_for_url(re.compile("ns="))
     expect(status).not_to_have_text(everything)
-    # The former nodes stay lit until the answer for the new window is there. Receives may be posted early, and last.
+    # The former nodes stay lit until the answer for the new window is there. Some are lit in both windows;
+    # why is not known yet.
     wait_until(lambda: bool((late := running_nodes(wide)) - early) and bool(early - late))
     # The link shows the same again.
     wide.goto(link)

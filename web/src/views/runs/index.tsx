@@ -135,7 +135,7 @@ function NoRuns() {
     <>
       <strong>No tracked runs yet</strong>
       <span>Start a training with this command; the script does not change:</span>
-      <code>clusterscape run --server {window.location.origin} model.py --batch-size 256</code>
+      <code>clusterscape run --url {window.location.origin} model.py --batch-size 256</code>
     </>
   );
 }

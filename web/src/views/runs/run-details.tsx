@@ -96,7 +96,7 @@ function Content({ answer }: { answer: RunAnswer }) {
       <Pairs title="Tags" pairs={row.tags} />
       <Card title="Repeat this run">
         <code className={styles.code}>
-          clusterscape run --repeat {row.run} --server {window.location.origin}
+          clusterscape run --repeat {row.run} --url {window.location.origin}
         </code>
         <code className={styles.code}>{answer.command.join(" ")}</code>
         <Facts facts={listEnvironment(answer)} />
